@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pumice.columns.placement import Placement
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Kind, Operation
+from pumice.model.blockers import Refused
 from pumice.model.decisions import Bind, Decision, Refusal
 from pumice.model.events import Object
 from pumice.testing.build import cluster, node, podgroup, pods, session
@@ -69,4 +70,4 @@ def test_decisions_are_submitted_in_order_and_once() -> None:
     stmt.allocate(rows, [0, 0, 0])
     assert stmt.commit() == ["ns/g-1"]
     assert planner.taken == [Bind(f"ns/g-{i}", f"ns-g-{i}", "n", "ns/g") for i in (0, 2)]
-    assert [entry[1:3] for entry in ssn.trace.entries] == [("ns/g-1", "bind refused")]
+    assert [entry.subject for entry in ssn.trace.entries if isinstance(entry.finding, Refused)] == ["ns/g-1"]

@@ -19,6 +19,7 @@ from pumice.framework.plugin.filter_result import Invalid
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import NOW
 from pumice.framework.plugin.policy_file import Policy
+from pumice.model.blockers import CAPACITY, QueueLimit
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
@@ -281,5 +282,5 @@ def test_a_failure_is_not_taken_over_when_the_queue_has_room_by_now() -> None:
     store = cluster([node("n0", 4), queue("a"), *gang("g0", ONE, "", queue="a")])
     (first, _, _, told), _, (second, *_), _ = story_of(store, [[]], conf, keeps=True)
     assert not first
-    assert [entry.what for entry in told if entry.action == "allocate"] == ["queue full"]
+    assert [entry.finding for entry in told if entry.action == "allocate"] == [QueueLimit("a", CAPACITY)]
     assert [decision.pod for decision in second] == ["ns/g0-0"]

@@ -190,4 +190,5 @@ def _described(answer: Answer) -> dict[str, Any]:
         "plugin_faults": [fault._asdict() for fault in answer.outcome.faults],
         "unscheduled": dict(sorted(answer.unscheduled.items())),
         "hints": dict(sorted(answer.hints.items())),
+        "blockers": {key: [each.plain for each in found] for key, found in sorted(answer.blockers.items())},
     }

@@ -14,6 +14,7 @@ from pumice.explain import gangs, queues, room, selection
 from pumice.explain.view import View
 from pumice.explain.words import joined, meant
 from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import is_invalid
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -36,8 +37,7 @@ def hints(outcome: Outcome, only: Bool | None = None) -> dict[str, str]:
 class _Hints:
     def __init__(self, outcome: Outcome) -> None:
         self.view = View(outcome)
-        self.invalid = {e.subject for e in outcome.trace.entries if e.what in ("invalid", "hypernodes not ready")}
-        self.turned_away = {e.subject for e in outcome.trace.entries if e.what == "queue overused"}
+        self.invalid = {e.subject for e in outcome.trace.entries if is_invalid(e.finding)}
         self._known: dict[tuple[object, ...], str] = {}
 
     def of_jobs(self, only: Bool | None) -> Iterable[tuple[str, str]]:

@@ -1,6 +1,26 @@
-"""Why a gang waits, in KAI's words: reasons of its scheduling conditions."""
+"""Reasons of KAI's scheduling conditions, and which blocker each stands for."""
+
+from __future__ import annotations
+
+from pumice.model.blockers import ADMISSION, LIMIT, QUOTA, BadQueue, Blocker, QueueLimit, Refused
 
 OVER_LIMIT = "OverLimit"
 NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
 POD_SCHEDULING_ERRORS = "PodSchedulingErrors"
 QUEUE_DOES_NOT_EXIST = "QueueDoesNotExist"
+
+_KIND_OF = {OVER_LIMIT: LIMIT, NON_PREEMPTIBLE_OVER_QUOTA: QUOTA}
+_REASON_OF = {kind: reason for reason, kind in _KIND_OF.items()}
+
+
+def over_limit(queue: str, reason: str) -> Blocker:
+    """The blocker that a plugin's answer at ``may_take`` is."""
+    kind = _KIND_OF.get(reason)
+    return Refused(ADMISSION, reason) if kind is None else QueueLimit(queue, kind)
+
+
+def reason_of(why: Blocker) -> str:
+    """The reason that programs know."""
+    if isinstance(why, BadQueue):
+        return QUEUE_DOES_NOT_EXIST
+    return _REASON_OF.get(why.kind, POD_SCHEDULING_ERRORS) if isinstance(why, QueueLimit) else POD_SCHEDULING_ERRORS

@@ -18,11 +18,12 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import CycleTrace, JobsEntry
-from pumice.kai.engine.budget import CUT_OFF
 from pumice.kai.engine.tree_order import QueueTree, queue_tree
+from pumice.kai.reasons import reason_of
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
-from pumice.kai.words import QUEUE, Told, Waits, Words, reason_of
+from pumice.kai.words import Told, Waits, Words
+from pumice.model.blockers import CIRCLE, HAS_CHILDREN, NO_PARENT, BadQueue, Blocker, SearchCut
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.gang import GangTimes, GroupResources, SchedulingCondition
 from pumice.model.gpu import GPU_RESOURCE
@@ -53,16 +54,16 @@ def close(ssn: Session) -> Writes:
 def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
     """What the first try to place a job came to, by row, for those that found no place, and which were cut off."""
     entries = [told for told in trace.told if isinstance(told, JobsEntry)]
-    cuts: dict[int, list[str]] = {}
-    for told in entries:
-        if told.what == CUT_OFF:
-            for job in told.jobs.tolist():
-                cuts.setdefault(job, []).append(f"{told.action} was cut off {told.detail}")
+    cuts: dict[int, list[SearchCut]] = {}
+    for entry in entries:
+        if isinstance(entry.finding, SearchCut) and entry.finding.steps:
+            for job in entry.jobs.tolist():
+                cuts.setdefault(job, []).append(entry.finding)
     found: dict[int, Waits] = {}
-    for told in entries:
-        if told.what == "not placed":
-            for job in told.jobs.tolist():
-                found.setdefault(job, Waits(told.detail, ", ".join(cuts.get(job, ()))))
+    for entry in entries:
+        if isinstance(entry.finding, Blocker) and not (isinstance(entry.finding, SearchCut) and entry.finding.steps):
+            for job in entry.jobs.tolist():
+                found.setdefault(job, Waits(entry.finding, tuple(cuts.get(job, ()))))
     return found
 
 
@@ -76,15 +77,15 @@ def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, Waits]:
     return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
 
 
-def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> str:
+def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> BadQueue:
     queues, at = tables.queues, queue
     if tree.whole[queue]:
-        return f"{QUEUE}{queues.names[queue]} has queues below it: only those that have none run workloads"
+        return BadQueue(queues.names[queue], HAS_CHILDREN)
     for _ in range(len(queues)):
         if tree.parent[at] < 0:
-            return f"{QUEUE}{queues.names[at]} has a parent that is not there: {queues.objs[at].parent}"
+            return BadQueue(queues.names[at], NO_PARENT, queues.objs[at].parent)
         at = tree.parent[at]
-    return f"{QUEUE}{queues.names[queue]} has parents that go round in a circle"
+    return BadQueue(queues.names[queue], CIRCLE)
 
 
 def notices(outcome: Outcome) -> Iterator[PodNotice]:

@@ -17,13 +17,28 @@ from pumice.columns.queues import SHARED
 from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
 from pumice.kai.engine.parts import amount_of
-from pumice.kai.engine.place_part import NO_ROOM
 from pumice.kai.engine.tree_order import QueueTree
-from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
+from pumice.kai.reasons import reason_of
 from pumice.kai.usage import amounts_by_queue, summed_up
+from pumice.model.blockers import (
+    CAPACITY,
+    CIRCLE,
+    HAS_CHILDREN,
+    LIMIT,
+    NO_PARENT,
+    QUOTA,
+    BadQueue,
+    Blocker,
+    Domain,
+    NoCase,
+    NoNode,
+    NoRoom,
+    NoVictims,
+    QueueLimit,
+    Refused,
+    SearchCut,
+)
 
-#: What a reason begins with that is about the queue itself.
-QUEUE = "queue "
 #: How amounts of cpu, memory and GPUs are told: unit, and by what they are divided.
 _UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
 
@@ -38,15 +53,35 @@ class Told(NamedTuple):
 class Waits(NamedTuple):
     """``why``: what a try came to. ``cut``: which searches ended before they were through, so that it is no proof."""
 
-    why: str
-    cut: str = ""
+    why: Blocker
+    cut: tuple[SearchCut, ...] = ()
 
 
-def reason_of(why: str) -> str:
-    """The reason that programs know, of what a try came to."""
-    if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
-        return why
-    return QUEUE_DOES_NOT_EXIST if why.startswith(QUEUE) else POD_SCHEDULING_ERRORS
+def text_of(why: Blocker) -> str:
+    """What stands in the way, in a few words."""
+    match why:
+        case BadQueue(queue, problem, other):
+            return f"queue {queue} {_PROBLEMS[problem]}{other}"
+        case QueueLimit():
+            return why.detail or (f"queue {why.queue} may take no more" if why.kind == CAPACITY else reason_of(why))
+        case Refused():
+            return why.detail
+    return _TEXTS[type(why)]
+
+
+_PROBLEMS = {
+    HAS_CHILDREN: "has queues below it: only those that have none run workloads",
+    NO_PARENT: "has a parent that is not there: ",
+    CIRCLE: "has parents that go round in a circle",
+}
+_TEXTS: dict[type[Blocker], str] = {
+    NoRoom: "no node has room",
+    NoNode: "no node takes it",
+    Domain: "no domain of its topology takes it",
+    NoCase: "has no case",
+    NoVictims: "nobody may leave for it",
+    SearchCut: "",
+}
 
 
 class Words:
@@ -69,29 +104,32 @@ class Words:
         if found is None:
             found = self._told(job, why.why)
             if why.cut:
-                found = found._replace(message=f"{found.message} Not all was tried: {why.cut}.")
+                cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in why.cut)
+                found = found._replace(message=f"{found.message} Not all was tried: {cut}.")
             self._known[key] = found
         return found
 
-    def _told(self, job: int, why: str) -> Told:
+    def _told(self, job: int, why: Blocker) -> Told:
         reason = reason_of(why)
-        if reason == QUEUE_DOES_NOT_EXIST:
-            return Told(reason, why)
-        return Told(reason, self._of_nodes(job, why) if reason == POD_SCHEDULING_ERRORS else self._of_quota(job, why))
+        if isinstance(why, BadQueue):
+            return Told(reason, text_of(why))
+        if isinstance(why, QueueLimit) and why.kind in (LIMIT, QUOTA):
+            return Told(reason, self._of_quota(job, why.kind))
+        return Told(reason, self._of_nodes(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 
-    def _of_quota(self, job: int, why: str) -> str:
+    def _of_quota(self, job: int, kind: str) -> str:
         """Which queue on the way up has no more to give, and of what."""
         tables = self._tables
         queues, names = tables.queues, tables.queues.names
         asked = shared(tables, amount_of(tables, self._missing(job)))
         allocated, held_fast = self._sums_up()
-        held, most = (allocated, queues.limit) if why == OVER_LIMIT else (held_fast, queues.quota)
+        held, most = (allocated, queues.limit) if kind == LIMIT else (held_fast, queues.quota)
         for queue in self._tree.path[int(tables.jobs.queue[job])]:
             for i, name in enumerate(SHARED):
                 if asked[i] and held[queue, i] + asked[i] > most[queue, i]:
-                    return _quota_text(names[queue], name, most[queue, i], held[queue, i], asked[i], why)
+                    return _quota_text(names[queue], name, most[queue, i], held[queue, i], asked[i], kind)
         return f"queue {names[int(tables.jobs.queue[job])]} had no more to give when it was the workload's turn"
 
     def _sums_up(self) -> tuple[F64, F64]:
@@ -109,7 +147,7 @@ class Words:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def _of_nodes(self, job: int, why: str) -> str:
+    def _of_nodes(self, job: int, why: Blocker) -> str:
         """How many nodes lack what for the first of its tasks, and what stands against the others."""
         tables, rows = self._tables, self._missing(job)
         request, free = tables.classes.req[tables.tasks.cls[rows[0]]], tables.nodes.books[:, FUTURE]
@@ -117,19 +155,19 @@ class Words:
         counts = zip(tables.axis.names, short.sum(axis=0).tolist(), strict=False)
         parts = [f"{count} node(s) didn't have enough {name}" for name, count in sorted(counts) if count]
         others = len(free) - int(np.count_nonzero(short.any(axis=1)))
-        if others and len(rows) > 1 and why == NO_ROOM:
+        if others and len(rows) > 1 and isinstance(why, NoRoom):
             parts.append(
                 f"{others} node(s) have room for it, but not for all {len(rows)} pods that must start together"
             )
         elif others or not parts:
-            parts.append(f"{others} node(s) are out: {why}")
+            parts.append(f"{others} node(s) are out: {text_of(why)}")
         return f"0/{len(free)} nodes are available for pod {tables.tasks.pods[rows[0]].name}: {'; '.join(parts)}."
 
 
-def _quota_text(queue: str, name: str, most: float, held: float, asked: float, why: str) -> str:
+def _quota_text(queue: str, name: str, most: float, held: float, asked: float, kind: str) -> str:
     unit, by = _UNITS[name]
     limit, has, wants = (f"{amount / by:.4g}" for amount in (most, held, asked))
-    if why == OVER_LIMIT:
+    if kind == LIMIT:
         reached = f"{queue} has reached its limit of {unit}"
         return f"{reached}: the limit is {limit}, {has} allocated, the workload asks for {wants}"
     return (

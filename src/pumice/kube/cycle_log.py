@@ -15,9 +15,12 @@ from typing import Any
 from pumice.columns.dtypes import F64
 from pumice.columns.nodes import IDLE, RELEASING, USED
 from pumice.columns.tasks import NO_GATE
+from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.trace import Entry
+from pumice.framework.cycle.trace import Entry, is_invalid
 from pumice.kube.logs import V3, V4, V5
+from pumice.model import blockers
+from pumice.model.blockers import QueueLimit
 from pumice.model.decisions import Bind, Decision
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import TaskStatus
@@ -92,27 +95,31 @@ class _Telling:
             yield V3, f"Try to allocate resource to {queues} Queues"
         for entry in self._trace:
             if entry.action == name:
-                yield self._told(entry)
+                yield from self._found(entry)
         if name == "allocate":
             yield from self._statements()
         yield V5, f"Leaving {shown} ..."
 
     def _rejected(self) -> Iterator[Line]:
         if self.detailed:
-            for rows, text in self.outcome.trace.rejected:
+            for rows, refused in self.outcome.trace.rejected:
                 for row in rows.tolist():
-                    yield V4, f"{self._job(row)} skip enqueue, reason: {text}"
+                    yield V4, f"{self._job(row)} skip enqueue, reason: {refused.detail}"
 
-    def _told(self, entry: Entry) -> Line:
-        match entry.what:
-            case "queue overused":
-                return V3, f"Queue <{entry.subject}> is overused, ignore it."
-            case "queue full":
-                return V3, f"Queue <{entry.detail}> is overused when considering job <{entry.subject}>, ignore it."
-            case "invalid" | "hypernodes not ready":
+    def _found(self, entry: Entry) -> Iterator[Line]:
+        finding = entry.finding
+        match finding:
+            case QueueLimit(queue, blockers.DESERVED):
+                yield V3, f"Queue <{queue}> is overused, ignore it."
+            case QueueLimit(queue, blockers.CAPACITY):
+                yield V3, f"Queue <{queue}> is overused when considering job <{entry.subject}>, ignore it."
+                if finding.detail:
+                    yield V4, f"<{entry.subject}> queue's reason: {finding.detail}"
+            case finding if is_invalid(finding):
                 job = self._job(self._row_of[entry.subject])
-                return V4, f"{job} skip {entry.action}, reason: {entry.detail or entry.what}"
-        return V4, f"<{entry.subject}> {entry.what}" + (f": {entry.detail}" if entry.detail else "")
+                yield V4, f"{job} skip {entry.action}, reason: {sentence(finding)}"
+            case _:
+                yield V4, f"<{entry.subject}> {sentence(finding)}"
 
     def _job(self, row: int) -> str:
         jobs = self.tables.jobs

@@ -384,12 +384,14 @@ class Feasibility:
             why += filter_result.why[1:]
         counts = np.bincount(code, minlength=len(why)).tolist()
         worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
+        against = [(why[i], counts[i]) for i in range(1, len(why)) if counts[i]]
         return FitErrors(
-            histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]),
+            histogram(against),
             len(nodes),
             hypernode=hypernode,
             node_rows=np.asarray(nodes.rows, dtype=np.int32),
             codes=worst[code],
+            unfits=tuple((unfit, nodes) for reasons, nodes in against for unfit in reasons if unfit.reason),
         )
 
 
@@ -420,7 +422,7 @@ def shortage(cls: TaskClass, nodes: NodeRows) -> FilterResult:
 def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit, ...], ...]:
     """The reason of each dimension; ``asked``: where something is that nobody offers."""
     names = axis.names if asked is None else [axis.name(column, asked) for column in range(len(axis))]
-    return ((), *((Unfit(_FIT_REASON.format(name)),) for name in names))
+    return ((), *((Unfit(_FIT_REASON.format(name), resource=name),) for name in names))
 
 
 def can_mend(filter_results: Iterable[FilterResult], count: int) -> Bool:

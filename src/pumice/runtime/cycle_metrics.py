@@ -13,9 +13,10 @@ import numpy as np
 from pumice.algorithms.shares import at_most
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import MakesRoom
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.metrics import Labels, Metrics
-from pumice.volcano.gangs.attempt import MAKES_ROOM, PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
+from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
 
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
 
@@ -170,5 +171,5 @@ def _report_evictions(metrics: Metrics, outcome: Outcome) -> None:
         metrics.add("total_preemption_attempts", float(counts[PREEMPTIONS_TRIED]))
         metrics.put("pod_preemption_victims", float(counts[VICTIMS_LOOKED_AT]))
     for entry in outcome.entries:
-        if entry.what == MAKES_ROOM:
+        if isinstance(entry.finding, MakesRoom):
             metrics.add("eviction_transactions_total", 1.0, entry.action)

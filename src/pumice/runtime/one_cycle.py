@@ -8,9 +8,11 @@ from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
+from pumice.explain.blockers import blockers_of
 from pumice.explain.hints import hints, hints_outside
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.plugin.policy_file import Policy
+from pumice.model.blockers import Blocker
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod
@@ -43,6 +45,11 @@ class Answer(Struct, frozen=True):
     def hints(self) -> dict[str, str]:
         """By PodGroup key: what would help, for each job that waits and of which that can be told."""
         return hints(self.outcome) | hints_outside(self.objects, self.scheduler_names)
+
+    @property
+    def blockers(self) -> dict[str, tuple[Blocker, ...]]:
+        """By PodGroup key: what stands in the way of each job of the session that waits."""
+        return blockers_of(self.outcome)
 
     @property
     def binds(self) -> dict[str, str]:

@@ -14,8 +14,14 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
+from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import is_invalid
 from pumice.kai.engine.parts import may_wait
+from pumice.kai.status import why_not_placed
+from pumice.kai.words import text_of
+from pumice.model import blockers as b
+from pumice.model.blockers import QueueLimit
 from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
 from pumice.volcano.status.fit_errors import FitTexts, error_text
@@ -66,26 +72,27 @@ class _Reader:
         self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
         self.texts = FitTexts(outcome.tables, outcome.trace)
         self.said = {event.job: event.message for event in self.trace.events}
-        rejected = sorted(self.trace.rejected, key=lambda told: told[1])  # of several texts the last counts
-        self.rejected: dict[int, str] = {row: text for rows, text in rejected for row in rows.tolist()}
+        rejected = sorted(self.trace.rejected, key=lambda found: found[1].detail)  # of several the last counts
+        self.rejected = {row: refused.detail for rows, refused in rejected for row in rows.tolist()}
         self.is_open: list[bool] = outcome.tables.queues.open.tolist()
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
         self.full: dict[str, str] = {}
         self.no_room: dict[str, list[str]] = {}
-        self.not_placed: dict[str, str] = {}
+        self.not_placed: dict[int, str] = {}
         self.set_aside = {fault.subject: fault.text for fault in outcome.faults}
         for entry in outcome.entries:
-            if entry.what == "queue full":
-                self.full[entry.subject] = entry.detail
-            elif entry.what == "queue overused":
-                self.overused.add(entry.subject)
-            elif entry.what == "not placed":
-                self.not_placed.setdefault(entry.subject, entry.detail)
-            elif entry.what.startswith("cannot "):
-                self.no_room.setdefault(entry.subject, []).append(f"{entry.what}: {entry.detail}")
-            elif entry.what in ("invalid", "hypernodes not ready"):
-                self.invalid[entry.subject] = entry.detail or "no HyperNode is ready"
+            match entry.finding:
+                case QueueLimit(queue, b.CAPACITY):
+                    self.full[entry.subject] = queue
+                case QueueLimit(queue, b.DESERVED):
+                    self.overused.add(queue)
+                case b.CannotEvict():
+                    self.no_room.setdefault(entry.subject, []).append(sentence(entry.finding))
+                case finding if isinstance(finding, b.Blocker) and is_invalid(finding):
+                    self.invalid[entry.subject] = sentence(finding)
+        if outcome.policy.dialect.name == "kai":
+            self.not_placed = {row: text_of(waits.why) for row, waits in why_not_placed(outcome.trace).items()}
 
     def jobs(self, only: Bool | None = None) -> Iterator[tuple[str, Why]]:
         jobs, live = self.tables.jobs, self.outcome.live_jobs
@@ -152,8 +159,8 @@ class _Reader:
         if key in self.set_aside:
             return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
         told = next((text for row in rows.tolist() if (text := self.told.get(tables.tasks.pods[row].key))), "")
-        if told or key in self.not_placed:
-            short = self.not_placed.get(key) or told.partition(":")[0]
+        if told or job in self.not_placed:
+            short = self.not_placed.get(job) or told.partition(":")[0]
             return Why(short, told or short)
         if not may_wait(tables, job):
             return Why("gang not complete", "not all pods are there that it needs to start")

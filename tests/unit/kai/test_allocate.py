@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from pumice.kai.plugins.predicates import CLAIMED
 from pumice.model.gang import SubGroup, TopologyConstraint
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
@@ -74,7 +75,7 @@ def test_claims_that_no_plugin_looks_at_are_placed_nowhere() -> None:
     part = replace(pod, spec=claims)
     ran = cycle(store(node("a"), queue("q"), group, part), ALLOCATE)
     assert ran.binds == {}
-    assert any("claims" in entry.detail for entry in ran.outcome.entries)
+    assert CLAIMED.reason in [entry.finding.detail for entry in ran.outcome.entries]  # type: ignore[union-attr]
 
 
 def test_a_pod_set_grows_whose_share_of_its_minimum_is_the_smallest() -> None:

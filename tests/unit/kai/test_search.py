@@ -2,6 +2,7 @@
 
 import pytest
 
+from pumice.model.blockers import NoRoom
 from tests.unit.kai.cluster import NOW, PLUGINS, cycle, job, node, policy, queue, store
 
 
@@ -108,7 +109,7 @@ def test_hopeless_jobs_are_told_so_by_kind() -> None:
     want = [job(f"w{i}", "q", [""], age=i) for i in range(20)]
     ran = cycle(store(node("a"), queue("p", 8), queue("q", 0), hold, *want))
     assert ran.decisions == []
-    told = [entry for entry in ran.outcome.entries if entry.action == "allocate" and entry.what == "not placed"]
+    told = [entry for entry in ran.outcome.entries if entry.action == "allocate" and entry.finding == NoRoom()]
     assert {entry.subject for entry in told} == {f"ns/w{i}" for i in range(20)}
 
 

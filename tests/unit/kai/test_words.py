@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.kai.engine.place_part import NO_ROOM
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
-from pumice.kai.words import QUEUE, Told, Waits, Words
+from pumice.kai.words import Told, Waits, Words
+from pumice.model.blockers import LIMIT, NO_PARENT, QUOTA, TASK, BadQueue, Blocker, NoRoom, QueueLimit, Refused
 from tests.unit.kai.cluster import job, node, opened, queue, store
 
 QUEUES = queue("dept", 6.0, limit=8.0), queue("team", 2.0, "dept", limit=4.0), queue("other", 4.0, "dept")
@@ -20,24 +20,24 @@ FAST = {"preemptibility": "non-preemptible"}
         pytest.param(
             "team",
             2,
-            OVER_LIMIT,
+            LIMIT,
             "team has reached its limit of GPUs: the limit is 4, 3 allocated, the workload asks for 2",
             id="its own limit",
         ),
         pytest.param(
             "other",
             6,
-            OVER_LIMIT,
+            LIMIT,
             "dept has reached its limit of GPUs: the limit is 8, 3 allocated, the workload asks for 6",
             id="that of the queue above",
         ),
         pytest.param(
-            "team", 1, OVER_LIMIT, "queue team had no more to give when it was the workload's turn", id="none any more"
+            "team", 1, LIMIT, "queue team had no more to give when it was the workload's turn", id="none any more"
         ),
         pytest.param(
             "team",
             2,
-            NON_PREEMPTIBLE_OVER_QUOTA,
+            QUOTA,
             "a workload that is not preemptible must stay within the quota: that of team is 2 GPUs, 1 allocated to such"
             " workloads, and it asks for 2; a preemptible one may go over the quota",
             id="the quota counts those alone that cannot be preempted",
@@ -46,11 +46,11 @@ FAST = {"preemptibility": "non-preemptible"}
 )
 def test_which_queue_has_no_more_to_give(of: str, gpus: int, why: str, message: str) -> None:
     runs = job("fast", "team", ["a"], 1, **FAST), job("runs", "team", ["a"], 2)
-    found = told(of, gpus, why, *runs)
-    assert found == Told(why, message)
+    found = told(of, gpus, QueueLimit(of, why), *runs)
+    assert found == Told({LIMIT: OVER_LIMIT, QUOTA: NON_PREEMPTIBLE_OVER_QUOTA}[why], message)
 
 
-def told(of: str, gpus: int, why: str, *others: object) -> Told:
+def told(of: str, gpus: int, why: Blocker, *others: object) -> Told:
     """Of a job of one that waits."""
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, *others, job("new", of, [""], gpus)))  # type: ignore[arg-type]
     row = list(ssn.tables.jobs.uids).index("ns/new")
@@ -58,28 +58,32 @@ def told(of: str, gpus: int, why: str, *others: object) -> Told:
 
 
 def test_a_queue_that_is_not_there_is_named() -> None:
-    why = f"{QUEUE}gone does not exist"
-    assert told("team", 1, why) == Told(QUEUE_DOES_NOT_EXIST, why)
+    why = BadQueue("team", NO_PARENT, "gone")
+    assert told("team", 1, why) == Told(QUEUE_DOES_NOT_EXIST, "queue team has a parent that is not there: gone")
 
 
 @pytest.mark.parametrize(
     ("tasks", "gpus", "why", "message"),
     [
-        pytest.param(1, 9, NO_ROOM, "2 node(s) didn't have enough nvidia.com/gpu.", id="too large for all"),
+        pytest.param(1, 9, NoRoom(), "2 node(s) didn't have enough nvidia.com/gpu.", id="too large for all"),
         pytest.param(
-            1, 4, "tainted", "1 node(s) didn't have enough nvidia.com/gpu; 1 node(s) are out: tainted.", id="and out"
+            1,
+            4,
+            Refused(TASK, "tainted"),
+            "1 node(s) didn't have enough nvidia.com/gpu; 1 node(s) are out: tainted.",
+            id="and out",
         ),
         pytest.param(
             3,
             4,
-            NO_ROOM,
+            NoRoom(),
             "1 node(s) didn't have enough nvidia.com/gpu; 1 node(s) have room for it, but not for all 3 pods that must"
             " start together.",
             id="room for one of them",
         ),
     ],
 )
-def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: str, message: str) -> None:
+def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: str) -> None:
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, job("new", "team", [""] * tasks, gpus)))
     found = Words(ssn.tables, QueueTree(ssn.tables)).of(0, Waits(why))
     assert found == Told(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
@@ -89,7 +93,7 @@ def test_jobs_that_are_alike_are_told_the_same_text() -> None:
     jobs = [job(name, "team", [""], gpus) for name, gpus in (("x", 9), ("y", 9), ("z", 10))]
     ssn = opened(store(node("a", 8), QUEUES, *jobs))
     words = Words(ssn.tables, QueueTree(ssn.tables))
-    x, y = words.of(0, Waits(NO_ROOM)), words.of(1, Waits(NO_ROOM))
+    x, y = words.of(0, Waits(NoRoom())), words.of(1, Waits(NoRoom()))
     assert x is y
     assert "new-" not in x.message
-    assert words.of(2, Waits(NO_ROOM)) is not x
+    assert words.of(2, Waits(NoRoom())) is not x

@@ -12,6 +12,7 @@ from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.filter_result import Unfit
+from pumice.model.blockers import NO_HIERARCHY, BadQueue
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, session
 from pumice.testing.check import BESIDE, check_plugin
 
@@ -61,8 +62,7 @@ def test_without_a_tree_nothing_is_admitted_placed_or_taken(queues: list[Any], i
     admits, places = capacity.job_enqueueable(of, resource_vector(ssn, 1)), capacity.allocatable(of, tasks)
     if problem:
         assert (admits, places, capacity.preemptive(of, tasks)) == (Vote.REJECT, Unfit(problem), False)
-        told = [(entry.what, entry.detail) for entry in ssn.trace.entries]
-        assert ("no hierarchy", problem) in told
+        assert BadQueue("", NO_HIERARCHY, detail=problem) in [entry.finding for entry in ssn.trace.entries]
     else:
         assert (admits, places) == (Vote.PERMIT, 1)
 

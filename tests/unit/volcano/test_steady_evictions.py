@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.model.blockers import CannotEvict, Domain
 from pumice.model.pod import HostPort
 from pumice.model.queue import PriorityClass
 from pumice.state.store import Store
@@ -135,7 +136,7 @@ def test_nobody_is_reclaimed_from_for_a_gang_that_no_hypernode_takes() -> None:
     assert run(state, TIER, actions="reclaim").evicted == ["ns/old-2"], "where no plugin knows of hypernodes"
     found = run(state, bound, actions="reclaim")
     assert found.evicted == []
-    assert "no hypernode within its bound" in str(found.outcome.trace.told)
+    assert CannotEvict("reclaim", 1, 3, Domain()) in [entry.finding for entry in found.outcome.entries]
 
 
 def test_pods_of_a_gang_that_cannot_be_whole_hold_no_idle_room_before_allocate() -> None:

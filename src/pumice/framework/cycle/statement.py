@@ -24,6 +24,7 @@ from pumice.framework.cycle.world import World
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.hooks import Hooks
+from pumice.model.blockers import BIND, EVICT, Refused
 from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
 
@@ -323,7 +324,7 @@ class Statement:
         refusals = self._planner.submit(decisions)
         binds = op.kind is Kind.ALLOCATE
         for i in sorted(refusals):
-            self._trace.tell(decisions[i].pod, "bind refused" if binds else "evict refused", refusals[i].reason)
+            self._trace.tell(decisions[i].pod, Refused(BIND if binds else EVICT, refusals[i].reason))
         if binds and len(refusals) < len(rows):
             taken = op.placement
             if refusals:

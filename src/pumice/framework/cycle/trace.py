@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.counting import PIPELINED
 from pumice.columns.dtypes import I8, I32, I64, AnyArray, Bool
@@ -19,6 +20,8 @@ from pumice.columns.placement import Placement
 from pumice.columns.tables import Tables
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model import blockers
+from pumice.model.blockers import JOB, Blocker, GangIncomplete, Missing, Refused
 from pumice.model.status import TaskStatus
 
 
@@ -57,27 +60,50 @@ class Question(NamedTuple):
     reason: str = ""
 
 
+class Deed(Struct, frozen=True):
+    """What was done, where nothing stands in the way."""
+
+
+class Admitted(Deed, frozen=True):
+    """The job was admitted."""
+
+
+class MakesRoom(Deed, frozen=True):
+    """So many pods were evicted for so many pods of the job."""
+
+    evicted: int
+    pods: int
+
+
+#: What the trace keeps of a subject.
+Finding = Blocker | Deed
+
+
+def is_invalid(finding: Finding) -> bool:
+    """Return True if the job was not tried, for it cannot start as it is."""
+    return isinstance(finding, GangIncomplete | Missing) or (isinstance(finding, Refused) and finding.what == JOB)
+
+
 class Attempt(NamedTuple):
     """``placed``: operations that stand. ``undone``: those that were taken back, in the order of that. ``errors``: task
     rows that found no node, in the order of trying. ``asked``: what was asked of the queue before anything stood;
-    ``asked_again``: it was asked later too, and may have answered by what stood. ``told``: what the trace should say of
-    the job, as (what, detail)."""
+    ``asked_again``: it was asked later too, and may have answered by what stood. ``findings``: what the trace should
+    keep of the job beside."""
 
     placed: tuple[Operation, ...] = ()
     undone: tuple[Operation, ...] = ()
     errors: tuple[tuple[int, FitErrors], ...] = ()
     asked: tuple[Question, ...] = ()
     asked_again: bool = False
-    told: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class Entry(NamedTuple):
-    """``action`` did ``what`` with ``subject`` (a job, a queue, a task); ``detail`` says why or where."""
+    """What ``action`` found of ``subject`` (a job, a queue, a pod), or did with it."""
 
     action: str
     subject: str
-    what: str
-    detail: str = ""
+    finding: Finding
 
 
 class JobsEntry(NamedTuple):
@@ -85,8 +111,7 @@ class JobsEntry(NamedTuple):
 
     action: str
     jobs: AnyArray
-    what: str
-    detail: str = ""
+    finding: Finding
 
 
 class GroupEvent(NamedTuple):
@@ -112,6 +137,10 @@ class Fault(NamedTuple):
     @property
     def text(self) -> str:
         return f"plugin {self.plugin}, {self.hook} at {self.point} ({self.where}): {self.problem}"
+
+    @property
+    def blocker(self) -> Blocker:
+        return blockers.PluginFault(self.plugin, self.point, self.hook, self.where, self.problem)
 
 
 class LastTrial(NamedTuple):
@@ -156,7 +185,7 @@ class Failure(NamedTuple):
     asked: tuple[Question, ...]
     asked_again: bool
     queue: tuple[object, ...]
-    told: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
     alone: bool
 
 
@@ -165,7 +194,7 @@ class Said(NamedTuple):
     befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the trace."""
 
     told: tuple[Entry | JobsEntry, ...]
-    rejected: tuple[tuple[AnyArray, str], ...]
+    rejected: tuple[tuple[AnyArray, Refused], ...]
     failures: tuple[Failure, ...]
     failed: AnyArray
     failed_as: I64
@@ -187,7 +216,7 @@ class CycleTrace:
         self.told: list[Entry | JobsEntry] = []
         self.events: list[GroupEvent] = []
         self.faults: list[Fault] = []
-        self.rejected: list[tuple[AnyArray, str]] = []
+        self.rejected: list[tuple[AnyArray, Refused]] = []
         self.errors: dict[int, dict[int, FitErrors]] = {}
         self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
         self._failures: list[Failure] = []
@@ -199,17 +228,18 @@ class CycleTrace:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def tell(self, subject: str, what: str, detail: str = "") -> None:
-        self.told.append(Entry(self.action, subject, what, detail))
+    def tell(self, subject: str, finding: Finding) -> None:
+        """Keep a finding about a job, a queue or a pod, by its key."""
+        self.told.append(Entry(self.action, subject, finding))
 
-    def tell_of_jobs(self, rows: AnyArray, what: str, detail: str = "") -> None:
-        """The same of many jobs."""
-        self.told.append(JobsEntry(self.action, rows, what, detail))
+    def tell_of_jobs(self, rows: AnyArray, finding: Finding) -> None:
+        """Keep a finding that many jobs share, so that it names none of them."""
+        self.told.append(JobsEntry(self.action, rows, finding))
 
     def blame(self, subject: str, fault: PluginFault) -> None:
         """A plugin failed, and ``subject`` lost its turn."""
         self.faults.append(Fault(subject, fault.plugin, fault.point, fault.hook, fault.where, fault.problem))
-        self.tell(subject, "set aside", self.faults[-1].text)
+        self.tell(subject, self.faults[-1].blocker)
 
     def note(self, row: int, errors: FitErrors) -> None:
         """Note why a task found no node; replaces an older note."""
@@ -336,11 +366,11 @@ class CycleTrace:
             if isinstance(told, Entry):
                 yield told
             else:
-                yield from (Entry(told.action, uids[row], told.what, told.detail) for row in told.jobs.tolist())
+                yield from (Entry(told.action, uids[row], told.finding) for row in told.jobs.tolist())
 
     @property
     def messages(self) -> list[GroupEvent]:
         """Messages for users of pod groups, rejections at admission first, those by job."""
         uids = self._tables.jobs.uids
-        texts = sorted((uids[row], text) for rows, text in self.rejected for row in rows.tolist())
+        texts = sorted((uids[row], refused.detail) for rows, refused in self.rejected for row in rows.tolist())
         return [GroupEvent(uid, "Normal", "Unschedulable", text) for uid, text in texts] + self.events

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from pumice.columns.dtypes import I8, I32, Bool
+from pumice.model.blockers import Blocker
 
 
 class Code(IntEnum):
@@ -25,17 +26,19 @@ class Code(IntEnum):
 
 
 class Unfit(Struct, frozen=True):
-    """One reason against."""
+    """One reason against. ``resource``: of which there is too little."""
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
+    resource: str = ""
 
 
 class Invalid(Struct, frozen=True):
-    """Why a job cannot be complete, whatever is placed."""
+    """Why a job cannot be complete, whatever is placed. ``blocker``: the same with its numbers, where there are any."""
 
     reason: str
     message: str
+    blocker: Blocker | None = None
 
 
 class FilterResult(Struct, frozen=True):
@@ -75,7 +78,8 @@ class FitErrors(Struct, frozen=True, eq=False):
     """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
 
     ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction. ``hypernode``:
-    the one it had to be in. ``skipped``: the task was not tried, since one of its role had failed.
+    the one it had to be in. ``unfits``: each reason, and on how many nodes. ``skipped``: the task was not tried, since
+    one of its role had failed.
     """
 
     histogram: Mapping[str, int] = field(default_factory=Counter)
@@ -85,6 +89,7 @@ class FitErrors(Struct, frozen=True, eq=False):
     node_rows: I32 | None = None
     codes: I8 | None = None
     skipped: bool = False
+    unfits: tuple[tuple[Unfit, int], ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FitErrors) and _COMPARED(self) == _COMPARED(other)
@@ -94,7 +99,8 @@ class FitErrors(Struct, frozen=True, eq=False):
     @staticmethod
     def everywhere(unfit: Unfit, node_count: int) -> FitErrors:
         """The same reason on every node."""
-        return FitErrors(Counter({unfit.reason: node_count} if node_count else {}), node_count)
+        counts = Counter({unfit.reason: node_count} if node_count else {})
+        return FitErrors(counts, node_count, unfits=((unfit, node_count),))
 
     @property
     def said(self) -> tuple[object, ...]:

@@ -10,13 +10,12 @@ import numpy as np
 
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Part
+from pumice.model.blockers import SearchCut
 
 #: SearchBudget of one job in one turn; all that jobs of one queue may take in an action where nothing comes of it.
 TRIES_MAX, QUEUE_TRIES_MAX = 4096, 8192
 #: What a job may always take, whatever its queue has left: so many, and so many for each task and sub-group.
 _ALWAYS, _FOR_EACH = 64, 4
-#: What the trace says of a job whose search ended before it was through.
-CUT_OFF = "cut off"
 
 
 class SearchBudget:
@@ -55,7 +54,7 @@ class SearchBudget:
             pot = self._pot(part)
             self._left[pot] = max(self._left.get(pot, QUEUE_TRIES_MAX) - above, 0)
         if self.cut:
-            self._ssn.trace.tell_of_jobs(np.array([part.job]), CUT_OFF, f"after {self._taken} tries")
+            self._ssn.trace.tell_of_jobs(np.array([part.job]), SearchCut(self._ssn.trace.action, self._taken))
 
     def _allow(self, part: Part) -> None:
         """How much the job may have, asked when it takes the first one: most jobs take none."""

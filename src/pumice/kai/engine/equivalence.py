@@ -13,6 +13,7 @@ import numpy as np
 from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import Blocker
 
 _Kind = tuple[int, int, bool, int]
 
@@ -29,8 +30,8 @@ class Alike:
         self._kind: dict[int, _Kind | None] = {
             job: None if alone else kind for job, kind, alone in zip(rows.tolist(), kinds, apart.tolist(), strict=True)
         }
-        self._why: dict[_Kind | None, str] = {}
-        self._told: list[tuple[int, str]] = []
+        self._why: dict[_Kind | None, Blocker] = {}
+        self._told: list[tuple[int, Blocker]] = []
 
     def failed(self, job: int) -> bool:
         """Whether one like it has failed; it has then, too."""
@@ -49,7 +50,7 @@ class Alike:
             count += 1
         return count
 
-    def fails(self, job: int, why: str, *, alike: bool = True) -> None:
+    def fails(self, job: int, why: Blocker, *, alike: bool = True) -> None:
         """A job failed; ``alike``: as all like it would."""
         self._told.append((job, why))
         kind = self._kind[job]
@@ -71,8 +72,8 @@ class Alike:
 
     def tell(self) -> None:
         """Put all of it into the trace, an entry for each reason."""
-        by_reason: dict[str, list[int]] = {}
+        by_reason: dict[Blocker, list[int]] = {}
         for job, why in self._told:
             by_reason.setdefault(why, []).append(job)
         for why, jobs in by_reason.items():
-            self._ssn.trace.tell_of_jobs(np.array(jobs), "not placed", why)
+            self._ssn.trace.tell_of_jobs(np.array(jobs), why)

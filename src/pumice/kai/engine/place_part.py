@@ -27,6 +27,19 @@ from pumice.kai.engine.budget import tries
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
 from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.points import device_order, may_take, node_subsets
+from pumice.kai.reasons import over_limit
+from pumice.model.blockers import (
+    CAPACITY,
+    PLACEMENT,
+    TASK,
+    Blocker,
+    Domain,
+    NoNode,
+    NoRoom,
+    QueueLimit,
+    Refused,
+    SearchCut,
+)
 from pumice.model.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import derived
@@ -36,8 +49,8 @@ from pumice.placing.prefetch import PrefetchedPlacements
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 _ANYWHERE = Subset()
-#: Why a part was not placed: what is idle or about to be does not do.
-NO_ROOM = "no node has room"
+#: Of a part for which nothing was asked yet: its search was cut off before.
+_NOT_TRIED: Blocker = SearchCut("", 0)
 
 
 class Placer:
@@ -45,7 +58,7 @@ class Placer:
     where that takes it: others were evicted to let it in there, and whoever gave way to it was promised another."""
 
     def __init__(self, ssn: Session) -> None:
-        self.ssn, self.why, self.as_promised = ssn, "", False
+        self.ssn, self.why, self.as_promised = ssn, _NOT_TRIED, False
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
         self._picks = PrefetchedPlacements(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
@@ -98,15 +111,19 @@ class Placer:
     def _may_take(self, part: Part) -> bool:
         ssn, job = self.ssn, part.job
         queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
-        self.why = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job])) or ""
-        if not self.why and not ssn.has(may_take):
-            self.why = self._refused(queue, part)
-        return not self.why
+        reason = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job]))
+        against = over_limit(queue.name, reason) if reason else None
+        if against is None and not ssn.has(may_take):
+            against = self._refused(queue, part)
+        self.why = against or _NOT_TRIED
+        return against is None
 
-    def _refused(self, queue: Queue, part: Part) -> str:
+    def _refused(self, queue: Queue, part: Part) -> Blocker | None:
         """Why its queue does not take all of a part, where plugins are asked of tasks and not of amounts."""
         allowed = self.ssn.ask(points.tasks_allowed, queue, TaskRows(self.ssn.tables, np.array(part.rows)))
-        return "" if allowed.tasks >= len(part.rows) else allowed.reason or f"queue {queue.name} may take no more"
+        if allowed.tasks >= len(part.rows):
+            return None
+        return QueueLimit(queue.name, CAPACITY, detail=allowed.reason)
 
     def _all_or_wait(self, stmt: Statement, part: Part) -> None:
         """Where a pod set waits for others to leave, and less than its minimum can be bound, all of the part waits.
@@ -130,10 +147,10 @@ class Placer:
             return False
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
-            self.why = "no domain of its topology takes it"
+            self.why = Domain()
         for subset in found:
             if subset.nodes is not None and self._lacks_room(group.rows, subset.nodes):
-                self.why = NO_ROOM
+                self.why = NoRoom()
                 continue
             if not self._tries.spend():
                 return False
@@ -183,7 +200,7 @@ class Placer:
     def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
         unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
         if unfit is not None:
-            self.why = unfit.reason
+            self.why = Refused(TASK, unfit.reason)
             return False
         devices = self.ssn.ledger.devices
         share = devices.share_of(cls) if devices is not None else None
@@ -228,7 +245,7 @@ class Placer:
             return []
         node = self._best(key)
         if key[node] == -np.inf:
-            self.why = "no node takes it"
+            self.why = NoNode()
             return []
         return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
 
@@ -246,7 +263,7 @@ class Placer:
             if mask is not None:
                 fits &= mask
         if not fits.any():
-            self.why = NO_ROOM
+            self.why = NoRoom()
             return None
         score: F64 = fit.score
         if self._single:
@@ -268,7 +285,7 @@ class Placer:
             if choice is not None:
                 return self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
             key[node] = -np.inf
-        self.why = "no node takes it"
+        self.why = NoNode()
         return False
 
     def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
@@ -310,7 +327,7 @@ class Placer:
         if tasks.status[row] != _RELEASING:
             devices.assign(row, node, choice.slots)
             refusal = (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
-            self.why = refusal.reason if refusal is not None else self.why
+            self.why = Refused(PLACEMENT, refusal.reason) if refusal is not None else self.why
             return refusal is None
         elif tasks.node[row] == node and devices.may_stay(row, choice):
             stmt.stay([row])
@@ -365,7 +382,7 @@ class Placer:
         left = tasks.status[rows] == _RELEASING
         if not left.any():
             refusal = (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
-            self.why = refusal.reason if refusal is not None else self.why
+            self.why = Refused(PLACEMENT, refusal.reason) if refusal is not None else self.why
             return refusal is None
         each = list(zip(rows, nodes, left.tolist(), (tasks.node[rows] == nodes).tolist(), strict=True))
         new = [(row, node) for row, node, evicted, _ in each if not evicted]

@@ -14,6 +14,7 @@ from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import Refuted, Rules, Solution
 from pumice.kai.engine.tree_order import Turns, queue_tree, waiting_jobs
+from pumice.model.blockers import NoCase, NoVictims
 
 
 def search(ssn: Session, rules: Rules) -> None:
@@ -33,7 +34,7 @@ def search(ssn: Session, rules: Rules) -> None:
         allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if not rules.may_try(ssn, part):
-                alike.fails(job, "has no case")
+                alike.fails(job, NoCase())
             elif isinstance(found := following.solve(stmt, part), Solution):
                 stmt.commit()
                 alike.forget()
@@ -43,7 +44,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 waiting.changed(changed)
                 standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
-                alike.fails(job, "nobody may leave for it", alike=found is Refuted.WITHOUT_A_TRY)
+                alike.fails(job, NoVictims(), alike=found is Refuted.WITHOUT_A_TRY)
                 allowed.failed()
         turns.drop(job, alike.leading)
     alike.tell()

@@ -16,6 +16,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.blockers import DESERVED, HYPERNODES, JOB, Missing, QueueLimit, Refused
 from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
@@ -99,7 +100,8 @@ class _Allocation:
         while queues:
             queue = queues.pop()
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.trace.tell(ssn.tables.queues.names[queue], "queue overused")
+                name = ssn.tables.queues.names[queue]
+                ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             if not lines[queue]:
                 continue
@@ -162,10 +164,10 @@ class _Allocation:
         ssn, uid = self.ssn, self.ssn.tables.jobs.uids[job]
         invalid = ssn.ask(points.job_valid, Job(ssn.tables, job))
         if invalid is not None:
-            ssn.trace.tell(uid, "invalid", invalid.message)
+            ssn.trace.tell(uid, invalid.blocker or Refused(JOB, invalid.message, invalid.reason))
             return False
         if not ssn.tables.tree.ready and ssn.tables.jobs.has_topology[job]:
-            ssn.trace.tell(uid, "hypernodes not ready")
+            ssn.trace.tell(uid, Missing(HYPERNODES))
             return False
         return True
 
@@ -232,7 +234,7 @@ class _Allocation:
         placed = stmt.save()
         stmt.commit()
         attempt = trying.end(stmt, placed)
-        if attempt.undone or attempt.errors or attempt.told:
+        if attempt.undone or attempt.errors or attempt.findings:
             self._note(job, attempt)
 
     def _failed(self, job: int, trying: OpenAttempt, attempt: Attempt) -> None:
@@ -245,5 +247,5 @@ class _Allocation:
 
     def _note(self, job: int, attempt: Attempt) -> None:
         self.ssn.trace.take(job, attempt)
-        for what, detail in attempt.told:
-            self.ssn.trace.tell(self.ssn.tables.jobs.uids[job], what, detail)
+        for finding in attempt.findings:
+            self.ssn.trace.tell(self.ssn.tables.jobs.uids[job], finding)

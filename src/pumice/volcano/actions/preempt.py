@@ -14,6 +14,7 @@ from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Kind
+from pumice.model.blockers import TASK, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.equal_swaps import Before, EqualSwaps
@@ -137,12 +138,12 @@ class _Preemption:
         """Make room for the first of some equal tasks on the first node that allows it, and for further ones as far as
         they would follow it there."""
         ssn, search, row = self.ssn, self.search, rows[0]
-        task, why = Task(ssn.tables, row), ""
+        task, why = Task(ssn.tables, row), None
         if task.pod.nominated_node or task.pod.spec.preemption_policy:
             why = why_not_eligible(ssn, task, was_tried=search.was_tried(task), is_void=self._is_promise_void(task))
-        unfit = ssn.ask(points.task_refused, task) if not why else None
-        if why or unfit is not None:
-            return lambda: why or (unfit.reason if unfit is not None else "")
+        unfit = ssn.ask(points.task_refused, task) if why is None else None
+        if why is not None or unfit is not None:
+            return lambda: why or (Refused(TASK, unfit.reason) if unfit is not None else None)
         victims = Victims(
             ssn,
             task,
@@ -156,7 +157,7 @@ class _Preemption:
         if found:
             return found
         queue = task.queue.name
-        return lambda: why_no_victims(ssn, victims, reachable, f"of queue {queue}")
+        return lambda: why_no_victims(ssn, victims, reachable, queue)
 
     def _anywhere(self, stmt: Statement, rows: Sequence[int], victims: Victims, reachable: Bool) -> int:
         """How many of the tasks were promised a node."""

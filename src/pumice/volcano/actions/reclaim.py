@@ -12,6 +12,7 @@ from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
+from pumice.model.blockers import DESERVED, RECLAIM, TASK, NeverPreempts, QueueLimit, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.equal_swaps import Before, EqualSwaps
@@ -53,7 +54,8 @@ class _Reclaiming:
         while queues:
             queue = queues.pop()
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.trace.tell(ssn.tables.queues.names[queue], "queue overused")
+                name = ssn.tables.queues.names[queue]
+                ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             while jobs:
@@ -66,13 +68,13 @@ class _Reclaiming:
         ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, rows[0])
         queue = task.queue
         if never_preempts(task):
-            return lambda: "its preemptionPolicy is Never"
+            return NeverPreempts
         if not self._may_take(rows[:1]):
-            return lambda: f"queue {queue.name} may not take more from others"
+            return lambda: QueueLimit(queue.name, RECLAIM)
         unfit = ssn.ask(points.task_refused, task)
         if unfit is not None:
             reason = unfit.reason
-            return lambda: reason
+            return lambda: Refused(TASK, reason)
         if self.promised_kept and promised_again(stmt, task, self._fits):
             return 1
         supply = evictable(ssn).of_other_queues(queue.row)
@@ -86,7 +88,7 @@ class _Reclaiming:
             before = None if alone else self.exchanges.before(stmt, each, order, victims, reachable)
             if self._on_node(stmt, task, each.node, order):
                 return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
-        return lambda: why_no_victims(ssn, victims, reachable, "of other queues")
+        return lambda: why_no_victims(ssn, victims, reachable)
 
     def _follow(self, stmt: Statement, rows: Sequence[int], victims: Victims, before: Before) -> int:
         return len(self.exchanges.follow(stmt, rows, victims, before, self._allowed))

@@ -11,6 +11,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin.point import Question
+from pumice.model.blockers import Blocker, CannotEvict, Domain
 from pumice.placing.choose import placing_of
 from pumice.volcano.eviction.node_search import waiting_tasks
 from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
@@ -20,7 +21,7 @@ from pumice.volcano.gangs.starving import is_starving
 from pumice.volcano.topology.domains import is_for_allocate, is_let_in
 
 #: Who can say why there is no room for a task.
-WhyNot = Callable[[], str]
+WhyNot = Callable[[], Blocker | None]
 #: Makes room in a statement for the first of some equal tasks (rows) of a job, and for as many of those after it as
 #: this decides about. How many of them were promised a node, or who can say why the first one was not.
 MakeRoom = Callable[[Statement, Sequence[int]], int | WhyNot]
@@ -59,16 +60,16 @@ class EvictForTask:
                 promised(ssn, job, stmt)
             else:
                 failed = True
-                why = (lambda: _NO_DOMAIN) if whole else why
-                told = ((f"cannot {self._name}", _in_words(got, len(tasks), why())),) if why is not None else ()
-                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, told), fresh=fresh)
+                why = Domain if whole else why
+                findings = (CannotEvict(self._name, got, len(tasks), why()),) if why is not None else ()
+                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, findings), fresh=fresh)
         return failed
 
     def _make_room(self, stmt: Statement, rows: list[int], make_room: MakeRoom) -> int | WhyNot:
         """But for tasks like one of the job for which that was tried in vain, and nothing has changed since."""
         job, kind = int(self._ssn.tables.tasks.job[rows[0]]), self._kind(rows[0])
         if (job, *kind) in self._failed_at and self._failed_at[job, *kind] == self._now():
-            return lambda: ""
+            return lambda: None
         alike = self.alike.are_tasks_alike(job)
         made = make_room(stmt, list(takewhile(lambda row: self._kind(row) == kind, rows)) if alike else rows[:1])
         if alike and not isinstance(made, int):
@@ -83,11 +84,3 @@ class EvictForTask:
 
     def _now(self) -> Ground:
         return (*placing_of(self._ssn).feasible.everything(), *ground(*self._rest_on))
-
-
-#: Why others stay although the job would have had room.
-_NO_DOMAIN = "no hypernode within its bound has room for all that it asks for, once they have left"
-
-
-def _in_words(promised_count: int, waiting: int, why: str) -> str:
-    return f"{promised_count} of {waiting} pods could be promised a node; then {why}" if promised_count else why

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pumice.columns.views import Queue
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gang_search import GangSearch, Limits
@@ -43,7 +44,8 @@ class _GangEviction:
         while queues:
             queue = queues.pop()
             if self.kind is EvictionKind.GANG_RECLAIM and ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.trace.tell(ssn.tables.queues.names[queue], "queue overused")
+                name = ssn.tables.queues.names[queue]
+                ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             while jobs:
@@ -63,7 +65,7 @@ class _GangEviction:
                     ssn.journal.put(ssn.tables.subs["nominated"], sub, hypernode)
             else:
                 failed = True
-                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, tuple(self.search.told)), fresh=fresh)
+                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, tuple(self.search.findings)), fresh=fresh)
         return failed
 
 

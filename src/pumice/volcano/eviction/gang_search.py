@@ -17,6 +17,7 @@ from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
+from pumice.model.blockers import RECLAIM, Blocker, QueueLimit, RoomIsFree, TooFewVictims
 from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
@@ -48,22 +49,23 @@ class GangSearch:
     def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, *, cached: bool) -> None:
         self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
         self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
-        self.told: list[tuple[str, str]] = []
+        self.findings: list[Blocker] = []
 
     def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
         """Evict and promise, in the statement, what makes the job complete; nothing where that cannot be done. The
-        hypernode of each sub-job that was placed. ``told`` says what stood against it."""
-        self.told = []
+        hypernode of each sub-job that was placed. ``findings`` are what stood in the way."""
+        self.findings = []
         sheets = list(_sheets_of(self._ssn, job))
         waiting = self._waiting(job, sheets)
         if not waiting:
             return {}
         if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
-            self.told.append(("queue may not reclaim", self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]))
+            name = self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]
+            self.findings.append(QueueLimit(name, RECLAIM))
             return {}
         need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
         if self._limits.only_in_need and any(self._plan(stmt, job, sheets, each, []) is not None for each in domains):
-            self.told.append(("there is room", "nobody has to leave for it"))
+            self.findings.append(RoomIsFree())
             return {}
         for hypernode in domains:
             for victims in self._victims(job, hypernode, need):
@@ -112,7 +114,7 @@ class GangSearch:
         bundles = bundles_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
         name = ssn.tables.tree.names[hypernode]
         if not bundles:
-            self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))
+            self.findings.append(TooFewVictims(name, len(candidates)))
             return
         books = ssn.tables.nodes.books[nodes]
         room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in bundles)], axis=0)
@@ -120,8 +122,8 @@ class GangSearch:
         chosen = [row for bundle in bundles for row in bundle.rows]
         ends = np.cumsum([len(bundle.rows) for bundle in bundles]).tolist()
         yield from (chosen[: ends[last]] for last in enough)
-        what = "nowhere to place the gang" if enough else "not enough would be freed"
-        self.told.append((what, f"in {name}, if {len(chosen)} tasks in {len(bundles)} bundles left"))
+        found = TooFewVictims(name, len(candidates), len(chosen), len(bundles), enough=bool(enough))
+        self.findings.append(found)
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
         tables = self._ssn.tables

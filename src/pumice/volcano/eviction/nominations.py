@@ -12,6 +12,7 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.filter_result import Code, Unfit
+from pumice.model.blockers import Blocker, Missing, NeverPreempts, Reserved
 from pumice.model.pod import Pod
 from pumice.volcano import points
 
@@ -23,8 +24,8 @@ def never_preempts(task: Task) -> bool:
     return task.pod.spec.preemption_policy == NEVER
 
 
-def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool) -> str:
-    """Why the task may not have others evicted, empty where it may.
+def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool) -> Blocker | None:
+    """Why the task may not have others evicted, None where it may.
 
     One that is nominated to a node waits for that as long as filters let it in, or somebody is on the way out there for
     it. Not ``was_tried``: no node has been looked at for it in this session. Then filters that look at other pods
@@ -32,21 +33,21 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
     nothing, since the node is not getting room for it.
     """
     if never_preempts(task):
-        return "its preemptionPolicy is Never"
+        return NeverPreempts()
     name = task.pod.nominated_node
     if not name:
-        return ""
+        return None
     node = ssn.tables.nodes.facts.row_of.get(name, -1)
     if node < 0:
-        return f"it is nominated to node {name}, which is not there"
+        return Missing("Node", name)
     if is_void or ssn.tables.tasks.nominated[task.row] < 0:
-        return ""  # an earlier action took the nomination back, or nothing came of it
+        return None  # an earlier action took the nomination back, or nothing came of it
     reasons = _reasons(ssn, task, node)
     if not reasons and (was_tried or "task" not in ssn.hooks.forms(points.predicate)):
-        return f"it is nominated to node {name}, which lets it in"
+        return Reserved("", (name,))
     if any(unfit.code is Code.UNRESOLVABLE for unfit in reasons):
-        return ""
-    return f"others leave node {name} for it" if _makes_room(ssn, task, node) else ""
+        return None
+    return Reserved("", (name,), leaving=True) if _makes_room(ssn, task, node) else None
 
 
 def promised_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool]) -> bool:

@@ -1,33 +1,27 @@
-"""What stood against making room for a task, in words and numbers.
+"""What stood in the way of making room for a task, in numbers.
 
-The same for all jobs that fail alike, so it names no pod and no job.
+The finding is shared by all jobs that fail alike, so it names no pod and no job.
 """
 
 from __future__ import annotations
 
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import Blocker, OutOfReach, Protected
 from pumice.volcano.eviction.node_search import Victims
 
 
-def why_no_victims(ssn: Session, victims: Victims, reachable: Bool, of_whom: str) -> str:
-    """Of a task for which no node was found. ``reachable`` (N,): nodes that filters leave to it. ``of_whom``:
-    whose pods might have been evicted."""
+def why_no_victims(ssn: Session, victims: Victims, reachable: Bool, queue: str = "") -> Blocker:
+    """Of a task for which no node was found. ``reachable`` (N,): nodes that filters leave to it. ``queue``: whose pods
+    might have been evicted, empty for those of other queues."""
     nodes = reachable.nonzero()[0]
     if not len(nodes):
-        return f"filters leave none of {len(reachable)} nodes to it, whoever may go"
+        return OutOfReach(len(reachable))
     census = victims.census(nodes)
-    if not census.asked:
-        return f"no running pod {of_whom} on {len(nodes)} nodes might go for it"
-    found = f"{census.named} of {census.asked} running pods {of_whom} on {len(nodes)} nodes may go for it"
-    spared = [f"{plugin} spares {count}{_which(ssn, plugin)}" for plugin, count in census.spared if count]
-    text = "; ".join([found, *spared])
-    if census.enough:
-        return f"{text}; on {census.enough} nodes that is room enough, but filters or its queue object"
-    return f"{text}; on no node is that room enough" if census.named else text
+    by = tuple((plugin, count, _which(ssn, plugin)) for plugin, count in census.spared if count)
+    return Protected(queue, len(nodes), census.asked, census.named, by, census.enough)
 
 
 def _which(ssn: Session, plugin: str) -> str:
     """Which pods a plugin does not let others evict, as far as it says."""
-    said = getattr(ssn.hooks.plugin(plugin), "spares", "")
-    return f" {said}" if said else ""
+    return getattr(ssn.hooks.plugin(plugin), "spares", "")

@@ -41,8 +41,8 @@ class Alike:
     def keep(self, job: int, attempt: Attempt) -> None:
         """The attempt of a job that was fresh before has failed, and changed nothing."""
         self._failures.keep(job, attempt)
-        for what, detail in attempt.told:
-            self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], what, detail)
+        for finding in attempt.findings:
+            self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], finding)
 
     def fails(self, job: int) -> bool:
         """Let the job fail as one like it did, if it would; False when it has to be tried."""
@@ -52,8 +52,8 @@ class Alike:
         if failure is None:
             return False
         self._ssn.trace.fail(np.array([job]), failure)
-        for what, detail in failure.told:
-            self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], what, detail)
+        for finding in failure.findings:
+            self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], finding)
         return True
 
     def go_on(self, jobs: Heap | Line) -> None:
@@ -87,14 +87,14 @@ class Alike:
 
     def _fail_all(self, rows: list[int], known: list[tuple[AnyArray, Failure]]) -> None:
         """``rows``: the same jobs, in their order."""
-        trace, told = self._ssn.trace, known[0][1].told
+        trace, shared = self._ssn.trace, known[0][1].findings
         for jobs, failure in known:
             trace.fail(jobs, failure)
-        if len(told) <= 1 and all(failure.told == told for _, failure in known):
-            for what, detail in told:
-                trace.tell_of_jobs(np.array(rows), what, detail)
+        if len(shared) <= 1 and all(failure.findings == shared for _, failure in known):
+            for finding in shared:
+                trace.tell_of_jobs(np.array(rows), finding)
             return
-        said = {row: failure.told for jobs, failure in known for row in jobs.tolist()}
+        found = {row: failure.findings for jobs, failure in known for row in jobs.tolist()}
         for row in rows:  # of several things all are told of one job before the next
-            for what, detail in said[row]:
-                trace.tell(self._ssn.tables.jobs.uids[row], what, detail)
+            for finding in found[row]:
+                trace.tell(self._ssn.tables.jobs.uids[row], finding)

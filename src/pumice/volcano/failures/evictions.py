@@ -62,8 +62,8 @@ def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fres
         return
     if attempt.undone:
         ssn.trace.take(job, attempt)
-    for what, detail in attempt.told:
-        ssn.trace.tell(ssn.tables.jobs.uids[job], what, detail)
+    for finding in attempt.findings:
+        ssn.trace.tell(ssn.tables.jobs.uids[job], finding)
 
 
 def everything(ssn: Session, asks: Question) -> list[Column[AnyArray]]:

@@ -197,7 +197,7 @@ class Failures:
         content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))
         number = self._memo.get(content, (), self._tables.versions.next)
         failure = Failure(
-            number, last_trial, errors, asked, attempt.asked_again, self._queue_now(job), attempt.told, alone
+            number, last_trial, errors, asked, attempt.asked_again, self._queue_now(job), attempt.findings, alone
         )
         single = self._is_single(job)
         question, rests_on = (

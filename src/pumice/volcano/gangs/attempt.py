@@ -12,13 +12,11 @@ from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.framework.cycle.trace import AFTER, Attempt, Kind, Operation, Question
+from pumice.framework.cycle.trace import AFTER, Attempt, Finding, Kind, MakesRoom, Operation, Question
 from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.volcano import points
 
-#: What the trace says of a job for which others are evicted: one entry a committed statement.
-MAKES_ROOM = "others make room"
 #: What it counts: nodes on which evictions were tried, and the victims there were on the last one.
 PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT = "preemptions tried", "victims looked at"
 
@@ -34,7 +32,7 @@ class OpenAttempt:
     errors: dict[int, FitErrors] = field(init=False)
     asked: list[Question] = field(default_factory=list)
     asked_again: bool = False
-    told: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     unlike_others: bool = False
 
     def __post_init__(self) -> None:
@@ -70,7 +68,7 @@ class OpenAttempt:
         """The attempt is over; ``placed`` stands."""
         asked = tuple(dict.fromkeys(self.asked))
         return Attempt(
-            placed, tuple(stmt.undone), tuple(self.errors.items()), asked, self.asked_again, tuple(self.told)
+            placed, tuple(stmt.undone), tuple(self.errors.items()), asked, self.asked_again, tuple(self.findings)
         )
 
 
@@ -80,18 +78,20 @@ def promised(ssn: Session, job: int, stmt: Statement) -> None:
     evicted = sum(len(op.placement.rows) for op in stmt.operations if op.kind is Kind.EVICT)
     if evicted:
         pods = sum(len(op.placement.rows) for op in placed)
-        ssn.trace.tell(ssn.tables.jobs.uids[job], MAKES_ROOM, f"{evicted} pods are evicted for {pods}")
+        ssn.trace.tell(ssn.tables.jobs.uids[job], MakesRoom(evicted, pods))
     stmt.commit()
     if placed and ssn.trace.undone_of(job) is not None:
         ssn.trace.take(job, Attempt(placed, errors=tuple(ssn.trace.errors_of(job).items())))
 
 
-def discarded(ssn: Session, job: int, stmt: Statement, told: tuple[tuple[str, str], ...] = ()) -> Attempt:
+def discarded(ssn: Session, job: int, stmt: Statement, findings: tuple[Finding, ...] = ()) -> Attempt:
     """The job would not be ready with what it was promised: take it back, and every eviction with it. What its tasks
     were promised is remembered, and what stood against them before."""
     stmt.discard()
     own = [op for op in stmt.undone if op.kind is Kind.PIPELINE]
-    return Attempt(undone=(*_undone_before(ssn, job), *own), errors=tuple(ssn.trace.errors_of(job).items()), told=told)
+    return Attempt(
+        undone=(*_undone_before(ssn, job), *own), errors=tuple(ssn.trace.errors_of(job).items()), findings=findings
+    )
 
 
 def _undone_before(ssn: Session, job: int) -> Iterator[Operation]:

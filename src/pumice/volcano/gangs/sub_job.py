@@ -16,6 +16,7 @@ from pumice.framework.cycle.trace import Kind
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.framework.plugin.hooks import At
 from pumice.framework.plugin.point import Question
+from pumice.model.blockers import CAPACITY, PLACEMENT, QueueLimit, Refused
 from pumice.model.status import TaskStatus
 from pumice.placing.choose import Choice, placing_of
 from pumice.volcano import points
@@ -129,9 +130,7 @@ class _Placer:
             if self.missing == 0:
                 break
         if full:
-            self.trying.told.append(("queue full", ssn.tables.queues.names[self.queue]))
-            if reason:
-                self.trying.told.append(("queue's reason", reason))
+            self.trying.findings.append(QueueLimit(ssn.tables.queues.names[self.queue], CAPACITY, detail=reason))
         return self.missing == 0
 
     def _role_failed(self, row: int) -> bool:
@@ -246,7 +245,7 @@ class _Placer:
         refusal = place([row], [choice.node])
         if refusal is not None:
             self.trying.unlike_others = True
-            self.ssn.trace.tell(self.ssn.tables.tasks.pods[row].key, "placement refused", refusal.reason)
+            self.ssn.trace.tell(self.ssn.tables.tasks.pods[row].key, Refused(PLACEMENT, refusal.reason))
         else:
             self._hold([choice.node])
 

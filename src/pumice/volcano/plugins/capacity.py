@@ -19,6 +19,7 @@ from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.filter_result import Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.model.blockers import NO_HIERARCHY, BadQueue
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.eviction.victim_order import eviction_order_by_node
@@ -96,7 +97,7 @@ class Capacity:
             *(() if self.kept else ("gate_taken_off",)),
         )
         if self.problem:
-            ssn.trace.tell("queues", "no hierarchy", self.problem)
+            ssn.trace.tell("queues", BadQueue("", NO_HIERARCHY, detail=self.problem))
 
     @staticmethod
     def problems(*, capacity_DRAConsumableCapacityEnable: bool, **others: Any) -> Iterator[str]:

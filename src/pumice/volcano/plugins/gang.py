@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -20,6 +21,7 @@ from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.filter_result import Invalid
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import BY_JOB, ROWS, SIGNATURE
+from pumice.model.blockers import GangIncomplete
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
@@ -72,13 +74,13 @@ class Gang:
     def job_valid(self, job: Job) -> Invalid | None:
         """Can the pods that exist make the gang complete?"""
         if not self._roles_meet(job, VALID, with_best_effort=False):
-            return Invalid("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling")
+            return _invalid("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", job)
         if not self._groups_meet(job, lambda sub: True):
-            return Invalid("NotEnoughPodsOfTask", "Not enough valid subGroups of each task for gang-scheduling")
+            return _invalid("NotEnoughPodsOfTask", "Not enough valid subGroups of each task for gang-scheduling", job)
         valid = job.valid_count
         if valid < job.min_available:
             text = f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {job.min_available}"
-            return Invalid("NotEnoughTasks", text)
+            return _invalid("NotEnoughTasks", text, job)
         return None
 
     @points.job_order(reads=(ROWS,))
@@ -186,6 +188,16 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
+
+
+def _invalid(reason: str, message: str, job: Job) -> Invalid:
+    """With the first role that lacks pods, in the order of their names; else with the pods of all roles."""
+    tasks, least = job.tables.tasks, job.group.min_task_member
+    rows = job.tables.jobs.tasks[job.row].tolist()
+    roles = Counter(tasks.pods[row].role for row in rows if VALID[tasks.status[row]]) if least else Counter()
+    lacking = [(role, roles[role], count) for role, count in sorted(least.items()) if roles[role] < count]
+    role, exist, minimum = lacking[0] if lacking else ("", job.valid_count, job.min_available)
+    return Invalid(reason, message, GangIncomplete(role, exist, minimum, message))
 
 
 def _incomplete(job: Job, texts: FitTexts) -> str:

@@ -17,7 +17,7 @@ from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 @plugin("priority")
 class Priority:
-    spares = "of no lower priority"
+    spares = "of the same or a higher priority"
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn

@@ -12,8 +12,10 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Admitted
 from pumice.framework.memo import ground_of_rows
 from pumice.framework.plugin.errors import PluginFault
+from pumice.model.blockers import ADMISSION, Refused
 from pumice.volcano import points
 
 
@@ -134,11 +136,11 @@ class Admission:
 
     def _tell(self, rows: AnyArray, text: str) -> None:
         if text:
-            self.ssn.trace.rejected.append((rows, text))
+            self.ssn.trace.rejected.append((rows, Refused(ADMISSION, text)))
 
     def _admit(self, row: int) -> None:
         ssn = self.ssn
         self._said.clear()
         ssn.ask(points.job_enqueued, Job(ssn.tables, row))
         ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
-        ssn.trace.tell(ssn.tables.jobs.uids[row], "admitted")
+        ssn.trace.tell(ssn.tables.jobs.uids[row], Admitted())

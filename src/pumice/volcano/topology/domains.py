@@ -152,9 +152,9 @@ class JobTrials:
         if known is not None:
             return self._recalled(hypernode, known)
         self.end()
-        before, told = len(self.stmt.undone), len(self.trying.told)
+        before, known_of_queue = len(self.stmt.undone), len(self.trying.findings)
         candidate = self._try(hypernode)
-        if len(self.trying.told) > told:  # something about the queue, which other jobs may not share
+        if len(self.trying.findings) > known_of_queue:  # something about the queue, which other jobs may not share
             return candidate
         ((sub, sheet),) = self.pending_tasks.sheets.items()
         position, found = {row: i for i, row in enumerate(sheet.rows)}, candidate.found()

@@ -54,8 +54,8 @@ def test_what_was_tried_and_who_failed() -> None:
     found = outcome(gang("bad", 1), gang("good", 1), plugin="stumbling")
     (fault,) = found.faults
     assert (fault.subject, fault.plugin, fault.point) == ("ns/bad", "stumbling", "job_ready")
-    assert [(entry.action, entry.subject, entry.what) for entry in found.entries] == [
-        ("allocate", "ns/bad", "set aside")
+    assert [(entry.action, entry.subject, entry.finding) for entry in found.entries] == [
+        ("allocate", "ns/bad", fault.blocker)
     ]
 
 

@@ -191,7 +191,7 @@ def test_who_has_the_turn_loses_it_when_a_plugin_fails() -> None:
     (fault,) = ssn.trace.faults
     assert (fault.subject, fault.plugin, fault.point, fault.where) == ("ns/g", "a-plugin", "job_ready", "file.py:7")
     (entry,) = ssn.trace.entries
-    assert (entry.subject, entry.what, entry.detail) == ("ns/g", "set aside", fault.text)
+    assert (entry.subject, entry.finding) == ("ns/g", fault.blocker)
 
 
 def test_what_was_done_before_the_turn_stays() -> None:

@@ -20,6 +20,7 @@ from pumice.framework.cycle.statement import Kind, Operation, Statement
 from pumice.framework.cycle.trace import AFTER
 from pumice.framework.plugin import points
 from pumice.framework.plugin.plugin import plugin
+from pumice.model.blockers import BIND, EVICT, Refused
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Object
 from pumice.model.status import TaskStatus
@@ -223,7 +224,7 @@ def test_a_bind_that_is_refused_is_undone_alone() -> None:
     assert [decision.pod for decision in planner.taken] == ["ns/g-0", "ns/g-2"]
     assert where(ssn) == {**OLD, "g-0": "Binding n0", "g-2": "Binding n1"}
     assert cpus(ssn, N0)["idle"] == 5
-    assert [entry[1:] for entry in ssn.trace.entries] == [("ns/g-1", "bind refused", "not ns/g-1")]
+    assert [entry[1:] for entry in ssn.trace.entries] == [("ns/g-1", Refused(BIND, "not ns/g-1"))]
 
 
 def test_an_eviction_that_is_refused_runs_on() -> None:
@@ -233,7 +234,7 @@ def test_an_eviction_that_is_refused_runs_on() -> None:
     stmt.evict([row(ssn, "old-0")], "why")
     assert stmt.commit() == ["ns/old-0"]
     assert (planner.taken, where(ssn), ssn.world.digest()) == ([], OLD, before)
-    assert [entry[1:] for entry in ssn.trace.entries] == [("ns/old-0", "evict refused", "not ns/old-0")]
+    assert [entry[1:] for entry in ssn.trace.entries] == [("ns/old-0", Refused(EVICT, "not ns/old-0"))]
 
 
 @pytest.mark.parametrize(("phase", "before"), [("Running", "Running"), ("Pending", "Bound")], ids=["running", "bound"])

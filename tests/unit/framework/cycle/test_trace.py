@@ -10,9 +10,20 @@ import pytest
 
 from pumice.columns.placement import Placement
 from pumice.columns.tables import Tables
-from pumice.framework.cycle.trace import Attempt, CycleTrace, Failure, GroupEvent, Kind, LastTrial, Operation, Question
+from pumice.framework.cycle.trace import (
+    Admitted,
+    Attempt,
+    CycleTrace,
+    Failure,
+    GroupEvent,
+    Kind,
+    LastTrial,
+    Operation,
+    Question,
+)
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.blockers import ADMISSION, CAPACITY, QueueLimit, Refused
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, podgroup, pods
 
@@ -40,38 +51,41 @@ def placed(kind: Kind, rows: list[int], nodes: list[int], **more: Any) -> Operat
     return Operation(kind, Placement(rows, nodes), **more)
 
 
+FULL = QueueLimit("default", CAPACITY)
+
+
 # -- entries
 
 
 def test_entries_come_in_order_with_the_action_of_the_moment() -> None:
     told = trace(1, 1)
     told.action = "enqueue"
-    told.tell("ns/g0", "admitted")
+    told.tell("ns/g0", Admitted())
     told.action = "allocate"
-    told.tell("ns/g1", "queue full", "default")
+    told.tell("ns/g1", FULL)
     assert [tuple(entry) for entry in told.entries] == [
-        ("enqueue", "ns/g0", "admitted", ""),
-        ("allocate", "ns/g1", "queue full", "default"),
+        ("enqueue", "ns/g0", Admitted()),
+        ("allocate", "ns/g1", FULL),
     ]
 
 
 def test_what_is_told_of_many_jobs_is_told_of_each() -> None:
     told = trace(1, 1, 1)
     told.action = "enqueue"
-    told.tell("ns/x", "looked at")
-    told.tell_of_jobs(np.array([1, 2]), "rejected", "too much")
+    told.tell("ns/x", Admitted())
+    told.tell_of_jobs(np.array([1, 2]), FULL)
     assert [tuple(entry) for entry in told.entries] == [
-        ("enqueue", "ns/x", "looked at", ""),
-        ("enqueue", "ns/g1", "rejected", "too much"),
-        ("enqueue", "ns/g2", "rejected", "too much"),
+        ("enqueue", "ns/x", Admitted()),
+        ("enqueue", "ns/g1", FULL),
+        ("enqueue", "ns/g2", FULL),
     ]
 
 
 def test_messages_for_users_rejections_first_and_by_job() -> None:
     told = trace(1, 1, 1)
     told.events.append(GroupEvent("ns/g1", "Warning", "Evict", "gone"))
-    told.rejected.append((np.array([2]), "too much"))
-    told.rejected.append((np.array([0]), "too late"))
+    told.rejected.append((np.array([2]), Refused(ADMISSION, "too much")))
+    told.rejected.append((np.array([0]), Refused(ADMISSION, "too late")))
     assert told.messages == [
         GroupEvent("ns/g0", "Normal", "Unschedulable", "too late"),
         GroupEvent("ns/g2", "Normal", "Unschedulable", "too much"),
@@ -85,7 +99,7 @@ def test_a_fault_of_a_plugin_is_told_of_who_lost_the_turn() -> None:
     told.blame("ns/g0", PluginFault("mine", "predicate", "Mine.fits", "mine.py:12", "KeyError: 'x'"))
     (fault,) = told.faults
     assert fault.text == "plugin mine, Mine.fits at predicate (mine.py:12): KeyError: 'x'"
-    assert [tuple(entry) for entry in told.entries] == [("allocate", "ns/g0", "set aside", fault.text)]
+    assert [tuple(entry) for entry in told.entries] == [("allocate", "ns/g0", fault.blocker)]
 
 
 # -- why tasks found no node

@@ -8,6 +8,7 @@ import pytest
 
 from pumice.api import F64, Job, Queue, Session, Vote, plugin, points
 from pumice.cycle import run_cycle
+from pumice.framework.cycle.trace import Admitted
 from pumice.framework.memo import Memo
 from pumice.model.queue import PriorityClass
 from pumice.runtime.loop import ListPlanner
@@ -24,7 +25,7 @@ def wants(name: str, cpu: int | None = 1, **more: Any) -> Any:
 
 def admitted(found: Ran) -> list[str]:
     """In order."""
-    return [entry.subject.removeprefix("ns/") for entry in found.outcome.entries if entry.what == "admitted"]
+    return [entry.subject.removeprefix("ns/") for entry in found.outcome.entries if entry.finding == Admitted()]
 
 
 def judge(*rejected: str) -> tuple[Any, list[str]]:
@@ -129,7 +130,7 @@ def test_a_plugin_that_keeps_what_it_likes_is_asked_in_every_cycle() -> None:
     outcomes = []
     for gates["open"] in (False, True):
         outcomes.append(run_cycle(store.snapshot(), chosen, 1.0, ListPlanner(), memo=memo))
-    assert [[entry.what for entry in outcome.entries] for outcome in outcomes] == [[], ["admitted"]]
+    assert [[entry.finding for entry in outcome.entries] for outcome in outcomes] == [[], [Admitted()]]
 
 
 @pytest.mark.parametrize(("waiting", "built"), [([], 0), ([wants("g")], 1)], ids=["nobody waits", "somebody waits"])

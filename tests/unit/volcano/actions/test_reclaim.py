@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.model.blockers import RECLAIM as RECLAIMS
+from pumice.model.blockers import CannotEvict, QueueLimit
 from pumice.model.events import Object
 from pumice.testing.build import cluster, node, queue, run
 from tests.unit.volcano.evicting import LEVELS, RECLAIM, gang
@@ -25,5 +27,5 @@ def test_nothing_is_taken_from_a_queue_that_does_not_allow_it() -> None:
 def test_a_queue_that_would_have_more_than_it_deserves_reclaims_nothing() -> None:
     ran = run(cluster(LEVELS, two_queues(), gang("wants", 3, 3, "poor")), RECLAIM)
     assert ran.decisions == []
-    (entry,) = [e for e in ran.outcome.entries if e.what == "cannot reclaim"]
-    assert entry.detail == "2 of 3 pods could be promised a node; then queue poor may not take more from others"
+    found = [entry.finding for entry in ran.outcome.entries if isinstance(entry.finding, CannotEvict)]
+    assert found == [CannotEvict("reclaim", 2, 3, QueueLimit("poor", RECLAIMS))]

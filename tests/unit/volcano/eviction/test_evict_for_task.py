@@ -8,10 +8,14 @@ import pytest
 
 from pumice.api import Session, points
 from pumice.framework.cycle.statement import Statement
+from pumice.model.blockers import CannotEvict, NoVictims
 from pumice.testing.build import cluster, node, podgroup, pods, session
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 
 CONF = "tiers: [{plugins: [{name: gang}, {name: predicates}]}]"
+
+
+BUSY = NoVictims()
 
 
 class World:
@@ -32,7 +36,7 @@ class World:
         self.asked.append(self.names(rows))
         count = min(self.room, self.at_once, len(rows))
         if not count:
-            return lambda: "all are busy"
+            return lambda: BUSY
         self.room -= count
         assert stmt.pipeline(list(rows)[:count], [0] * count) is None
         return count
@@ -62,17 +66,17 @@ def test_as_many_are_decided_about_at_once_as_the_maker_wants() -> None:
 @pytest.mark.parametrize(
     ("room", "said"),
     [
-        pytest.param(0, "all are busy", id="none"),
-        pytest.param(2, "2 of 4 pods could be promised a node; then all are busy", id="not enough"),
+        pytest.param(0, CannotEvict("take", 0, 4, BUSY), id="none"),
+        pytest.param(2, CannotEvict("take", 2, 4, BUSY), id="not enough"),
     ],
 )
-def test_not_enough_is_nothing_and_is_told(room: int, said: str) -> None:
+def test_not_enough_is_nothing_and_is_told(room: int, said: CannotEvict) -> None:
     world = World(3, room)
     before = world.ssn.world.digest()
     assert world.run() is True
     assert world.promised() == []
     assert world.ssn.world.digest() == before
-    assert [(entry.what, entry.detail) for entry in world.ssn.trace.told] == [("cannot take", said)]  # type: ignore[union-attr]
+    assert [entry.finding for entry in world.ssn.trace.told] == [said]  # type: ignore[union-attr]
 
 
 def test_tasks_like_one_for_which_there_was_none_are_not_asked_about() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.api import Session
+from pumice.model.blockers import RECLAIM, QueueLimit, RoomIsFree, TooFewVictims
 from pumice.model.events import Object
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, queue, session
@@ -44,7 +45,7 @@ class Tried:
                 if tables.tasks.status[row] == TaskStatus.PIPELINED
             }
         self.hypernodes = [tables.tree.names[each] for each in found.values()]
-        self.said = [what for what, _ in self.search.told]
+        self.said = self.search.findings
 
 
 def old(*nodes: str, of: str = "default") -> list[Object]:
@@ -63,26 +64,26 @@ def new(count: int, **more: Any) -> list[Object]:
     [
         pytest.param([NODES[:2], old("a", "b"), new(2)], ["old-a-0", "old-b-0"], [], id="all that is there"),
         pytest.param([NODES[:3], old("a", "b"), new(2)], 1, [], id="no more than it takes beside idle room"),
-        pytest.param([NODES[:2], old("a"), new(3)], [], ["not enough would be freed"], id="too little"),
-        pytest.param([NODES[:2], new(3)], [], ["nobody to evict"], id="nobody there"),
+        pytest.param([NODES[:2], old("a"), new(3)], [], [(1, 1, False)], id="too little"),
+        pytest.param([NODES[:2], new(3)], [], [(0, 0, False)], id="nobody there"),
         pytest.param(
             [NODES[:2], old("a", "b"), new(1, cpu=2)],
             [],
-            ["nowhere to place the gang"],
+            [(2, 2, True)],
             id="on no one node",
         ),
         pytest.param(
             [NODES[:2], old("a", "b"), new(1, node_selector=(("x", "y"),))],
             [],
-            ["nowhere to place the gang"],
+            [(2, 2, True)],
             id="filters keep it off",
         ),
     ],
 )
-def test_who_would_leave(objects: list[Any], leave: list[str] | int, said: list[str]) -> None:
+def test_who_would_leave(objects: list[Any], leave: list[str] | int, said: list[tuple[int, int, bool]]) -> None:
     found = Tried(*objects)
     assert (len(found.leave) if isinstance(leave, int) else found.leave) == leave
-    assert found.said == said
+    assert [(each.tasks, each.bundles, each.enough) for each in found.said if isinstance(each, TooFewVictims)] == said
     assert bool(found.placed) is bool(leave)
     assert found.unchanged is not bool(leave), "what is not kept leaves nothing behind"
 
@@ -126,13 +127,13 @@ def test_from_which_queue(kind: EvictionKind, of: str, leaves: bool) -> None:
 def test_a_queue_takes_no_more_back_than_it_deserves() -> None:
     objects = node("a", 2), gang("old", 2, 1, "q", on="a"), new(2)
     found = Tried(*objects, kind=EvictionKind.GANG_RECLAIM)
-    assert (found.leave, found.said) == ([], ["queue may not reclaim"])
+    assert (found.leave, found.said) == ([], [QueueLimit("default", RECLAIM)])
 
 
 def test_only_in_need_nobody_leaves_for_a_gang_that_has_room() -> None:
     objects = NODES[:3], old("a"), new(2)
     found = Tried(*objects, limits=Limits(8, whole=True, only_in_need=True))
-    assert (found.leave, found.said) == ([], ["there is room"])
+    assert (found.leave, found.said) == ([], [RoomIsFree()])
     assert Tried(*objects).leave == ["old-a-0"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pumice.model.blockers import Blocker, CannotEvict, Missing, NeverPreempts, Reserved
 from pumice.model.pod import PodCondition
 from pumice.testing.build import cluster, node, pod, run
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
@@ -14,13 +15,13 @@ from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        pytest.param({"preemption_policy": "Never"}, "its preemptionPolicy is Never", id="never"),
-        pytest.param({"nominated_node": "gone"}, "it is nominated to node gone, which is not there", id="no such node"),
-        pytest.param({"nominated_node": "n"}, "", id="nobody has looked at nodes for it"),
-        pytest.param({"nominated_node": "other"}, "others leave node other for it", id="somebody is on the way out"),
+        pytest.param({"preemption_policy": "Never"}, NeverPreempts(), id="never"),
+        pytest.param({"nominated_node": "gone"}, Missing("Node", "gone"), id="no such node"),
+        pytest.param({"nominated_node": "n"}, None, id="nobody has looked at nodes for it"),
+        pytest.param({"nominated_node": "other"}, Reserved("", ("other",), leaving=True), id="others are leaving"),
     ],
 )
-def test_who_may_preempt(changed: dict[str, Any], why: str) -> None:
+def test_who_may_preempt(changed: dict[str, Any], why: Blocker | None) -> None:
     condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
     leaving = pod("leaving", "low", on="other", deletion=1.0, conditions=(condition,), priority=1)
     state = cluster(
@@ -33,5 +34,6 @@ def test_who_may_preempt(changed: dict[str, Any], why: str) -> None:
     )
     as_volcano = PREEMPT + "configurations: [{name: preempt, arguments: {promisedKept: false}}]\n"
     ran = run(state, as_volcano)
-    assert [e.detail for e in ran.outcome.entries if e.what == "cannot preempt"] == ([why] if why else [])
+    found = [entry.finding for entry in ran.outcome.entries if isinstance(entry.finding, CannotEvict)]
+    assert [each.because for each in found] == ([why] if why else [])
     assert bool(ran.evicted) is not bool(why)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.api import ROWS, SIGNATURE, Bool, Candidates, Session, Task, TaskRows, plugin, points
 from pumice.framework.memo import Memo
+from pumice.model.blockers import CannotEvict
 from pumice.model.events import Object, Seen
 from pumice.testing.build import cluster, node, pod, policy, run
 from tests.unit.volcano.evicting import LEVELS, gang
@@ -45,7 +46,7 @@ def test_one_of_many_that_are_alike_is_tried_and_the_next_cycle_none() -> None:
     under, store = counting.policy(alike=True), cluster(LEVELS, crowd(20))
     first = run(store, under, memo=memo)
     assert {key for key, _ in counting.asked} == {"ns/g0-0"}
-    told = [e.subject for e in first.outcome.entries if e.what == "cannot preempt"]
+    told = [e.subject for e in first.outcome.entries if isinstance(e.finding, CannotEvict)]
     assert len(told) == 20
     counting.asked.clear()
     again = run(store, under, memo=memo)

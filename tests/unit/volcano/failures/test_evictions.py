@@ -10,13 +10,15 @@ from pumice.api import Session, points
 from pumice.columns.placement import Placement
 from pumice.framework.cycle.trace import Attempt, Kind, Operation
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.blockers import CannotEvict
 from pumice.testing.build import cluster, node, queue, session
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
 from tests.unit.volcano.evicting import LEVELS, gang
 
 CONF = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}%s]}]"
-VAIN = Attempt(told=(("cannot preempt", "nobody may go"),))
+IN_VAIN = CannotEvict("preempt", 0, 1, None)
+VAIN = Attempt(findings=(IN_VAIN,))
 
 
 class World:
@@ -42,7 +44,7 @@ class World:
         return int(self.ssn.tables.jobs.tasks[self.job(name)][0])
 
     def told(self) -> list[Any]:
-        return [(entry.subject, entry.what) for entry in self.ssn.trace.told]  # type: ignore[union-attr]
+        return [(entry.subject, entry.finding) for entry in self.ssn.trace.told]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_who_fails_alike(name: str, fails: bool) -> None:
     world = World()
     note_failure(world.ssn, world.alike, world.job("first"), VAIN, fresh=True)
     assert world.alike.fails(world.job(name)) is fails
-    assert world.told() == [("ns/first", "cannot preempt"), *([(f"ns/{name}", "cannot preempt")] if fails else [])]
+    assert world.told() == [("ns/first", IN_VAIN), *([(f"ns/{name}", IN_VAIN)] if fails else [])]
 
 
 def test_who_was_found_to_have_no_node_is_another_than_who_was_not() -> None:
@@ -87,10 +89,10 @@ def test_a_job_of_which_something_stood_before_says_nothing_of_others() -> None:
     world = World()
     undone = (Operation(Kind.PIPELINE, Placement([world.row("first")], [0])),)
     note_failure(world.ssn, world.alike, world.job("first"), VAIN._replace(undone=undone), fresh=False)
-    assert world.told() == [("ns/first", "cannot preempt")]
-    last_trial = world.ssn.trace.undone_of(world.job("first"))
-    assert last_trial is not None
-    assert last_trial.node.tolist() == [0]
+    assert world.told() == [("ns/first", IN_VAIN)]
+    trace = world.ssn.trace.undone_of(world.job("first"))
+    assert trace is not None
+    assert trace.node.tolist() == [0]
     assert not world.alike.fails(world.job("equal"))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pumice.api import Queue, Session, TaskRows, plugin, points
-from pumice.framework.cycle.trace import AFTER, Kind
+from pumice.framework.cycle.trace import AFTER, Kind, MakesRoom
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.blockers import RoomIsFree
 from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
-from pumice.volcano.gangs.attempt import MAKES_ROOM, OpenAttempt, discarded, promised
+from pumice.volcano.gangs.attempt import OpenAttempt, discarded, promised
 
 CONF = "tiers: [{plugins: [{name: gang}, {name: ALLOWS}]}]"
 ERRORS = FitErrors(message="nowhere")
@@ -101,8 +102,8 @@ def test_a_promise_is_committed_and_says_who_goes_for_whom() -> None:
         promised(ssn, job, stmt)
     status = ssn.tables.tasks.status
     assert [int(status[row]) for row in (old, *rows[:2])] == [TaskStatus.RELEASING, *[TaskStatus.PIPELINED] * 2]
-    said = [(entry.what, entry.detail) for entry in ssn.trace.told if entry.subject == "ns/g"]  # type: ignore[union-attr]
-    assert said == [(MAKES_ROOM, "1 pods are evicted for 2")]
+    said = [entry.finding for entry in ssn.trace.told if entry.subject == "ns/g"]  # type: ignore[union-attr]
+    assert said == [MakesRoom(1, 2)]
 
 
 def test_where_nobody_goes_nobody_is_said_to() -> None:
@@ -122,8 +123,8 @@ def test_what_is_taken_back_is_remembered_with_what_was_before() -> None:
     with ssn.statement() as stmt:
         stmt.evict([old], "make room")
         stmt.pipeline(rows[1:2], [0], evicted=True)
-        attempt = discarded(ssn, job, stmt, (("tried", "in vain"),))
+        attempt = discarded(ssn, job, stmt, (RoomIsFree(),))
     assert ssn.world.digest() == before, "nothing of it stands"
     found = [(op.kind, tuple(op.placement.rows), op.evicted) for op in attempt.undone]
     assert found == [(Kind.PIPELINE, (rows[0],), False), (Kind.PIPELINE, (rows[1],), True)], "and no eviction"
-    assert (attempt.told, AFTER[Kind.PIPELINE]) == ((("tried", "in vain"),), TaskStatus.PIPELINED)
+    assert (attempt.findings, AFTER[Kind.PIPELINE]) == ((RoomIsFree(),), TaskStatus.PIPELINED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.framework.memo import Memo
+from pumice.model.blockers import CAPACITY, QueueLimit
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, policy, queue, resource, run
 
 CONF = """
@@ -24,7 +25,7 @@ def test_a_recalled_trial_still_says_that_the_queue_was_full() -> None:
     ).snapshot()
     memo, under = Memo(), policy(CONF)
     first, second = (run(state, under, memo=memo).outcome.entries for _ in range(2))
-    assert [(entry.subject, entry.what) for entry in first] == [("ns/g", "queue full")]
+    assert [(entry.subject, entry.finding) for entry in first] == [("ns/g", QueueLimit("small", CAPACITY))]
     assert second == first
 
 

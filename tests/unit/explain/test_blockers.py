@@ -1,0 +1,169 @@
+"""Every job that waits has a blocker that is its own, in both languages; blockers are values, and JSON holds them."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+
+from pumice.columns.dtypes import EPS
+from pumice.columns.nodes import FUTURE
+from pumice.explain import sentences
+from pumice.explain.blockers import Blockers, blockers_of
+from pumice.explain.sentences import sentence
+from pumice.kai.table import DEFAULT_CONF as KAI_CONF
+from pumice.model import blockers as kinds
+from pumice.model.blockers import (
+    CLOSED,
+    AddPods,
+    Behind,
+    Blocker,
+    Change,
+    FreeRoom,
+    GangIncomplete,
+    GangPartial,
+    NodeFilter,
+    NotAdmitted,
+    NotKnown,
+    OpenQueue,
+    QueueLimit,
+    Reserved,
+    Shortage,
+)
+from pumice.model.status import TaskStatus
+from pumice.runtime.conf import policy_of
+from pumice.runtime.languages import builtin_registry
+from pumice.runtime.one_cycle import Answer, schedule_once
+from pumice.testing.build import cluster, node, podgroup, pods, policy, queue, resource, run
+from pumice.testing.clusters import small_cluster
+from pumice.testing.kai_clusters import NEAR, in_words_of_kai
+from pumice.volcano.table import DEFAULT_CONF
+from tests.simulation.scenes import POLICIES
+
+EVICTING = DEFAULT_CONF.replace("allocate, backfill", "allocate, preempt, reclaim, backfill")
+CONFS = {**POLICIES, "evicting": EVICTING, "kai": KAI_CONF}
+WORLDS = 25
+
+
+def answers(name: str) -> list[Answer]:
+    """Of one cycle each, on small clusters by seed."""
+    under, is_kai = policy_of(CONFS[name], builtin_registry()), name == "kai"
+    worlds = [small_cluster(Random(seed), alter=in_words_of_kai if is_kai else None) for seed in range(WORLDS)]
+    return [schedule_once([*world, *([NEAR] if is_kai else [])], under, 1_000.0) for world in worlds]
+
+
+@pytest.mark.parametrize("name", sorted(CONFS))
+def test_every_waiting_job_has_a_blocker_that_can_be_told_and_written(name: str) -> None:
+    waiting = 0
+    for answer in answers(name):
+        for found in blockers_of(answer.outcome).values():
+            assert found and found != (Behind(),), "a cycle with one action for all leaves no job behind"
+            assert all(sentence(each) and isinstance(each.lift, Change) for each in found)
+            plain = json.loads(json.dumps([each.plain for each in found]))
+            assert [each["code"] for each in plain] == [each.code for each in found]
+            waiting += 1
+    assert waiting > WORLDS // 4
+
+
+@pytest.mark.parametrize("name", sorted(CONFS))
+def test_a_reserved_node_is_the_jobs_own(name: str) -> None:
+    for answer in answers(name):
+        tables, found = answer.outcome.tables, blockers_of(answer.outcome)
+        rows = (tables.tasks.status == TaskStatus.PIPELINED).nonzero()[0].tolist()
+        names, job_of, node_of = tables.nodes.facts.names, tables.tasks.job, tables.tasks.node
+        holds = {(tables.jobs.uids[job_of[row]], names[node_of[row]]) for row in rows}
+        says = {
+            (key, each_node)
+            for key, blockers in found.items()
+            for each in blockers
+            if isinstance(each, Reserved) and each.job
+            for each_node in each.nodes
+            if each.job == key
+        }
+        assert says == holds
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_a_shortage_is_what_nodes_have_too_little_of(name: str) -> None:
+    """Where nothing was placed in the cycle, nor of the gang, so that the books are still those that were looked at."""
+    seen = 0
+    for answer in answers(name):
+        if answer.decisions or answer.pipelined:
+            continue
+        tables = answer.outcome.tables
+        blockers = Blockers(answer.outcome)
+        fresh = [job for job in blockers.waiting.tolist() if answer.outcome.trace.undone_of(job) is None]
+        for each in [blockers.of(job)[0] for job in fresh]:
+            if isinstance(each, Shortage):
+                free = tables.nodes.books[:, FUTURE, tables.axis.column[each.resource]].clip(min=0)
+                assert np.count_nonzero(each.each - free >= EPS) >= each.nodes > 0
+                assert (each.free, each.best) == (free.sum(), free.max())
+                seen += 1
+    assert seen
+
+
+def test_equal_gangs_of_which_one_fits_have_the_same_blockers_and_the_other_has_none() -> None:
+    ran = run(cluster(node("n", cpu=2), queue(), *[gang(name) for name in ("a", "b", "c")]), policy(BARE))
+    found = blockers_of(ran.outcome)
+    assert found == {"ns/b": SHORT, "ns/c": SHORT}
+
+
+#: No plugin looks at queues.
+BARE = POLICIES["bare"]
+SHORT = (Shortage("cpu", 1000.0, 2, 0.0, 0.0, 1, 1),)
+
+
+def gang(name: str) -> list[object]:
+    return [podgroup(name, 2, phase="Inqueue"), *pods(name, 2, cpu=1)]
+
+
+def test_what_fits_of_a_gang_comes_before_what_the_next_pod_lacks() -> None:
+    ran = run(
+        cluster(node("n", cpu=3), queue(), podgroup("g", 4, phase="Inqueue"), pods("g", 4, cpu=1)),
+        policy(BARE),
+    )
+    (first, second) = blockers_of(ran.outcome)["ns/g"]
+    assert (first, second) == (GangPartial(3, 4, second), Shortage("cpu", 1000.0, 1, 3000.0, 3000.0, 1, 1))
+
+
+def test_a_closed_queue_admits_nothing() -> None:
+    group = podgroup("g", 1, "q", min_resources=resource(1))
+    ran = run(cluster(node("n"), queue("q", state="Closed"), group, pods("g", 1)), policy())
+    assert blockers_of(ran.outcome) == {"ns/g": (NotAdmitted((QueueLimit("q", CLOSED),)),)}
+
+
+def test_a_gang_with_too_few_pods_says_how_many() -> None:
+    ran = run(cluster(node("n"), queue(), podgroup("g", 3, phase="Inqueue"), pods("g", 2)), policy())
+    (found,) = blockers_of(ran.outcome)["ns/g"]
+    assert isinstance(found, GangIncomplete) and (found.role, found.exist, found.minimum) == ("", 2, 3)
+    assert found.lift == AddPods("", 1)
+
+
+# -- the values
+
+
+ALL = [kind for kind in vars(kinds).values() if isinstance(kind, type) and issubclass(kind, Blocker)]
+ALL.remove(Blocker)
+
+
+def test_codes_are_the_names_of_their_kinds_and_each_has_a_sentence() -> None:
+    assert {kind.code for kind in ALL} == {kind.__name__ for kind in ALL}
+    assert set(ALL) <= set(sentences._SENTENCES)
+    assert all(get_type_hints(kind) for kind in ALL)
+
+
+def test_what_would_lift_a_blocker() -> None:
+    short = Shortage("cpu", 4000.0, 2, 6000.0, 3000.0, 3, 3)
+    assert short.lift == FreeRoom("cpu", 1000.0)
+    assert GangPartial(1, 3, short).lift == short.lift
+    assert NotAdmitted((QueueLimit("q", CLOSED),)).lift == OpenQueue("q")
+    assert isinstance(NotAdmitted().lift, NotKnown)
+
+
+def test_blockers_inside_blockers_are_dictionaries_too() -> None:
+    found = NotAdmitted((NodeFilter("mine", 1, 2, "no"),)).plain
+    inner = {"code": "NodeFilter", "plugin": "mine", "nodes": 1, "looked_at": 2, "detail": "no"}
+    assert found == {"code": "NotAdmitted", "by": [inner]}
