@@ -51,8 +51,8 @@ def held_back(view: View, job: int) -> str:
     return f"{len(gated)} of {counted(len(pods), 'pod')} {verb(len(gated), 'is', 'are')} held back by the {which}"
 
 
-def promised(view: View, job: int) -> str:
-    """Its pods have the promise of nodes that others are leaving."""
+def reserved(view: View, job: int) -> str:
+    """Nodes that others are leaving are reserved for its pods."""
     tables, rows = view.tables, view.tables.jobs.tasks[job]
     mine = rows[tables.tasks.status[rows] == TaskStatus.PIPELINED]
     if not len(mine):
@@ -65,8 +65,10 @@ def promised(view: View, job: int) -> str:
     pods = [tables.tasks.pods[row] for row in leaving.nonzero()[0].tolist()]
     keys = sorted({pod.group_key or pod.key for pod in pods})
     if not keys or not dims:
-        return f"promised {where}"
+        return f"reserved on {where}"
     d, who = dims[0], names(keys, 2)
     name, freed = view.axis.names[d], float(tables.nodes.books[nodes, RELEASED, dims[0]].sum())
-    of_it = f"{amount(name, min(freed, asked[d]))} of the {number(name, asked[d])} it asks for"
-    return f"promised {where}, where {who} {verb(len(keys), 'is', 'are')} leaving: {of_it}"
+    needs = f"the {amount(name, asked[d])} it needs"
+    if asked[d] - freed >= EPS:
+        needs = f"{amount(name, freed)} of {number(name, asked[d])} that it needs"
+    return f"reserved on {where}: starts when {who} {verb(len(keys), 'has', 'have')} freed {needs}"

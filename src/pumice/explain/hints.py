@@ -45,7 +45,7 @@ class _Hints:
         waits = (jobs.counts[live, TaskStatus.PENDING] > 0) | (jobs.counts[live, TaskStatus.PIPELINED] > 0)
         live = live[waits | (jobs.phase[live] == PENDING_PHASE)]
         for job in (live if only is None else live[only[live]]).tolist():
-            said = "" if jobs.barred[job] else gangs.promised(self.view, job) or self._known_or_new(job)
+            said = "" if jobs.barred[job] else gangs.reserved(self.view, job) or self._known_or_new(job)
             if said:
                 yield jobs.uids[job], shortened(said)
 

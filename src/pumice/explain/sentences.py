@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pumice.explain.words import counted, joined, names, verb
+from pumice.explain.words import counted, joined, names
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
 
@@ -103,8 +103,7 @@ def _cannot_evict(found: b.CannotEvict) -> str:
 
 def _reserved(found: b.Reserved) -> str:
     where = names(found.nodes, 2)
-    tail = f", where others {verb(2, 'is', 'are')} leaving" if found.leaving else ""
-    return f"reserved on {where}{tail}"
+    return f"reserved on {where}: starts when others have left" if found.leaving else f"reserved on {where}"
 
 
 def _fault(found: b.PluginFault) -> str:
