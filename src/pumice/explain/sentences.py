@@ -70,21 +70,12 @@ def _protected(found: b.Protected) -> str:
     head = f"{found.free_to_go} of the {running} {whose} on {where} can be evicted"
     if not found.free_to_go:
         head = f"none of the {running} {whose} on {where} can be evicted"
-    if len(found.by) == 1 and found.by[0][1] == found.victims and found.by[0][2]:
-        return f"{head}: {plugin_spares(*found.by[0], count_all=True)}"
-    text = "; ".join([head, *(plugin_spares(*each) for each in found.by)])
+    text = "; ".join([head, *(f"{plugin} protects {count:,} {which}".rstrip() for plugin, count, which in found.by)])
     if found.enough_on:
         return (
             f"{text}; that makes room enough on {counted(found.enough_on, 'node')}, where filters or its queue refuse"
         )
     return f"{text}; that makes room enough on no node" if found.free_to_go else text
-
-
-def plugin_spares(plugin: str, count: int, which: str, *, count_all: bool = False) -> str:
-    """``priority protects 32 of the same or a higher priority``"""
-    if count_all:
-        return f"{plugin} protects all of them: {which}"
-    return f"{plugin} protects {count} {which}".rstrip()
 
 
 def _too_few(found: b.TooFewVictims) -> str:
