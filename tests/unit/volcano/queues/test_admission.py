@@ -29,7 +29,9 @@ def test_a_promise_ends_when_the_gang_runs(phase: str, cpu: int, admitted: bool)
 def test_the_cluster_s_reason_comes_before_the_queue_s() -> None:
     small = queue("default", capability=resource(8))
     found = run(cluster(ONE_NODE, small, *starts("Inqueue"), podgroup("w", min_resources=resource(7))), CONF)
-    assert [text for _, text in found.outcome.trace.rejected] == ["resource in cluster is overused: overused cpu"]
+    assert [refused.detail for _, refused in found.outcome.trace.rejected] == [
+        "resource in cluster is overused: overused cpu"
+    ]
 
 
 def test_a_hook_that_takes_a_job_is_asked_for_each() -> None:
@@ -47,4 +49,4 @@ def test_a_hook_that_takes_a_job_is_asked_for_each() -> None:
     jobs = [podgroup(name, min_resources=resource(1)) for name in ("a", "b")]
     found = run(cluster(ONE_NODE, *jobs), "actions: enqueue\ntiers: [{plugins: [{name: judge}]}]", plugins=[Judge])
     assert sorted(asked) == ["ns/a", "ns/b"]
-    assert [text for _, text in found.outcome.trace.rejected] == ["no"]
+    assert [refused.detail for _, refused in found.outcome.trace.rejected] == ["no"]
