@@ -26,7 +26,7 @@ VOLCANO = {
     "batch_node_order": ("NodeOrder", "total"),
     "node_map": ("NodeOrder", "each"),
     "node_reduce": ("NodeOrder", "each"),
-    "best_node": ("BestNode", "first_answer"),
+    "best_node": ("BestNode", "first_row"),
     "hyper_node_order": ("HyperNodeOrder", "total"),
     "hyper_node_gradient_for_job": ("HyperNodeGradient", "first_registered"),
     "hyper_node_gradient_for_sub_job": ("HyperNodeGradient", "first_registered"),

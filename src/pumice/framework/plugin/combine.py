@@ -7,14 +7,14 @@ Source: Volcano's session functions (modes C, V, T, I, E, S, AND, OR, union, fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import Candidates
+from pumice.columns.rows import Candidates, NodeRows
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.filter_result import FilterResult, Invalid, Unfit
 from pumice.model.decisions import Refusal
@@ -72,7 +72,7 @@ def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
     """The first tier with hooks decides: all of them must agree. No hook at all means no."""
     for tier in tiers:
         if tier:
-            return all(hook(*args) for hook in tier)
+            return all_of([tier], *args)
     return False
 
 
@@ -198,21 +198,29 @@ def every_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool:
 
 def all_of(tiers: Tiers, *args: object) -> bool:
     """Every hook of every tier agrees."""
-    return all(hook(*args) for tier in tiers for hook in tier)
+    return all(_yes_or_no(hook, hook(*args)) for tier in tiers for hook in tier)
 
 
 def any_of(tiers: Tiers, *args: object) -> bool:
     """Some hook agrees."""
-    return any(hook(*args) for tier in tiers for hook in tier)
+    return any(_yes_or_no(hook, hook(*args)) for tier in tiers for hook in tier)
 
 
-def any_mask(tiers: Tiers, *args: object) -> Bool | None:
+def _yes_or_no(hook: Hook, answer: Any) -> bool:
+    if not isinstance(answer, _NUMBERS):
+        raise WrongAnswer(hook, answer, "True or False")
+    return bool(answer)
+
+
+def any_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool | None:
     """Rows of which some hook says so; None where none does of any."""
     found: Bool | None = None
     for tier in tiers:
         for hook in tier:
-            mask = hook(*args)
+            mask = hook(subject, rows)
             if mask is not None:
+                if not is_mask(mask, rows):
+                    raise WrongAnswer(hook, mask, f"None or a mask over {len(rows)} rows")
                 found = mask if found is None else found | mask
     return found
 
@@ -269,13 +277,15 @@ def first_failure(tiers: Tiers, *args: object) -> Any:
     return None
 
 
-def first_answer(tiers: Tiers, *args: object) -> Any:
-    """The answer of the first plugin that has one, None when none has."""
+def first_row(tiers: Tiers, subject: object, nodes: NodeRows, scores: F64) -> int | None:
+    """The row that the first plugin with an answer names, one of those asked about; None when none has an answer."""
     for tier in tiers:
         for hook in tier:
-            answer = hook(*args)
+            answer = hook(subject, nodes, scores)
             if answer is not None:
-                return answer
+                if not isinstance(answer, int | np.integer) or answer not in nodes.rows:
+                    raise WrongAnswer(hook, answer, "None or one of the rows asked about")
+                return int(answer)
     return None
 
 
@@ -303,7 +313,7 @@ def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) 
             if answer is None:
                 continue
             if isinstance(answer, np.ndarray):
-                if answer.shape != (len(rows),):
+                if answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
                     raise WrongAnswer(hook, answer, f"one number for each of {len(rows)} rows")
             elif not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "an array, a number or None")
@@ -359,10 +369,23 @@ def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
     for tier in tiers:
         for hook in tier:
             answer = hook(rows)
-            if not isinstance(answer, np.ndarray) or answer.shape != (len(rows),):
+            if not isinstance(answer, np.ndarray) or answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
                 raise WrongAnswer(hook, answer, f"one key for each of {len(rows)} rows")
             if answer.dtype.kind == "f" and np.isnan(np.add.reduce(answer)) and np.isnan(answer).any():
                 raise WrongAnswer(hook, answer, "keys that are numbers")
+            found.append(answer)
+    return found
+
+
+def single_keys(tiers: Tiers, subject: object) -> list[Any]:
+    """The key that every hook gives, in order: a number, or a tuple of numbers."""
+    found = []
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(subject)
+            for part in answer if isinstance(answer, tuple) else (answer,):
+                if not isinstance(part, _NUMBERS) or np.isnan(part):
+                    raise WrongAnswer(hook, answer, "a number, or a tuple of numbers")
             found.append(answer)
     return found
 
@@ -377,7 +400,10 @@ def merge(tiers: Tiers, *args: object) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for tier in tiers:
         for hook in tier:
-            found = {**(hook(*args) or {}), **found}
+            answer = hook(*args)
+            if answer is not None and not isinstance(answer, Mapping):
+                raise WrongAnswer(hook, answer, "None or a mapping")
+            found = {**(answer or {}), **found}
     return found
 
 

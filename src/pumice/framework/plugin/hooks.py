@@ -318,6 +318,10 @@ class Hooks:
         else:
             codes = {frame.f_code for frame, _ in walk_tb(error.__traceback__)}
             culprit = next((each for each in calls if _code(each[1]) in codes), None)
+            for frame, _ in reversed(list(walk_tb(error.__traceback__))) if culprit is None else ():
+                # What a hook gave was of no use: combinators and adapters call the one that they ask ``hook``.
+                asked = frame.f_locals.get("hook")
+                culprit = culprit or next((each for each in calls if asked and _is_or_wraps(asked, each[1])), None)
         if culprit is None:
             return error
         hook, call = culprit
@@ -342,6 +346,10 @@ def _name(call: Callable[..., object]) -> str:
 def _wraps(adapter: Callable[..., object], call: Callable[..., object]) -> bool:
     cells = getattr(adapter, "__closure__", None) or ()
     return any(cell.cell_contents is call or cell.cell_contents == call for cell in cells)
+
+
+def _is_or_wraps(asked: Any, call: Callable[..., object]) -> bool:
+    return asked == call or _wraps(asked, call)
 
 
 def _fault(plugin: str, point: str, hook: str, error: Exception, code: CodeType | None = None) -> PluginFault:

@@ -172,7 +172,7 @@ best_node: Point[[Task, NodeRows, F64], int | None, int | None] = Point(
     "best_node",
     "Which of the scored candidates, if not the one with the highest score? A node row or None.",
     "when the candidates for one task have their scores",
-    combine.first_answer,
+    combine.first_row,
     {("Task", "NodeRows", "F64"): "task"},
     switch="BestNode",
 )
@@ -249,22 +249,22 @@ session_close: Point[[], None, None] = Point(
 
 
 def pair_of_keys(
-    of_rows: Callable[[Several], AnyArray], rows_of: Callable[[Tables, AnyArray], Several]
+    hook: Callable[[Several], AnyArray], rows_of: Callable[[Tables, AnyArray], Several]
 ) -> Callable[[Job | Task, Job | Task], int]:
     """A hook that gives keys, as a comparison of two."""
 
     def compare(left: Job | Task, right: Job | Task) -> int:
-        a, b = of_rows(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
+        a, b = hook(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
         return int(a > b) - int(a < b)
 
     return compare
 
 
-def pair_of_single_keys(of_one: Callable[[Subject], Any]) -> Callable[[Subject, Subject], int]:
+def pair_of_single_keys(hook: Callable[[Subject], Any]) -> Callable[[Subject, Subject], int]:
     """The same for a hook that gives the key of one."""
 
     def compare(left: Subject, right: Subject) -> int:
-        a, b = of_one(left), of_one(right)
+        a, b = hook(left), hook(right)
         return int(a > b) - int(a < b)  # keys may be NumPy numbers
 
     return compare
@@ -292,7 +292,11 @@ def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subj
     """A score of one node, over rows."""
 
     def over_rows(subject: Subject, nodes: NodeRows) -> F64:
-        return np.array([hook(subject, node) for node in nodes], dtype=np.float64)
+        found = [hook(subject, node) for node in nodes]
+        for answer in found:
+            if not isinstance(answer, int | float | np.number | np.bool_):
+                raise combine.WrongAnswer(hook, answer, "a number")
+        return np.array(found, dtype=np.float64)
 
     return over_rows
 
@@ -341,7 +345,7 @@ jobs_keyed: Asked[[JobRows], list[AnyArray]] = Asked((job_order,), {"key": as_it
 queues_compared: Asked[[Queue, Queue], int] = Asked(
     (queue_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
-queue_keyed: Asked[[Queue], list[Any]] = Asked((queue_order,), {"key": as_it_is}, combine.each)
+queue_keyed: Asked[[Queue], list[Any]] = Asked((queue_order,), {"key": as_it_is}, combine.single_keys)
 tasks_compared: Asked[[Task, Task], int] = Asked(
     (task_order,), {"key": lambda hook: pair_of_keys(hook, TaskRows), "compare": as_it_is}, combine.first_nonzero
 )

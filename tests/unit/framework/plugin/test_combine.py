@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -259,14 +260,26 @@ def test_first_failure(answers: Answers, wanted: Any, asked: list[int]) -> None:
 @pytest.mark.parametrize(
     ("answers", "wanted", "asked"),
     [
-        pytest.param([], None, [], id="nobody"),
+        pytest.param([], None, [], id="no hook"),
         pytest.param([[None], [None]], None, [11, 21], id="no answer"),
-        pytest.param([[None, "one", "two"], ["three"]], "one", [11, 12], id="the first there is"),
+        pytest.param([[None, 1, 2], [0]], 1, [11, 12], id="the first there is"),
         pytest.param([[None], [0]], 0, [11, 21], id="a false answer is an answer: node 0"),
     ],
 )
-def test_first_answer(answers: Answers, wanted: Any, asked: list[int]) -> None:
-    check(combine.first_answer, answers, wanted, asked)
+def test_first_row(answers: Answers, wanted: Any, asked: list[int]) -> None:
+    check(
+        lambda tiers, *_: combine.first_row(tiers, "task", SimpleNamespace(rows=[0, 1]), "scores"),
+        answers,
+        wanted,
+        asked,
+    )
+
+
+@pytest.mark.parametrize("row", [-1, 2, 1.0, "x"])
+def test_a_row_that_was_not_asked_about_is_no_answer(row: Any) -> None:
+    with pytest.raises(WrongAnswer, match="wanted None or one of the rows asked about"):
+        nodes: Any = SimpleNamespace(rows=[0, 1])
+        combine.first_row([[lambda *_: row]], "task", nodes, np.zeros(2))
 
 
 @pytest.mark.parametrize(
@@ -395,7 +408,6 @@ def test_keys_are_a_column_a_hook() -> None:
         combine.any_of,
         combine.most_missing,
         combine.first_failure,
-        combine.first_answer,
         combine.first_registered,
         combine.merge,
         combine.each,
@@ -408,7 +420,10 @@ def test_keys_are_a_column_a_hook() -> None:
 )
 def test_the_question_is_handed_on_as_it_is(combinator: Callable[..., Any]) -> None:
     seen = []
-    numbers = (combine.first_nonzero, combine.vote, combine.rejection, combine.most_missing)
+    numbers = (
+        *(combine.first_nonzero, combine.vote, combine.rejection, combine.most_missing),
+        *(combine.first_tier_agrees, combine.all_of, combine.any_of),
+    )
 
     def hook(*args: Any) -> Any:
         seen.append(args)
