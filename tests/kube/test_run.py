@@ -266,7 +266,7 @@ async def test_an_outage_longer_than_the_lease_is_outlived(
         await world.bound("late", 3)
         assert len(it.said(" leads: ")) == 2
         assert len(it.said("the API server does not answer")) == 1
-        assert it.said("the API server answers again")
+        assert it.said("the API server responds again")
 
 
 async def test_the_conf_is_taken_over_while_it_runs(
@@ -366,4 +366,4 @@ async def test_no_right_to_read_is_said_and_waited_for(server: ApiServer, tmp_pa
 async def test_a_namespace_that_is_not_there_is_one_line(server: ApiServer, client: Client, tmp_path: Path) -> None:
     with running(tmp_path, server.kubeconfig(), "--lock-object-namespace=nowhere") as it:
         assert await it.ended() == 2
-        assert "error: namespace nowhere, where the Lease would be, is not there" in it.text
+        assert "error: namespace nowhere, where the Lease would be, does not exist" in it.text

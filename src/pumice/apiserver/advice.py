@@ -17,7 +17,7 @@ _KUBERNETES_OWN = "default-scheduler"
 def advice(resource: Resource, obj: Obj, store: Store) -> Iterator[str]:
     """Warnings for a new object that was admitted."""
     if resource.idle:
-        yield f"nothing in this cluster acts on {resource.plural}: the object is only kept"
+        yield f"no controller here acts on {resource.plural}: the object is only stored"
     spec = obj.get("spec")
     if not isinstance(spec, dict):
         return
@@ -25,7 +25,7 @@ def advice(resource: Resource, obj: Obj, store: Store) -> Iterator[str]:
         yield f"Pumice leaves the pod alone: its schedulerName is {_KUBERNETES_OWN}, not volcano"
     queue = spec.get("queue")
     if resource.full_name in _QUEUED and isinstance(queue, str) and not _is_there(queue, store):
-        yield f"queue {queue} is not there: it waits until somebody creates that"
+        yield f"queue {queue} does not exist: the PodGroup waits until it does"
 
 
 def _is_there(queue: str, store: Store) -> bool:

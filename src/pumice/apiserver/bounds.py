@@ -89,7 +89,7 @@ def check_object(obj: Obj) -> bytes:
     except RecursionError:
         raise bad_request(_TOO_DEEP) from None
     except (TypeError, ValueError) as error:
-        raise bad_request(f"it is nothing that JSON can say: {error}") from None
+        raise bad_request(f"it has no JSON representation: {error}") from None
     if len(raw) > OBJECT_BYTES_MAX:
         raise too_large("the object", OBJECT_BYTES_MAX)
     check_value(obj, raw)

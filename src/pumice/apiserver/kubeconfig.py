@@ -11,7 +11,7 @@ from pumice.model.manifest.fields import Obj
 from pumice.runtime.private import write_private
 
 _NO_TOKEN = "none-is-asked-for"  # lightkube takes a user without credentials for a missing one
-_MARK = "# Written by pumice serve; the next one writes it anew.\n"
+_MARK = "# Written by pumice serve; each start overwrites it.\n"
 
 
 def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b"") -> None:

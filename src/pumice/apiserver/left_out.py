@@ -52,12 +52,12 @@ class LeftOut:
         if not self.count:
             return
         for line in self._told:
-            _log.error("%s is left out: %s", line.place, clean(_said(line, version_of)))
+            _log.error("%s is ignored: %s", line.place, clean(_said(line, version_of)))
         if self._aside is not None:
-            _log.error("%s: %d lines were put aside in %s", folder, self.count, self._aside.name)
+            _log.error("%s: %d lines were moved to %s", folder, self.count, self._aside.name)
         else:
-            how = "start once with --salvage to put them aside"
-            _log.error("%s: %d lines were left out, and will be at each start; %s", folder, self.count, how)
+            how = "start once with --salvage to move them to another file"
+            _log.error("%s: %d lines were ignored, and will be at each start; %s", folder, self.count, how)
 
 
 def version_in(store: Store) -> Callable[[str, str], int | None]:
@@ -79,5 +79,5 @@ def _said(line: _Line, version_of: Callable[[str, str], int | None]) -> str:
     if line.named is None:
         return line.why
     version = version_of(*line.named)
-    cost = "it is not there now" if version is None else f"it is as at version {version}"
+    cost = "it does not exist now" if version is None else f"it is as at version {version}"
     return f"{' '.join(line.named)}: {line.why}; {cost}"

@@ -147,17 +147,17 @@ def _text_causes(metadata: Obj, field: str, problem: Callable[[str, str], str]) 
 
 def _label_problem(key: str, value: str) -> str:
     if len(key) > _NAME_MAX + 64 or not _LABEL_KEY.fullmatch(key):
-        return f"{key[:80]!r} is no label key"
+        return f"{key[:80]!r} is not a label key"
     return (
         ""
         if _LABEL_VALUE.fullmatch(value)
-        else f"{value[:80]!r} is no label value (63 characters of A-Z a-z 0-9 - _ .)"
+        else f"{value[:80]!r} is not a label value (63 characters of A-Z a-z 0-9 - _ .)"
     )
 
 
 def _annotation_problem(key: str, value: str) -> str:
     fine = len(key) <= _NAME_MAX + 64 and _LABEL_KEY.fullmatch(key.lower())
-    return "" if fine else f"{key[:80]!r} is no annotation key"
+    return "" if fine else f"{key[:80]!r} is not an annotation key"
 
 
 def _owner_causes(owners: object) -> list[Cause]:

@@ -37,7 +37,7 @@ def json_patched(obj: Obj, patch: Any) -> Obj:
     document = _Document(obj)
     for i, operation in enumerate(patch):
         if not isinstance(operation, dict):
-            raise bad_request(f"operation {i} of the JSON patch is no object")
+            raise bad_request(f"operation {i} of the JSON patch is not an object")
         try:
             document.operate(operation)
         except (KeyError, IndexError, ValueError, TypeError, RecursionError) as error:
@@ -101,7 +101,7 @@ class _Document:
         elif isinstance(parent, dict):
             parent[path[-1]] = value
         else:
-            raise TypeError("nothing can be added to a plain value")
+            raise TypeError("cannot add to a scalar value")
 
     def _take(self, path: list[str]) -> Any:
         parent = self._at(path[:-1])
@@ -110,7 +110,7 @@ class _Document:
             self._moved.spend(len(parent) - place)
             return parent.pop(place)
         if not isinstance(parent, dict):
-            raise TypeError("nothing can be removed from a plain value")
+            raise TypeError("cannot remove from a scalar value")
         return parent.pop(path[-1])
 
 

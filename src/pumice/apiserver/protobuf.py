@@ -210,7 +210,7 @@ _KIND = {"v1 DeleteOptions": "DeleteOptions", "meta.k8s.io/v1 DeleteOptions": "D
 def decoded(raw: bytes) -> Obj:
     """The object in a body. Raises: Refusal 400 for what is no such body, 415 for a kind that is not read this way."""
     if not raw.startswith(_MAGIC):
-        raise bad_request("the body is no Kubernetes protobuf")
+        raise bad_request("the body is not Kubernetes protobuf")
     try:
         envelope = _message("Unknown", raw[len(_MAGIC) :])
         head = envelope.get("typeMeta", {})
@@ -220,7 +220,7 @@ def decoded(raw: bytes) -> Obj:
             raise unsupported_media(f"{MEDIA} of {kind}", _JSON_INSTEAD)
         return {**head, **_message(name, envelope.get("raw", b""))}
     except (IndexError, ValueError, OverflowError) as error:
-        raise bad_request(f"the body is no Kubernetes protobuf: {error}") from None
+        raise bad_request(f"the body is not Kubernetes protobuf: {error}") from None
 
 
 def _message(name: str, raw: bytes) -> Obj:

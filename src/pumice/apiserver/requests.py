@@ -36,7 +36,7 @@ def target_of(registry: Registry, parts: list[str]) -> Target:
     if (namespace and not resource.namespaced) or (name and resource.namespaced and not namespace):
         raise no_such_path()
     if resource.table == "pods" and subresource in _PARTS_OF_PROCESSES:
-        raise bad_request(f"pods have no processes here, their nodes no machines: there is no {subresource}")
+        raise bad_request(f"pods and nodes are simulated here: {subresource} is not supported")
     known = (*resource.others, *(("status",) if resource.status else ()))
     if subresource and subresource not in known and not (rest[0] == "namespaces" and subresource == "finalize"):
         raise no_such_path()
@@ -47,7 +47,7 @@ def body_of(raw: bytes) -> Obj:
     """Raises: Refusal 400 for what is no JSON object."""
     found = json_of(raw)
     if not isinstance(found, dict):
-        raise bad_request("the body is no JSON object")
+        raise bad_request("the body is not a JSON object")
     return found
 
 
@@ -56,7 +56,7 @@ def json_of(raw: bytes) -> object:
     try:
         found = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise bad_request(f"the body is no JSON: {error}") from None
+        raise bad_request(f"the body is not valid JSON: {error}") from None
     check_value(found, raw)
     return found
 

@@ -215,7 +215,7 @@ def _double_items(schema: Obj, value: list[Any], work: Work) -> Iterator[tuple[s
         return
     work.spend(sum(map(len, keys)) >> 6)
     if len(set(keys)) < len(keys):
-        yield "Duplicate value: an item of this list is given twice", "FieldValueDuplicate"
+        yield "Duplicate value: this list contains an item twice", "FieldValueDuplicate"
 
 
 def _combined(schema: Obj, value: Any, work: Work) -> Iterator[tuple[str, str]]:

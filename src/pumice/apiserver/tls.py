@@ -46,7 +46,7 @@ class Certificate(Struct, frozen=True):
         try:
             context.load_cert_chain(self.certificate, self.key)
         except (ssl.SSLError, OSError) as error:
-            raise AccessError(f"{self.certificate} and {self.key} are no certificate and its key: {error}") from None
+            raise AccessError(f"{self.certificate} and {self.key} are not a certificate and its key: {error}") from None
         return context
 
 
@@ -89,7 +89,7 @@ def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
         return found
     program = shutil.which("openssl")
     if program is None:
-        raise AccessError("there is no openssl to make a certificate with; give --tls-cert and --tls-key")
+        raise AccessError("openssl, which creates certificates, is not installed; use --tls-cert and --tls-key")
     listed = ",".join(f"{'IP' if _is_address(name) else 'DNS'}:{name}" for name in dict.fromkeys(names))
     files = ("-keyout", str(found.key), "-out", str(found.certificate))
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", _DAYS)
@@ -102,7 +102,7 @@ def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
         os.umask(old)
     if made.returncode:
         last = (made.stderr.strip().splitlines() or [f"exit code {made.returncode}"])[-1]
-        raise AccessError(f"openssl made no certificate: {last}")
+        raise AccessError(f"openssl created no certificate: {last}")
     return found
 
 

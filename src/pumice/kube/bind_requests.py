@@ -135,7 +135,7 @@ class RequestBinder:
             self._truth.hear([Seen(request)])
             self._flights.end(flight)
             return False
-        flight.why = flight.why or "the request for a binding is not there"
+        flight.why = flight.why or "the BindRequest does not exist"
         return self._flights.end(flight)
 
     def _asked(self, flight: Flight, bind: Bind) -> None:

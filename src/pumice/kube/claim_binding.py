@@ -75,7 +75,7 @@ class ClaimBinding:
         claims = _claims_of(await self._client.get(PODS.path(bind.pod)))
         own, found = claims[int(place[0])] if int(place[0]) < len(claims) else ("", "")
         if not found:
-            raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} is not made yet")
+            raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} does not exist yet")
         return f"{namespace}/{found}"
 
     async def _write(self, key: str, change: Callable[[Claim], Claim | None]) -> None:
@@ -152,7 +152,7 @@ def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
     if given is None and grant.allocation is None:
         raise ClaimProblem(f"claim {grant.claim} has lost its devices")
     if given is not None and grant.allocation is not None and not _is(given, grant.allocation):
-        raise ClaimProblem(f"claim {grant.claim} was given other devices meanwhile")
+        raise ClaimProblem(f"claim {grant.claim} was given other devices in the meantime")
     if any(user.get("uid") == bind.uid for user in users) and given is not None:
         return None
     if len(users) >= CLAIM_USERS_MAX:

@@ -295,13 +295,13 @@ class KubeCluster:
         if pod is None:
             return f"pod {decision.pod} does not exist"
         if pod.uid != decision.uid:
-            return f"pod {decision.pod} is another one by now: uid {pod.uid}, not {decision.uid}"
+            return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
         if pod.deletion is not None:
             return f"pod {decision.pod} is being deleted"
         if pod.phase in ENDED:
             return f"pod {decision.pod} has {pod.phase.lower()}"
         left_s = self._failures.left_s(decision.pod)
-        return f"pod {decision.pod} failed lately: again in {left_s:.1f} s" if left_s else None
+        return f"pod {decision.pod} failed recently: next attempt in {left_s:.1f} s" if left_s else None
 
     def _no_room_for(self, bind: Bind, begun: bool) -> str | None:
         """A gang is taken whole or not at all: the limit counts where a job begins; a no to its first is one to all."""

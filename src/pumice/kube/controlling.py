@@ -92,7 +92,7 @@ class Controllers:
             try:
                 why = await self._why_not()
             except _Unseen as error:
-                why, pause = f"it cannot be seen whether others run: {error}", self._deference.again_s
+                why, pause = f"cannot find out whether other controllers run: {error}", self._deference.again_s
             if why:
                 self._say(f"controllers {names}: off: {why}")
                 await asyncio.sleep(pause)

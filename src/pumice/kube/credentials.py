@@ -47,7 +47,7 @@ async def find_access(
         return await kubeconfig_access(named or str(home), context)
     if environ.get("KUBERNETES_SERVICE_HOST"):
         return await in_cluster_access(environ)
-    raise AccessError(f"no kubeconfig: none is named, {home} is not there, and this does not run in a pod")
+    raise AccessError(f"no kubeconfig: none was given, {home} does not exist, and this is not running in a pod")
 
 
 async def kubeconfig_access(paths: str, context: str | None = None) -> Access:

@@ -233,7 +233,9 @@ class GpuReservations:
             if pod is None or pod.scheduler_name != self._scheduler:
                 continue
             if pod.phase == "Running" and pod.deletion is None:
-                why = f"the pod that reserved its GPU (group {group}) is gone, and others may be given the device"
+                why = (
+                    f"the pod that reserved its GPU (group {group}) is gone, and its device can be given to other pods"
+                )
                 self._tell.tell(about_pod(pod), "Warning", "GpuReservationLost", why)
                 await self._delete(key, pod.uid)
 

@@ -71,7 +71,7 @@ class Pages:
         yield CounterMetricFamily("pumice_failed_cycles", "Cycles that failed", value=live.failed_cycles)
         faults = CounterMetricFamily(
             "pumice_plugin_faults",
-            "What plugins did wrong; each cost a job, or a phase of a cycle, its turn",
+            "Errors of plugins; each skipped a job or a phase of a cycle",
             labels=["plugin", "point", "hook", "where"],
         )
         for culprit, count in dict(live.loop.faults.counts).items():
@@ -79,7 +79,7 @@ class Pages:
         if faults.samples:
             yield faults
         unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
-        standing = GaugeMetricFamily("pumice_objects_unread", "Objects that cannot be read just now", labels=["kind"])
+        standing = GaugeMetricFamily("pumice_objects_unread", "Objects that are unreadable now", labels=["kind"])
         for kind, reflector in live.following.reflectors.items():
             if reflector.unread.count:
                 unread.add_metric([kind.full_name], reflector.unread.count)

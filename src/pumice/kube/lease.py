@@ -116,7 +116,7 @@ class Election:
         await asyncio.wait((work,), timeout=max(self._held + self._lease_s - self._clock(), 0.0) if lost else None)
         self.leads = False
         if not work.done():
-            _log.critical("%s: work goes on although leadership is lost", self.identity)
+            _log.critical("%s: still working although leadership is lost", self.identity)
         renewing.cancel()
         await asyncio.wait((renewing,))
         if lost:

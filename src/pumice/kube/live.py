@@ -188,8 +188,8 @@ class Live:
         """Raises: KubeError where the Lease cannot be made, rather than to stand for ever."""
         if not self.following.reflectors[NAMESPACES].trouble and name not in self.following.objects(NAMESPACES):
             raise KubeError(
-                f"namespace {name}, where the Lease would be, is not there: create it, name another with"
-                " --leader-elect-resource-namespace, or go without: --leader-elect=false"
+                f"namespace {name}, where the Lease would be, does not exist: create it, use another with"
+                " --leader-elect-resource-namespace, or use --leader-elect=false"
             )
 
     async def _sync(self) -> None:
@@ -243,7 +243,9 @@ class Live:
             await self._turn_over.wait()
             left = await self.cluster.flush(self.settings.flush_s)
             if left:
-                _log.warning("%d decisions were under way after %.0f s: given up", left, self.settings.flush_s)
+                _log.warning(
+                    "%d decisions were still in flight after %.0f s and were abandoned", left, self.settings.flush_s
+                )
         finally:
             self.leads = False
             await _ended(stopping, *tasks)

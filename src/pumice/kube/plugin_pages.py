@@ -53,6 +53,6 @@ class PluginPages:
         if not ip_address(request.remote or "0.0.0.0").is_loopback:
             return web.Response(text="for this machine alone: see kubectl port-forward\n", status=403)
         if self._one.locked():
-            return web.Response(text="another one is being made\n", status=503)
+            return web.Response(text="another one is being written\n", status=503)
         async with self._one:
             return await self._live.look(_PAGES[request.path])

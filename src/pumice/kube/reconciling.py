@@ -142,7 +142,7 @@ class Reconciling(Generic[Key]):
                 self._say(key, error, self.queue.failed(key))
             except Exception:
                 delay = self.queue.failed(key)
-                _log.exception("%s: a fault of this program; again in %.1f s", self._named(key), delay)
+                _log.exception("%s: internal error; next attempt in %.1f s", self._named(key), delay)
             else:
                 self.queue.done(key, rest_s)
                 if key in self._said:
@@ -153,7 +153,7 @@ class Reconciling(Generic[Key]):
         """Once until it goes on. Not what comes of somebody else's change, nor of a namespace that is deleted."""
         expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
         level = logging.DEBUG if expected or key in self._said else logging.WARNING
-        _log.log(level, "%s: %s; again in %.1f s, then later and later", self._named(key), error, delay)
+        _log.log(level, "%s: %s; next attempt in %.1f s, then at longer intervals", self._named(key), error, delay)
         if not expected:
             if len(self._said) >= _SAID_MAX:
                 self._said.clear()

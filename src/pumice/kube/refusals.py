@@ -29,12 +29,12 @@ class Refusals:
         """It was not written."""
         delay = self._pace.delay(key)
         if key in self._said:
-            _log.debug("%s %s not written: %s; again in %.0f s", self._what, key, why, delay)
+            _log.debug("%s %s not written: %s; next attempt in %.0f s", self._what, key, why, delay)
             return
         if len(self._said) >= _SAID_MAX:
             self._said.clear()
         self._said[key] = None
-        _log.warning("%s %s not written: %s; tried again later and later", self._what, key, why)
+        _log.warning("%s %s not written: %s; retried at longer and longer intervals", self._what, key, why)
 
     def written(self, key: str) -> None:
         """It was."""

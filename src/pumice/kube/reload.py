@@ -109,12 +109,14 @@ class ConfFile:
         """Raises: PolicyError for another language: its objects are others, and nobody follows them."""
         now, then = (conf.policy.dialect.name for conf in (self.current, new))
         if now != then:
-            raise PolicyError([f'{self.path}: dialect: found "{then}", but this runs under "{now}": start it anew'])
+            raise PolicyError(
+                [f'{self.path}: dialect: found "{then}", but this runs under "{now}": restart the scheduler']
+            )
 
     def _read(self, path: Path) -> bytes:
         try:
             if path.exists() and not path.is_file():  # a pipe would be waited for
-                raise PolicyError([f"{path}: cannot be read: it is no file"])
+                raise PolicyError([f"{path}: cannot be read: it is not a file"])
             with path.open("rb") as file:
                 return file.read(SIZE_MAX + 1)
         except OSError as error:
@@ -142,7 +144,7 @@ class ConfFile:
         conf = self.current
         _log.info("Successfully loaded Scheduler conf %s from %s", conf.hash, conf.where)
         for warning in conf.policy.warnings:
-            _log.warning("%s: left out: %s", conf.where, clean(warning))
+            _log.warning("%s: ignored: %s", conf.where, clean(warning))
         if _log.isEnabledFor(V2):
             _log.log(V2, "Successfully loaded Scheduler conf as follows:")
             for line in conf.file.splitlines():

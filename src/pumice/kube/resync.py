@@ -40,7 +40,7 @@ class Resync:
             pod = await self._read(flight.decision.pod)
         except (KubeError, BadObject) as error:
             level = logging.DEBUG if flight.said else logging.WARNING
-            _log.log(level, "pod %s: what came of a decision is not known yet: %s", flight.decision.pod, error)
+            _log.log(level, "pod %s: the result of a decision is not known yet: %s", flight.decision.pod, error)
             flight.said = True
             self.put(flight)
             return

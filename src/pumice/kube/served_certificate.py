@@ -46,7 +46,7 @@ class ServedCertificate:
         except OSError as error:
             _log.error("certificate %s not loaded, going on with the one of before: %s", self._cert, error)
             return False
-        _log.info("certificate %s loaded anew", self._cert)
+        _log.info("certificate %s reloaded", self._cert)
         return True
 
     def _digest(self) -> bytes:

@@ -23,7 +23,7 @@ class Cause(StrEnum):
 
 
 _SHARED = {
-    Cause.UNREACHABLE: "the API server answers again",
+    Cause.UNREACHABLE: "the API server responds again",
     Cause.CREDENTIALS: "the API server accepts these credentials again",
 }
 
@@ -73,7 +73,7 @@ class Troubles:
         own = {(cause, kind.full_name) for cause in Cause} & self._said
         self._said -= own
         if own:
-            _log.info("%s", text or f"{kind.full_name}: followed again")
+            _log.info("%s", text or f"{kind.full_name}: watched again")
 
     def forget(self) -> None:
         """Nobody follows these kinds any more."""

@@ -57,13 +57,13 @@ class UnreadObjects:
         said = before.said if before is not None and silent else now
         found = self._by_key[bad.key] = Unread(bad.key, bad.uid, bad.version, bad.why, said)
         if not silent:
-            _log.error("%s: not read, the rest goes on: %s", self._kind.full_name, bad.why)
+            _log.error("%s: unreadable, other objects are not affected: %s", self._kind.full_name, bad.why)
             self._told(self._kind, found)
 
     def read(self, key: str) -> None:
         """It can be read after all."""
         if self._by_key.pop(key, None) is not None:
-            _log.info("%s: read again: %s", self._kind.full_name, key)
+            _log.info("%s: readable again: %s", self._kind.full_name, key)
 
     def gone(self, key: str) -> None:
         self._by_key.pop(key, None)

@@ -69,7 +69,7 @@ class VolumeBinding:
         volume = await self._client.get(VOLUMES_KIND.path(grant.volume))
         owner = volume["spec"].get("claimRef")
         if owner is not None and not _is_of(owner, grant):
-            raise VolumeProblem(f"volume {grant.volume} was given to another claim meanwhile")
+            raise VolumeProblem(f"volume {grant.volume} was given to another claim in the meantime")
         namespace, _, name = grant.claim.partition("/")
         reference = {
             **{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name},

@@ -118,7 +118,7 @@ class Reflector:
     def _list_anew(self, why: str, retrying: Retrying) -> float:
         self._version = ""
         delay = retrying.read_anew()
-        _log.info("%s: %s; listing anew in %.1f s", self.kind.full_name, why, delay)
+        _log.info("%s: %s; listing again in %.1f s", self.kind.full_name, why, delay)
         return delay
 
     # -- one life of a connection --------------------------------------------------------------------------------------

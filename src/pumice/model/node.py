@@ -48,6 +48,6 @@ class Node(Struct, frozen=True):
 
     @property
     def barred(self) -> bool:
-        """Whether what could not be read of it may have forbidden something: then it takes nothing new, whoever
+        """Whether what could not be read of it may have forbidden something: then it accepts no new pods, whoever
         tolerates a cordon."""
         return bool(self.unread) and self.unschedulable

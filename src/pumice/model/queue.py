@@ -95,7 +95,7 @@ class Queue(Struct, frozen=True):
 
 
 class PriorityClass(Struct, frozen=True):
-    """A name for a priority. ``unread``: what of it could not be read, and why: it is the lowest there is then."""
+    """A named priority. ``unread``: the unreadable fields, and why; with any, it counts as the lowest priority."""
 
     name: str
     value: int

@@ -392,7 +392,7 @@ def _not_this(pod: Pod | None, decision: Decision) -> str | None:
     if pod is None:
         return f"pod {decision.pod} does not exist"
     if pod.uid != decision.uid:
-        return f"pod {decision.pod} is another one by now: uid {pod.uid}, not {decision.uid}"
+        return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
     if pod.deletion is not None:
         return f"pod {decision.pod} is being deleted"
     return None

@@ -115,7 +115,7 @@ class Controller:
         for work in works:
             key = work.key
             if key in self._keys or key in coming:
-                raise ValueError(f"job {key} is there already: names must be unique")
+                raise ValueError(f"job {key} exists already: names must be unique")
             coming[key] = work
         due = ((self.start + work.arrival_s, work) for work in coming.values())
         self.engine.at_all(due, self._arrive, Priority.ARRIVE)
@@ -154,7 +154,7 @@ class Controller:
         for pod in work.pods_at(self.engine.now):
             key = pod.key
             if key in there or key in made:
-                self.problems.append(f"job {run.key}: pod {key} exists already and was not made")
+                self.problems.append(f"job {run.key}: pod {key} exists already and was not created")
             else:
                 made[key] = pod
         run.wanted.update(made)

@@ -82,7 +82,7 @@ class Engine:
         Raises: ValueError while no event runs.
         """
         if self._running is None:
-            raise ValueError("no event runs that could go on")
+            raise ValueError("no event is running that could continue")
         self._calls[self._running[2]] = (call, values)
         heapq.heappush(self._heap, self._running)
 

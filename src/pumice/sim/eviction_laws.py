@@ -64,10 +64,10 @@ class EvictionLaws:
         for decision in evicted:
             pod = before.get(decision.pod)
             if decision.reason in FOR_SOMEBODY and pod is not None and not _may_go(pod):
-                return f"S7: {decision.pod} was evicted ({decision.reason}) and says that it is not preemptable"
+                return f"S7: {decision.pod} was evicted ({decision.reason}) although it is not preemptable"
         if not promised and any(decision.reason in FOR_SOMEBODY for decision in evicted):
             names = ", ".join(decision.pod for decision in evicted)
-            return f"S5: {names} were evicted, and nobody was promised a node"
+            return f"S5: {names} were evicted, and no pod was promised a node"
         return self._does_not_fit(promised, stays) or (self._gangs_below(evicted) if self.keeps_gangs else "")
 
     def _does_not_fit(self, promised: Mapping[str, str], stays: set[str]) -> str:

@@ -81,7 +81,7 @@ class Faults:
 
     def _objection(self, decision: Bind | Evict) -> str | None:
         if self.cluster.engine.now < self._api_back_at:
-            return "fault: the API server is gone"
+            return "fault: the API server is unreachable"
         bind = isinstance(decision, Bind)
         share = self.plan.refused_share if bind else self.plan.evict_refused_share
         if self.quiet or not (bind or share) or self.rng.random() >= share:

@@ -140,16 +140,16 @@ def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, s
     are asked for. Where the trace alone asks for more, pods drawn at random are left out instead. With pods and nodes
     in the order of their names, as in the trace, what comes is what came to the study with that seed.
 
-    Raises: ValueError where nobody asks for GPUs, no node has any, or there would be too many pods."""
+    Raises: ValueError where no pod asks for GPUs, no node has any, or there would be too many pods."""
     capacity = sum(node.allocatable.get(GPU_RESOURCE) for node in nodes)
     asked = [gpus_of(spec) for spec in specs]
     total, limit = sum(asked), until * capacity
     if total <= 0 or capacity <= 0:
-        raise ValueError("nobody asks for GPUs" if total <= 0 else "no node has GPUs")
+        raise ValueError("no pod asks for GPUs" if total <= 0 else "no node has GPUs")
     if any(node.allocatable.get(GPU_RESOURCE) > _MILLI * SLOTS_MAX for node in nodes):
         raise ValueError(f"a node has more than {SLOTS_MAX} GPUs")
     if len(specs) * max(1.0, limit / total) > PODS_MAX:
-        raise ValueError(f"more than {PODS_MAX:,} pods would have to come")
+        raise ValueError(f"more than {PODS_MAX:,} pods would have to arrive")
     dice = GoRandom(seed)
     dice.int63()  # the study logs a number
     order = _arriving([ask_of_spec(spec).milli for spec in specs], asked, limit, dice)

@@ -30,7 +30,7 @@ def spoken(scene: Scene, dialect: Dialect) -> tuple[Scene, str]:
     gone = len(scene.works) - len(kept)
     if not gone:
         return scene, ""
-    said = f"{gone:,} jobs ask for a part of a GPU, and are left out: give them a policy with `dialect: {_SHARERS}`"
+    said = f"{gone:,} jobs ask for a part of a GPU and are left out: use a policy with `dialect: {_SHARERS}`"
     return replace(scene, works=kept), said
 
 

@@ -95,9 +95,7 @@ class Laws:
         asked, self._asked, self._refused = self._asked, {}, set()
         for decision in decisions:
             if isinstance(decision, Bind) and decision.pod not in asked:
-                raise LawBroken(
-                    f"S3: {decision.pod} is said to be bound to {decision.node}, but nobody asked the cluster to"
-                )
+                raise LawBroken(f"S3: {decision.pod} is reported as bound to {decision.node} without a decision")
         gangs = {bind.job for bind in asked.values()}
         members: dict[str, list[Pod]] = defaultdict(list)
         held = self.cluster.telling.held_pods()  # on their nodes, as far as the scheduler can know
@@ -166,7 +164,7 @@ class Laws:
             for resource in sorted(kept.keys() | used[node].keys()):
                 a, b = kept.get(resource, 0.0), used[node].get(resource, 0.0)
                 if abs(a - b) >= MIN_RESOURCE:
-                    raise LawBroken(f"S9: node {node}: {resource} kept as {a:g}, recomputed as {b:g}")
+                    raise LawBroken(f"S9: node {node}: {resource} stored as {a:g}, recomputed as {b:g}")
 
     # -- S3 ------------------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class Makers:
             hook.append(partial(self._comes_to, phase))
         for kind, key in sorted(self._objects):
             if kind == CRON_JOB and until is None:
-                self._say(f"CronJob {key}: makes nothing without --until: it would go on for ever")
+                self._say(f"CronJob {key}: creates no jobs without --until, because it would never stop")
             elif kind != JOB_TEMPLATE:
                 self._look_soon((kind, key))
 
@@ -139,7 +139,7 @@ class Makers:
             self._pods += max(job.replicas, 1)
             if self._pods > MADE_PODS_MAX:
                 self._say(
-                    f"{which[0]} {which[1]}: creates no more: the jobs created so far have {MADE_PODS_MAX:,} pods"
+                    f"{which[0]} {which[1]}: creates no more jobs: those created so far have {MADE_PODS_MAX:,} pods"
                 )
                 return
             work = ManifestJob(job, self._priorities)

@@ -45,5 +45,5 @@ def _with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Pro
     if not bare:
         return tuple(found), ()
     some = ", ".join(bare[:3]) + (f" and {len(bare) - 3} more" if len(bare) > 3 else "")
-    what = "names no PodGroup and got one of its own, as Volcano's controller would make it"
+    what = "has no PodGroup and got one, as Volcano's controller would create it"
     return tuple(found), (Problem(f"Pod {some}", what, Severity.NOTE),)

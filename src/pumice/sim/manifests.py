@@ -187,7 +187,7 @@ class _Stage:
         names = ", ".join(job.key for job in left_out[:_NAMED_MAX])
         more = f" and {len(left_out) - _NAMED_MAX} more" if len(left_out) > _NAMED_MAX else ""
         found = sum(job.replicas for job in jobs)
-        what = f"left out: all jobs make {found:,} pods, wanted at most {MADE_PODS_MAX:,}"
+        what = f"ignored: all jobs create {found:,} pods, wanted at most {MADE_PODS_MAX:,}"
         self.problems.append(Problem(f"Job {names}{more}", what))
 
     def _leave_out_what_collides(self) -> None:
@@ -259,7 +259,7 @@ class _Names:
             for number, pod in self._pods.get(place, {}).items():
                 ours = pod.group_key == group or (pod.owner is not None and pod.owner[1] == job.name)
                 if not ours and _is_number_of(number, replicas):
-                    return f"pod {pod.key} is there already and not of this job"
+                    return f"pod {pod.key} exists already and belongs to another job"
         if group:
             self._groups[group] = job.key
         self._stems |= {(job.namespace, stem): job.key for stem, _ in stems}

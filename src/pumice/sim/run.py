@@ -170,4 +170,4 @@ def _outside(controller: Controller, queue: str) -> str:
     """Why a job was not even looked at."""
     if queue not in controller.cluster.queues:
         return f"queue {queue} is not there"
-    return "no cycle has looked at it yet"
+    return "no cycle has considered it yet"

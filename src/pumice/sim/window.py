@@ -51,5 +51,5 @@ def window_of(
     if max(begin, start) >= min(end, start + last):
         given = {"warm-up": warm_up_s, "cool-down": cool_down_s}
         named = " and ".join(f"a {name} of {length:,.10g} s" for name, length in given.items() if length is not None)
-        raise WindowError(f"found {named}, which leaves nothing to measure: the last job arrives at {last:,.10g} s")
+        raise WindowError(f"found {named}, which leaves no time to measure: the last job arrives at {last:,.10g} s")
     return Window(begin, end)

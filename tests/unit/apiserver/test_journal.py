@@ -123,8 +123,8 @@ def test_a_damaged_line_costs_nothing_but_itself(
     (tmp_path / file).write_bytes(b"".join([*lines[:-1], damage + b"\n", lines[-1]]))
     again, journal = opened(tmp_path)
     assert contents(again) == contents(store)
-    assert f"{file} line {len(lines)} is left out" in caplog.text
-    assert "1 lines were left out" in caplog.text
+    assert f"{file} line {len(lines)} is ignored" in caplog.text
+    assert "1 lines were ignored" in caplog.text
     again.put("t", "d", obj("d"))
     journal.close()
     third, journal = opened(tmp_path)
@@ -149,7 +149,7 @@ def test_salvage_puts_damaged_lines_aside_and_says_what_each_costs(
     assert contents(again) == contents(store)
     assert (tmp_path / "damaged.jsonl").read_bytes() == b"".join(bad)
     assert "t a: " in caplog.text and "; it is as at version 2" in caplog.text
-    assert "t gone: " in caplog.text and "; it is not there now" in caplog.text
+    assert "t gone: " in caplog.text and "; it does not exist now" in caplog.text
     caplog.clear()
     third, journal = opened(tmp_path)  # whole again, without the switch
     journal.close()
@@ -219,7 +219,7 @@ def test_a_start_time_that_is_none_does_not_keep_a_server_from_starting(tmp_path
 
 def test_a_folder_that_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(DataError, match="everybody on this machine may write there"):
+    with pytest.raises(DataError, match="all users of this machine can write there"):
         opened(tmp_path)
 
 

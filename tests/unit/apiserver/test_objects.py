@@ -139,7 +139,7 @@ def test_unknown_fields(world: Cluster) -> None:
         pytest.param(pod("a"), "schedulerName is default-scheduler, not volcano", id="not for us"),
         pytest.param(pod("a", schedulerName="volcano"), "", id="for us"),
         pytest.param(pod("a", nodeName="n"), "", id="bound already"),
-        pytest.param(group("g", queue="nope"), "queue nope is not there", id="no such queue"),
+        pytest.param(group("g", queue="nope"), "queue nope does not exist", id="no such queue"),
         pytest.param(group("g", queue="there"), "", id="a queue"),
         pytest.param(group("g"), "", id="the default queue, which is to come"),
     ],

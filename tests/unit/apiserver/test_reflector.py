@@ -51,7 +51,7 @@ async def test_what_can_be_read_in_part_is_told_and_counts(world: Cluster, api: 
         await until(lambda: mirror.names("default") == {"a"})
         (unread,) = reflector.unread.standing()
         assert (unread.key, unread.uid) == ("default/a", "a")
-        assert unread.why.endswith("; it counts all the same")
+        assert unread.why.endswith("; it still counts")
         world.store.put("pods", "default/a", {**wrong, "spec": {**wrong["spec"], "tolerations": []}})
         await until(lambda: not reflector.unread.standing())
         assert mirror.names("default") == {"a"}

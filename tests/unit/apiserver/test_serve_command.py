@@ -119,7 +119,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert f"another program has port {port}: --port 0" in refused(tmp_path, "--port", port)
+        assert f"port {port} is in use: --port 0" in refused(tmp_path, "--port", port)
 
 
 def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
@@ -134,16 +134,18 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
         pytest.param(("nowhere.yaml",), "nowhere.yaml: no such file or folder", id="no manifest"),
         pytest.param(("--nodes", "many"), "--nodes: found 'many'", id="nodes"),
         pytest.param(("--token-file", "short"), "at least 16 printable characters", id="a short token"),
-        pytest.param(("--token-file", "open"), "everybody on this machine may read it", id="a token open to all"),
+        pytest.param(("--token-file", "open"), "all users of this machine can read it", id="a token open to all"),
         pytest.param(
-            ("--tls-cert", "short", "--tls-key", "open"), "may read it; chmod 600 open", id="a key open to all"
+            ("--tls-cert", "short", "--tls-key", "open"), "can read it; chmod 600 open", id="a key open to all"
         ),
         pytest.param(("--token-file", "none"), "none: No such file or directory", id="no token file"),
         pytest.param(("--tls-cert", "short"), "go together", id="half a certificate"),
-        pytest.param(("--tls-cert", "short", "--tls-key", "short"), "are no certificate and its key", id="certificate"),
+        pytest.param(
+            ("--tls-cert", "short", "--tls-key", "short"), "are not a certificate and its key", id="certificate"
+        ),
         pytest.param(("--listen", "no.such.host.invalid", "--token-file", "good"), "cannot listen on", id="address"),
         pytest.param(("--speed", "0"), "0 is not in the range", id="speed"),
-        pytest.param(("--kubeconfig", "no/k"), "--kubeconfig: the folder no is not there", id="no folder"),
+        pytest.param(("--kubeconfig", "no/k"), "--kubeconfig: the folder no does not exist", id="no folder"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:

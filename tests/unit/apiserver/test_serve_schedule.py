@@ -189,8 +189,8 @@ async def test_losing_the_scheduler_does_not_end_the_server(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        pytest.param(("--scheduler-conf", "conf"), "are for --schedule", id="conf without scheduler"),
-        pytest.param(("--plugins-dir", "."), "are for --schedule", id="plugins without scheduler"),
+        pytest.param(("--scheduler-conf", "conf"), "need --schedule", id="conf without scheduler"),
+        pytest.param(("--plugins-dir", "."), "need --schedule", id="plugins without scheduler"),
         pytest.param(("--schedule", "--scheduler-conf", "conf"), "alocate", id="a conf that is wrong"),
         pytest.param(("--schedule", "--scheduler-conf", "none"), "none: cannot be read", id="no conf"),
         pytest.param(("--schedule", "-v", "loud"), "wanted a number such as 4", id="verbosity"),

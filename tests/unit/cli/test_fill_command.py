@@ -70,7 +70,7 @@ def test_wrong_input_is_named(trace: Path) -> None:
     assert run("fill", trace / "none").code == 2
     (trace / "openb_pod_list_default.csv").write_text(PODS + "p0,1,1,3,500,,,,0,1,0\n")
     told = run("fill", trace)
-    assert told.code == 2 and "nobody asks for GPUs" in told.err
+    assert told.code == 2 and "no pod asks for GPUs" in told.err
     assert "1 row left out, parts of several GPUs" in told.err
 
 

@@ -85,7 +85,7 @@ def test_who_fails_for_ever_waits_longer_each_time_and_leaves_nothing_behind() -
         cluster.sink([Gone(BindRequest, REQUEST.key)])
     assert refused >= 18
     assert cluster._asking is not None and cluster._asking.deletes.left == 1
-    assert "failed lately" in str(cluster.bind(BIND))
+    assert "failed recently" in str(cluster.bind(BIND))
 
 
 def test_further_tries_of_the_binder_are_no_failure_yet() -> None:

@@ -109,7 +109,7 @@ async def test_undone_a_claim_that_had_its_devices_before_keeps_them() -> None:
     ("found", "grant", "why"),
     [
         pytest.param(claim(), SHARED, "has lost its devices", id="lost"),
-        pytest.param(claim(given=OTHER), NEW, "was given other devices meanwhile", id="others were faster"),
+        pytest.param(claim(given=OTHER), NEW, "was given other devices in the meantime", id="others were faster"),
         pytest.param(claim(deletionTimestamp="now"), NEW, "is being deleted", id="going"),
         pytest.param(claim(*map(str, range(256)), given=GIVEN), SHARED, "as many users", id="full"),
     ],
@@ -149,7 +149,7 @@ async def test_who_writes_at_the_same_time_is_waited_for_so_often(times: int, fa
 async def test_the_claim_of_a_template_is_named_by_its_pod() -> None:
     pod = {"kind": "Pod", "spec": {"resourceClaims": [{"name": "gpu"}]}}
     server = Server(a=pod, made=claim())
-    with pytest.raises(ClaimProblem, match="is not made yet"):
+    with pytest.raises(ClaimProblem, match="does not exist yet"):
         await server.binding().prepare(bind(ClaimGrant("ns/a/0", GIVEN)))
     pod["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "made"}]}
     await server.binding().prepare(bind(ClaimGrant("ns/a/0", GIVEN)))

@@ -38,9 +38,7 @@ _P = pod("p", resource_version="1")
     ("meanwhile", "why"),
     [
         pytest.param(Gone(Pod, "ns/p"), "pod ns/p does not exist", id="gone"),
-        pytest.param(
-            Seen(replace(_P, uid="other")), "pod ns/p is another one by now: uid other, not ns-p", id="another"
-        ),
+        pytest.param(Seen(replace(_P, uid="other")), "pod ns/p was replaced: uid other, not ns-p", id="another"),
         pytest.param(Seen(replace(_P, deletion=1.0)), "pod ns/p is being deleted", id="leaving"),
         pytest.param(Seen(replace(_P, phase="Failed")), "pod ns/p has failed", id="ended"),
         pytest.param(Seen(replace(_P, node_name="n2")), "pod ns/p is already on node n2", id="bound"),

@@ -79,7 +79,7 @@ async def test_a_kubeconfig_that_is_named_must_be_there(tmp_path: Path) -> None:
 
 async def test_nothing_to_go_by(tmp_path: Path) -> None:
     with pytest.raises(
-        AccessError, match=r"^no kubeconfig: none is named, .*config is not there, and this does not run"
+        AccessError, match=r"^no kubeconfig: none was given, .*config does not exist, and this is not running"
     ):
         await find_access(environ={"HOME": str(tmp_path)})
 

@@ -81,4 +81,4 @@ async def test_what_a_killed_one_left_is_no_hindrance(ours: logging.Logger, fold
 async def test_no_scheduler_is_one_line(folder: Path) -> None:
     told = await asked(folder, "4")
     assert told.code == 2
-    assert "no scheduler listens there" in told.lines("error")[0]
+    assert "no scheduler listens here" in told.lines("error")[0]

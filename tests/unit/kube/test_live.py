@@ -224,7 +224,7 @@ async def test_an_object_that_cannot_be_read_costs_only_itself(fault: Fault, cap
         await until(lambda: at.told("Unreadable", "newer"))
     told = [record.getMessage() for record in caplog.records if "newer" in record.getMessage()]
     assert told
-    assert all(line.startswith("nodes: not read, the rest goes on: Node newer: ") for line in told)
+    assert all(line.startswith("nodes: unreadable, other objects are not affected: Node newer: ") for line in told)
 
 
 async def test_who_waits_for_a_queue_that_is_not_there_is_told(fault: Fault) -> None:
@@ -271,7 +271,7 @@ async def test_names_make_no_lines_of_their_own(fault: Fault, caplog: pytest.Log
     assert "forged" not in page, "no label takes such a name"
     lines = [logs.TextLines().format(record) for record in caplog.records]
     assert all(line.isprintable() for line in lines)
-    of_each = ("The Queue <x", "Job <default/x", 'not read, the rest goes on: Queue "x')
+    of_each = ("The Queue <x", "Job <default/x", 'unreadable, other objects are not affected: Queue "x')
     for words in of_each:
         assert any(words in line and "all is well" in line for line in lines), (words, lines)
 

@@ -45,8 +45,8 @@ def test_a_refusal_is_said_once_and_so_is_its_end(said: pytest.LogCaptureFixture
     refusals.gone("ns/b")
     refusals.written("ns/b")
     assert said.messages == [
-        "status of PodGroup ns/a not written: HTTP 422 0; tried again later and later",
-        "status of PodGroup ns/b not written: HTTP 422; tried again later and later",
+        "status of PodGroup ns/a not written: HTTP 422 0; retried at longer and longer intervals",
+        "status of PodGroup ns/b not written: HTTP 422; retried at longer and longer intervals",
         "status of PodGroup ns/a written",
     ]
 

@@ -28,7 +28,7 @@ def test_an_outage_is_said_once_however_its_words_change(said: pytest.LogCapture
     assert said.messages[1:] == [], "nodes are still waited for"
     troubles.over(NODES)
     troubles.over(NODES)
-    assert said.messages[1:] == ["the API server answers again"]
+    assert said.messages[1:] == ["the API server responds again"]
     troubles.tell(PODS, Cause.UNREACHABLE, "the API server does not answer: refused")
     assert len(said.messages) == 3, "the next outage is another one"
 
@@ -38,7 +38,7 @@ def test_a_right_that_is_missing_is_said_for_each_kind_and_so_is_that_it_came(sa
     for kind in (PODS, QUEUES, PODS):
         troubles.tell(kind, Cause.FORBIDDEN, f"no right to list {kind.plural}")
     troubles.over(PODS)
-    assert said.messages == ["no right to list pods", "no right to list queues", "pods: followed again"]
+    assert said.messages == ["no right to list pods", "no right to list queues", "pods: watched again"]
 
 
 def test_what_passes_at_once_is_not_said_and_known_all_the_same(said: pytest.LogCaptureFixture) -> None:

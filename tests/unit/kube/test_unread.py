@@ -64,7 +64,7 @@ def test_that_an_object_can_be_read_again_is_told(caplog: pytest.LogCaptureFixtu
     case.note("ns/a", 1)
     case.objects.read("ns/a")
     case.objects.read("ns/a")
-    assert caplog.messages[1:] == ["podgroups.scheduling.volcano.sh: read again: ns/a"]
+    assert caplog.messages[1:] == ["podgroups.scheduling.volcano.sh: readable again: ns/a"]
     case.note("ns/a", 3)
     assert len(case.told) == 2
 

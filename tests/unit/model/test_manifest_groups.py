@@ -252,4 +252,4 @@ def test_of_a_quota_that_cannot_be_read_nothing_is_left(status: Any, limited: tu
     assert (reading.value.namespace, reading.value.limited) == ("a", limited)
     assert (reading.value.hard.milli_cpu, reading.value.hard.memory) == (cpu, 0.0)
     assert reading.value.unread
-    assert "nothing is left of what could not be read" in reading.why
+    assert "the unreadable limits count as used up" in reading.why

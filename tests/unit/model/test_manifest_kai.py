@@ -64,7 +64,7 @@ def test_a_queue_has_quotas_in_whole_units_and_minus_one_is_unlimited() -> None:
 def test_a_queue_that_cannot_be_read_is_closed_and_says_why(spec: Raw, why: str) -> None:
     found = READ.read(queue(parentQueue="d", **spec))
     assert isinstance(found.value, Queue)
-    assert why in found.why and found.effect == "nothing is taken into it"
+    assert why in found.why and found.effect == "it accepts no jobs"
     assert (found.value.parent, found.value.state, found.value.reclaimable) == ("d", "Closed", False)
 
 
@@ -132,7 +132,7 @@ def test_a_pod_group_is_a_tree_with_minimums_and_topology() -> None:
 )
 def test_of_a_pod_group_that_cannot_be_read_nothing_is_placed(spec: Raw, why: str) -> None:
     found = READ.read(group(**spec))
-    assert why in found.why and found.effect == "nothing of it is placed"
+    assert why in found.why and found.effect == "its pods are not placed"
     assert found.value.min_member == INT32_MAX  # type: ignore[union-attr]
 
 
@@ -153,7 +153,7 @@ def test_a_topology_is_levels_of_labels() -> None:
 )
 def test_by_a_topology_that_cannot_be_read_nothing_is_placed(labels: tuple[str, ...], why: str) -> None:
     found = READ.read(topology(*labels))
-    assert why in found.why and found.effect == "nothing is placed by it"
+    assert why in found.why and found.effect == "it is not used for placement"
     assert found.value == Topology("t", unread=(why,))
 
 

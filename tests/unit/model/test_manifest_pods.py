@@ -240,7 +240,10 @@ REFUSED: list[tuple[Obj, str]] = [
         _container({"requests": {"cpu": "-1"}}),
         'Pod bench/x: spec.containers[0].resources.requests.cpu: found "-1", wanted a quantity >= 0',
     ),
-    (pod({"tolerations": [{"value": "v"}]}), "spec.tolerations[0].operator: found nothing, wanted Exists where no key"),
+    (
+        pod({"tolerations": [{"value": "v"}]}),
+        "spec.tolerations[0].operator: found nothing, wanted Exists if there is no key",
+    ),
     (_container({"requests": {"cpu": 10**18}}), "spec.containers[0].resources.requests.cpu: found 1000000000000000000"),
     (_container({"requests": {"cpu": "10E"}}), "the bound of an int64"),
     (_container({"limits": {"nvidia.com/gpu": "many"}}), 'resources.limits.nvidia.com/gpu: found "many"'),

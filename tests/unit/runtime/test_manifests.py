@@ -59,7 +59,7 @@ def test_a_broken_document_does_not_take_the_others_with_it(load: Any, tmp_path:
     assert told(found, tmp_path) == [
         "error: f.yaml document 2: is not valid YAML: line 8, column 7: mapping values are not allowed in this context",
         "error: f.yaml document 3: Queue b: spec.weight: found -1, wanted an integer from 0 to 65535; "
-        "nothing is taken into it",
+        "it accepts no jobs",
     ]
 
 

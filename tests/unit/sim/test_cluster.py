@@ -40,7 +40,7 @@ def test_bind_puts_the_pod_on_its_node_and_the_kubelet_starts_it() -> None:
     ("decision", "why"),
     [
         (Bind("ns/x", "u", "n0", ""), "pod ns/x does not exist"),
-        (Bind("ns/a", "old", "n0", ""), "pod ns/a is another one by now: uid uid-a, not old"),
+        (Bind("ns/a", "old", "n0", ""), "pod ns/a was replaced: uid uid-a, not old"),
         (Bind("ns/a", "uid-a", "n9", ""), "node n9 does not exist"),
         (Bind("ns/b", "uid-b", "n1", ""), "pod ns/b is already on node n0"),
     ],

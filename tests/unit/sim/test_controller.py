@@ -152,7 +152,7 @@ def test_a_job_can_wait_for_its_phase_to_be_seen() -> None:
 def test_names_are_given_once() -> None:
     _, controller = world()
     controller.submit(job("j", 1))
-    with pytest.raises(ValueError, match="job ns/j is there already"):
+    with pytest.raises(ValueError, match="job ns/j exists already"):
         controller.submit(job("j", 2))
 
 
@@ -161,7 +161,7 @@ def test_a_pod_whose_name_is_taken_is_named_and_not_made() -> None:
     cluster.put(pod("j-worker-0"))
     controller.submit(job("j", 2))
     cluster.engine.advance(0)
-    assert controller.problems == ["job ns/j: pod ns/j-worker-0 exists already and was not made"]
+    assert controller.problems == ["job ns/j: pod ns/j-worker-0 exists already and was not created"]
     assert list(cluster.pods) == keys("j", 2)
 
 

@@ -113,5 +113,5 @@ def test_an_event_goes_on_in_its_own_place() -> None:
     engine.at(5, ran.append, "second", priority=Priority.START)
     assert engine.advance(5) == 4
     assert ran == ["first", "what ends", "the rest of the first", "second"]
-    with pytest.raises(ValueError, match="no event runs"):
+    with pytest.raises(ValueError, match="no event is running"):
         engine.go_on(ran.append, "nothing")

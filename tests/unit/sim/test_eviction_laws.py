@@ -32,7 +32,7 @@ def evict(cluster: SimCluster, name: str, reason: str) -> None:
 def test_an_eviction_for_nobody() -> None:
     cluster, _, laws = running()
     evict(cluster, "a", "preempt")
-    assert laws.check() == "S5: ns/a were evicted, and nobody was promised a node"
+    assert laws.check() == "S5: ns/a were evicted, and no pod was promised a node"
     assert laws.check() == "", "each is told once"
 
 
@@ -74,4 +74,4 @@ def test_a_victim_that_says_no() -> None:
     cluster, promised, laws = running(**{"volcano.sh/preemptable": "false"})
     promised["ns/new"] = "n0"
     evict(cluster, "a", "gangreclaim")
-    assert laws.check() == "S7: ns/a was evicted (gangreclaim) and says that it is not preemptable"
+    assert laws.check() == "S7: ns/a was evicted (gangreclaim) although it is not preemptable"

@@ -74,7 +74,7 @@ def test_typical_pods_of_a_trace_are_counted_by_what_they_ask_for_not_by_memory(
 
 
 def test_what_fills_nothing_or_never_ends_is_refused() -> None:
-    with pytest.raises(ValueError, match="nobody asks for GPUs"):
+    with pytest.raises(ValueError, match="no pod asks for GPUs"):
         some(specs=(CORES,))
     with pytest.raises(ValueError, match="no node has GPUs"):
         arrivals_of([PART], [replace(NODES[0], allocatable=amounts(1000, GI))], 1.3, 1)

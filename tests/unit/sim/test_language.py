@@ -59,9 +59,7 @@ def test_parts_of_gpus_run_together_as_far_as_they_fill_one(piece: Path) -> None
 def test_volcano_leaves_them_out_and_says_so(piece: Path) -> None:
     found, ran = starts(piece, VOLCANO)
     assert set(found) == {"p2", "p4"}
-    assert ran.result.problems == (
-        "3 jobs ask for a part of a GPU, and are left out: give them a policy with `dialect: kai`",
-    )
+    assert ran.result.problems == ("3 jobs ask for a part of a GPU and are left out: use a policy with `dialect: kai`",)
 
 
 def test_the_command_runs_a_trace_whole_under_a_policy_of_kais(piece: Path) -> None:

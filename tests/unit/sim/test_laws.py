@@ -207,7 +207,7 @@ def test_s3_moved() -> None:
 
 def test_s3_a_bind_nobody_asked_for() -> None:
     _, laws, pods = gang(1)
-    with pytest.raises(LawBroken, match="S3: ns/g-worker-0 is said to be bound to n0, but nobody asked"):
+    with pytest.raises(LawBroken, match="S3: ns/g-worker-0 is reported as bound to n0 without a decision"):
         laws.after_cycle([Bind(pods[0].key, pods[0].uid, "n0", "ns/g")])
 
 
@@ -251,5 +251,5 @@ def test_s9_sums() -> None:
     laws.after_event()
     for hook in cluster.hooks.bound:
         hook({"ns/b": pod("b", node_name="n0")})  # of which the cluster knows nothing
-    with pytest.raises(LawBroken, match="S9: node n0: cpu kept as 2000, recomputed as 1000"):
+    with pytest.raises(LawBroken, match="S9: node n0: cpu stored as 2000, recomputed as 1000"):
         laws.after_event()

@@ -69,7 +69,7 @@ def test_one_that_still_runs_is_waited_for() -> None:
 
 def test_what_cannot_be_simulated_is_said() -> None:
     cron = obj(BATCH, "CronJob", "c", schedule="@daily", jobTemplate={"spec": spec()})
-    assert run(cron).result.problems == ("CronJob ns/c: makes nothing without --until: it would go on for ever",)
+    assert run(cron).result.problems == ("CronJob ns/c: creates no jobs without --until, because it would never stop",)
     broken = obj(BATCH, "CronJob", "c", schedule="at noon", jobTemplate={"spec": spec()})
     (problem,) = run(broken, until=60.0).result.problems
     assert problem.startswith("CronJob ns/c: UnparseableSchedule: found 'at noon'")

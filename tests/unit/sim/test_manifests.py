@@ -124,7 +124,7 @@ def tasked(name: str, *tasks: str, **more: object) -> VolcanoJob:
         pytest.param(
             pod("a-b-0"),
             tasked("a", "b"),
-            "pod ns/a-b-0 is there already and not of this job",
+            "pod ns/a-b-0 exists already and belongs to another job",
             id="a pod that is there",
         ),
         pytest.param(pod("a-b-1"), tasked("a", "b"), "", id="a pod with a number beyond"),

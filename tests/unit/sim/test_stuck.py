@@ -43,7 +43,7 @@ def test_the_problem_says_all_of_it(tmp_path: Path) -> None:
     (problem,) = summary_of(inputs(tmp_path, BLOCKED)).problems
     assert str(problem) == (
         "error: job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable: 2 Insufficient "
-        "cpu; was admitted with reserves 5 cores without using it"
+        "cpu; was admitted and reserves 5 cores without using it"
     )
 
 

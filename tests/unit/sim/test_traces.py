@@ -159,7 +159,7 @@ def test_tiresias_without_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "60_job.csv").write_text(TIRESIAS + "0,1,0,606,vgg19,164,30\n")
     trace = tiresias.read(tmp_path)
     assert trace.nodes is None
-    with pytest.raises(TraceError, match="its cluster is not known: give --nodes"):
+    with pytest.raises(TraceError, match="its cluster is unknown: use --nodes"):
         trace.scene()
 
 
@@ -250,7 +250,7 @@ def test_openb_reads_parts_of_gpus_and_names_what_it_leaves_out(tmp_path: Path) 
     assert trace.nodes is not None
     assert [(n.name, n.labels.get("nvidia.com/gpu.product")) for n in trace.nodes] == [("n0", "P100"), ("n1", None)]
     assert whats(trace) == [
-        "openb_pod_list_default.csv: 1 row left out, a name is there twice: line 7 ('p0')",
+        "openb_pod_list_default.csv: 1 row left out, a name occurs twice: line 7 ('p0')",
         "openb_pod_list_default.csv: 1 row left out, deletion_time is before the start: line 8 ('5')",
         "openb_pod_list_default.csv: 1 row left out, cpu_milli is above 1,000,000,000: line 9 ('99999999999999999999')",
         "openb_node_list_gpu_node.csv: 1 row left out, cpu_milli is below 0: line 4 ('-1')",

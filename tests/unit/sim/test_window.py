@@ -37,7 +37,7 @@ def test_windows(until: float | None, warm_up: float | None, cool_down: float | 
     ],
 )
 def test_a_window_of_nothing_is_refused(until: float | None, warm_up: float | None, cool_down: float | None) -> None:
-    with pytest.raises(WindowError, match="leaves nothing to measure: the last job arrives at"):
+    with pytest.raises(WindowError, match="leaves no time to measure: the last job arrives at"):
         window_of(WORKS, start=5.0, until=until, warm_up_s=warm_up, cool_down_s=cool_down)
 
 

@@ -101,7 +101,7 @@ def _toleration(obj: Obj, path: str) -> Toleration:
     """Without a key it is about every taint, which only ``Exists`` may be: an API server admits no other."""
     key, operator = text(obj, "key", path), choice(obj, "operator", path, ("Equal", "Exists"), "Equal")
     if not key and operator != "Exists":
-        raise FieldError(at(path, "operator"), shown(obj.get("operator")), "Exists where no key is given")
+        raise FieldError(at(path, "operator"), shown(obj.get("operator")), "Exists if there is no key")
     return Toleration(
         key=key,
         operator=operator,

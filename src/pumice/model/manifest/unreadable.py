@@ -262,23 +262,23 @@ def effect_of(value: object) -> str:
         case Pod():
             if UNREAD_GATE in value.gates:
                 return "it is held back"
-            return "it counts, and its node takes nothing new" if value.closes_node else "it counts all the same"
+            return "it counts, and its node accepts no new pods" if value.closes_node else "it still counts"
         case Node():
-            return "it takes nothing new" if value.barred else "it counts all the same"
+            return "it accepts no new pods" if value.barred else "it still counts"
         case PodGroup():
-            return "nothing of it is placed" if value.barred else "it counts all the same"
+            return "its pods are not placed" if value.barred else "it still counts"
         case Queue():
-            return "nothing is taken into it" if value.barred else "it counts all the same"
+            return "it accepts no jobs" if value.barred else "it still counts"
         case PriorityClass():
-            return "it is the lowest"
+            return "it counts as the lowest"
         case Numatopology():
-            return "nothing is free of what it speaks of"
+            return "none of its resources counts as free"
         case ResourceQuota():
-            return "nothing is left of what could not be read"
+            return "the unreadable limits count as used up"
         case BindRequest():
-            return "it holds nothing"
+            return "it reserves nothing"
         case Topology():
-            return "nothing is placed by it" if not value.levels else "it counts all the same"
+            return "it is not used for placement" if not value.levels else "it still counts"
         case HyperNode():
-            return "nothing is placed by it" if not value.members else "it counts all the same"
+            return "it is not used for placement" if not value.members else "it still counts"
     return ""

@@ -44,7 +44,7 @@ def read(path: Path) -> Trace:
                 raise row
             job = _job(row, shapes, timed)
             if job.name in seen:
-                raise BadField("a name is there twice", job.name)
+                raise BadField("a name occurs twice", job.name)
             seen.add(job.name)
             jobs.append(job)
         except BadField as error:
@@ -57,10 +57,10 @@ def read(path: Path) -> Trace:
         queues=[Queue("default", uid="default")],
         notes=[
             f"{len(jobs):,} jobs of one pod each"
-            + ("" if timed else "; the list has no times: one arrives each second, and runs for ever"),
+            + ("" if timed else "; the list has no times: one arrives each second and never ends"),
             f"{len(nodes):,} nodes from {node_file}"
             if nodes
-            else f"no {' or '.join(NODE_FILES)} beside it: name the nodes",
+            else f"no {' or '.join(NODE_FILES)} beside it: use --nodes",
         ],
         problems=problems.listed() + node_problems,
     )
@@ -90,7 +90,7 @@ def read_specs(path: Path) -> tuple[list[PodSpec], list[Problem]]:
                 raise row
             name = _name(row.text("name"))
             if name in seen:
-                raise BadField("a name is there twice", name)
+                raise BadField("a name occurs twice", name)
             seen.add(name)
             found.append(_spec(row, shapes))
         except BadField as error:
@@ -116,7 +116,7 @@ def read_nodes(path: Path) -> tuple[list[Node], list[Problem]]:
                 raise row
             name = _name(row.text("sn"))
             if name in nodes:
-                raise BadField("a node is there twice", name)
+                raise BadField("a node occurs twice", name)
             milli_cpu = row.whole("cpu_milli", 0, CPU_MILLI_MAX)
             memory = MIB * row.whole("memory_mib", 0, MEMORY_MIB_MAX)
             room = amounts(milli_cpu, memory, row.whole("gpu", 0, GPUS_MAX), PODS_PER_NODE)
@@ -151,7 +151,7 @@ def _spec(row: Row, shapes: Shapes) -> PodSpec:
     models = tuple(sorted({model for part in row.text("gpu_spec").split("|") if (model := part.strip())}))
     if gpus and milli < WHOLE_GPU:
         if not milli:
-            raise BadField("a GPU, and nothing of it", "0")
+            raise BadField("a GPU with a share of 0", "0")
         return shapes.pod(milli_cpu, memory, 0, models, milli / WHOLE_GPU)
     return shapes.pod(milli_cpu, memory, gpus, models)
 

@@ -72,7 +72,7 @@ class Trace(Struct, frozen=True):
         hypernodes = [] if nodes is not None else self.hypernodes
         nodes = self.nodes if nodes is None else nodes
         if not nodes:
-            raise TraceError(f"trace {self.name}: its cluster is not known: give --nodes, such as --nodes 16x4gpu")
+            raise TraceError(f"trace {self.name}: its cluster is unknown: use --nodes, such as --nodes 16x4gpu")
         objects: tuple[Object, ...] = (*self.queues, *nodes, *hypernodes)
         return Scene(objects, tuple(self.jobs), tuple(self.notes), tuple(self.problems))
 
