@@ -1,4 +1,4 @@
-"""Wrong input is one clear message and exit code 2, what failed is exit code 1, Ctrl-C is 130; nobody sees a traceback.
+"""Errors as messages and exit codes, without a traceback: 2 for wrong input, 1 for a failure, 130 for Ctrl-C.
 
 ``PUMICE_DEBUG=1`` lets internal errors through.
 """
@@ -66,7 +66,7 @@ def guarded(ctx: click.Context) -> Iterator[None]:
         click.echo("interrupted", err=True)
         ctx.exit(INTERRUPTED)
     except BrokenPipeError:
-        raise  # click ends quietly when nobody reads any more
+        raise  # click ends quietly when the reader has closed the pipe
     except OSError as error:
         raise _of_os(error) from error
     except Exception as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Options(Struct, frozen=True):
-    """``now`` None: as the input has it. ``names``: whose pods, None where nobody said."""
+    """``now``: None takes the time of the input. ``names``: scheduler names, None if none was given."""
 
     conf: Path | None
     strict: bool

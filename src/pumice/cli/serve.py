@@ -201,7 +201,7 @@ async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asynci
 
 
 async def _schedule(cluster: Cluster, schedule_there: Callable[[], Awaitable[None]]) -> None:
-    """The scheduler; before each start there are the namespaces of Leases, which anybody may have deleted."""
+    """Run the scheduler. Before each start, create the namespaces of Leases, which a client may have deleted."""
     _place_lease_namespace(cluster)
     await schedule_there()
 

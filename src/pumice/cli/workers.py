@@ -146,6 +146,6 @@ def _serve(pipe: Connection, work: Work, argument: Any) -> None:
             task = pipe.recv()
             pipe.send(("answer", do(task, Line(pipe))))
     except (EOFError, BrokenPipeError, ConnectionResetError, Stopped):
-        pass  # nobody wants an answer any more
+        pass  # the parent no longer waits for an answer
     except Exception:
         pipe.send(("failed", traceback.format_exc()))

@@ -19,7 +19,7 @@ RESOURCES_MAX = 6
 
 
 def rounded(value: float) -> float:
-    """Five significant digits: nobody sees more in a curve."""
+    """Round to five significant digits, more than a curve shows."""
     return float(f"{value:.5g}")
 
 
@@ -85,7 +85,7 @@ def queue_curves(history: History, summary: Summary, charted: Sequence[str]) -> 
 
 
 def rest_curves(history: History, summary: Summary, curves: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The same of all queues without curves of their own together, None where there is none."""
+    """Return the sum over all queues without a curve of their own; None if there are none."""
     if len(curves) == len(summary.queues):
         return None
     used = []

@@ -68,7 +68,7 @@ class PolicyFill(Struct, frozen=True):
 
 class FillSummary(Struct, frozen=True):
     """All policies on one trace. ``bound``: per cent of the cluster's GPUs above which no placement of what arrived
-    could come at ``FULL``, for each seed; empty where nobody asked."""
+    could come at ``FULL``, for each seed; empty if it was not requested."""
 
     trace: str
     nodes: int

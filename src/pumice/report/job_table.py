@@ -72,7 +72,7 @@ def job_rows(run: Run) -> Iterator[Sequence[object]]:
 
 
 def waited_for(record: JobRecord, now: float) -> str | None:
-    """What a job waited for longest; None where nobody looked while it waited."""
+    """Return the reason for which a job waited longest; None if no cycle looked at it while it waited."""
     until = record.started if record.started is not None else now if record.ended is None else record.ended
     seconds: dict[str, float] = {}
     for (since, cause), (end, _) in pairwise([*record.causes, (until, "")]):

@@ -1,0 +1,51 @@
+"""Plain English in the rooms whose docstrings and comments have been rewritten; the list of rooms grows."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import repo
+
+ROOMS = ("cli", "report")
+PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|befall\w*)\b", re.IGNORECASE)
+DANGLING = re.compile(r"(The same|And|But|Or|Likewise|Also|Too)\b")
+SPEC = re.compile(r"\bspec (§|\d\d\b)")
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each docstring in a module."""
+    for node in ast.walk(repo.tree(path)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            text := ast.get_docstring(node)
+        ):
+            yield node.body[0].lineno, text
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_docstring_begins_with_dangling_words(room: str) -> None:
+    found = [
+        f"{repo.name(path)}:{line}: {text.splitlines()[0]}"
+        for path in repo.files(".py", under=f"src/pumice/{room}")
+        for line, text in docstrings(path)
+        if DANGLING.match(text)
+    ]
+    assert not found, repo.listed("a docstring can be read without the one before it", found)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_lines_name_things_and_sources(room: str) -> None:
+    found = [
+        f"{repo.name(path)}:{number}: {line.strip()}"
+        for path in repo.files(".py", under=f"src/pumice/{room}")
+        for number, line in enumerate(repo.text(path).splitlines(), 1)
+        if PEOPLE.search(line) or SPEC.search(line)
+    ]
+    assert not found, repo.listed("name the thing that is meant, and a source that a reader can open", found)
+
+
+def test_rules_find_what_they_forbid() -> None:
+    assert PEOPLE.search("for whom") and PEOPLE.search("Nobody waits") and SPEC.search("spec 03 §2")
+    assert DANGLING.match("The same, but") and not DANGLING.match("Another")
