@@ -140,7 +140,7 @@ def _line(name: str, member: Any) -> str:
 
 
 #: What plugins ask a session for; it has more, for actions.
-_OF_SESSION = ("nodes", "queues", "jobs", "tasks", "running", "resource", "shared", "column")
+_OF_SESSION = ("nodes", "queues", "jobs", "tasks", "running", "usage", "resource", "shared", "column")
 _FIELDS = (
     ("now", "float", "The moment of this cycle, seconds since the epoch. The only clock that there is."),
     ("total", "F64", "What all nodes have together (R,)."),

@@ -27,6 +27,7 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.model.decisions import Refusal
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.model.usage import UsageWindow
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
@@ -77,6 +78,7 @@ __all__ = [
     "TaskRun",
     "TaskStatus",
     "Unfit",
+    "UsageWindow",
     "Vote",
     "plugin",
     "points",

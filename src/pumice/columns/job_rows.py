@@ -9,7 +9,7 @@ import numpy as np
 from pumice.columns.counting import ACTIVE, READY
 from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.label_values import LabelValues
-from pumice.columns.rows import Rows
+from pumice.columns.rows import A, Rows, scattered
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job
 from pumice.model.podgroup import PodGroup
@@ -31,6 +31,11 @@ class JobRows(Rows):
     def __iter__(self) -> Iterator[Job]:
         """One handle a row."""
         return (Job(self.tables, row) for row in self.rows.tolist())
+
+    def scatter(self, values: A) -> A:
+        """An array with a row for every job: ``values`` (rows, …) at these, zero elsewhere. What a column of jobs may
+        begin with."""
+        return scattered(values, self.rows, self.tables.jobs.capacity)
 
     @property
     def names(self) -> list[str]:

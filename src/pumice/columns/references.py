@@ -31,6 +31,7 @@ _NEEDED = {
     "quotas": ("objs",),
     "usages": ("names",),
     "histories": ("names",),
+    "label_usages": ("label", "label_value"),
     "numas": ("objs",),
     "device_grants": ("objs",),
 }

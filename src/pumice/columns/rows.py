@@ -19,6 +19,13 @@ from pumice.model.pod import Pod, PodSpec
 A = TypeVar("A", bound=AnyArray)
 
 
+def scattered(values: A, rows: AnyArray, count: int) -> A:
+    """An array of ``count`` rows with ``values`` (rows, …) at some of them, in their order, and zero elsewhere."""
+    found = np.zeros((count, *values.shape[1:]), dtype=values.dtype)
+    found[rows] = values
+    return found  # type: ignore[return-value]
+
+
 class NodeRows:
     """Some rows of the node table, as arrays. Shape (rows,) or (rows, R).
 
@@ -82,6 +89,11 @@ class NodeRows:
         opens, and take the ``codes`` of rows with ``pick``."""
         objs = self.tables.nodes.facts.objs
         return LabelValues.of([objs[row].labels.get(key, "") for row in self.rows.tolist()])
+
+    def scatter(self, values: A) -> A:
+        """An array with a row for every node: ``values`` (rows, …) at these, zero elsewhere. What a column of nodes may
+        begin with."""
+        return scattered(values, self.rows, len(self.tables.nodes.facts))
 
     def pick(self, of_nodes: A) -> A:
         """The rows of something that every node has (…, N). Shape (…, rows). Not to be written on."""
@@ -253,6 +265,11 @@ class TaskRows(Rows):
         """Whether all are of one class."""
         classes = self.classes
         return all_equal(classes)
+
+    def scatter(self, values: A) -> A:
+        """An array with a row for every task: ``values`` (rows, …) at these, zero elsewhere. What a column of tasks may
+        begin with."""
+        return scattered(values, self.rows, self.tables.tasks.capacity)
 
     @property
     def pods(self) -> list[Pod]:

@@ -11,6 +11,7 @@ import numpy as np
 from pumice.algorithms.groups import all_equal
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.placement import Placement
+from pumice.columns.rows import TaskRows
 from pumice.columns.tables import Tables
 
 
@@ -77,6 +78,11 @@ class TaskRun:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def tasks(self) -> TaskRows:
+        """The tasks as rows."""
+        return TaskRows(self.tables, np.array(self.rows))
 
     @property
     def job(self) -> int:

@@ -33,7 +33,7 @@ from pumice.columns.standing import (
 )
 from pumice.columns.table import Table
 from pumice.columns.tasks import TaskTable
-from pumice.columns.usages import HistoryTable, UsageTable
+from pumice.columns.usages import HistoryTable, LabelUsageTable, UsageTable
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +57,7 @@ class Tables:
     quotas: QuotaTable
     usages: UsageTable
     histories: HistoryTable
+    label_usages: LabelUsageTable
     numas: NumaTable
     claims: ClaimTable
     slices: SliceTable

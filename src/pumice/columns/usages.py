@@ -1,17 +1,17 @@
-"""How busy nodes are, and what queues had lately, as tables."""
+"""How busy nodes are, what queues had lately, and what ended pods used, as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from pumice.columns.column import Versions
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, I64, ResourceAxis
 from pumice.columns.table import Table, number, objects
-from pumice.model.usage import NodeUsage, QueueHistory
+from pumice.model.usage import SPANS, NodeUsage, QueueHistory, UsageWindow
 
 Measured = TypeVar("Measured", NodeUsage, QueueHistory)
 
@@ -61,3 +61,59 @@ class HistoryTable(MeasuredTable[QueueHistory]):
     memory: F64 = number(np.float64)
     gpu: F64 = number(np.float64)
     at: F64 = number(np.float64)
+
+
+class LabelUsageTable(Table):
+    """What ended pods used: a row for each value of the label of a window.
+
+    ``amounts`` (rows, SPANS, R) are what they asked for times the seconds that they ran, by the span in which they ran:
+    a ring, in which span ``n`` stands at ``n % SPANS``. ``newest``: the number of the newest span of the row.
+    """
+
+    label: Sequence[str] = objects()
+    label_value: Sequence[str] = objects()
+    window_s: F64 = number(np.float64)
+    newest: I64 = number(np.int64)
+    amounts: F64 = number(np.float64)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        return cls(versions, axis)
+
+    def __init__(self, versions: Versions, axis: ResourceAxis) -> None:
+        super().__init__(versions, {"amounts": (SPANS, len(axis))}, stamped=False)
+
+    def rows_of(self, window: UsageWindow) -> list[int]:
+        """Rows of the values of a window."""
+        found = (self.alive & (self.window_s == window.window_s)).nonzero()[0].tolist()
+        return [row for row in found if self.label[row] == window.label]
+
+    def used(self, window: UsageWindow, now: float) -> dict[str, F64]:
+        """By value, the sum over the spans that are still in the window. Shape of each (R,)."""
+        rows = np.array(self.rows_of(window), dtype=np.int64)
+        newest = self.newest[rows, None]
+        spans = newest - (newest - np.arange(SPANS)) % SPANS  # that stand in the ring, in the order of their places
+        in_window = (spans > window.span_of(now) - SPANS).astype(np.float64)
+        sums = np.einsum("vs,vsr->vr", in_window, self.amounts[rows])
+        return dict(zip([self.label_value[row] for row in rows.tolist()], sums, strict=True))
+
+    def add(self, row: int, amounts: F64, start: float, end: float) -> None:
+        """Count amounts (R,) that were used from one moment to another."""
+        window = UsageWindow(self.label[row], float(self.window_s[row]))
+        before, first, last = int(self.newest[row]), window.span_of(start), window.span_of(end)
+        newest, ring = max(before, last), self.amounts[row].copy()
+        if last > before:
+            ring[np.arange(max(before, last - SPANS) + 1, last + 1) % SPANS] = 0.0
+        spans = np.arange(max(first, newest - SPANS + 1), last + 1)
+        begins = spans * window.span_s
+        seconds = np.minimum(begins + window.span_s, end) - np.maximum(begins, start)
+        ring[spans % SPANS] += np.maximum(seconds, 0.0)[:, None] * amounts
+        self.write(row, amounts=ring, newest=newest)
+
+    def measure(self, before: ResourceAxis, axis: ResourceAxis) -> None:
+        """Count along another axis. What has no place there is what no node offers, of which nothing was used."""
+        held, kept = self.amounts, [name for name in before.names if name in axis.column]
+        self._remake({"amounts": (SPANS, len(axis))})
+        amounts = self.amounts.copy()
+        amounts[..., [axis.column[name] for name in kept]] = held[..., [before.column[name] for name in kept]]
+        self.write(slice(None), amounts=amounts)

@@ -60,8 +60,17 @@ class _PodSpec(TypedDict, total=False):
     schedulingGates: Any
 
 
+class _Terminated(TypedDict, total=False):
+    finishedAt: Any
+
+
+class _ContainerState(TypedDict, total=False):
+    terminated: _Terminated | None
+
+
 class _ContainerStatus(TypedDict, total=False):
     name: Any
+    state: _ContainerState | None
     resources: Any
     allocatedResources: Any
 

@@ -106,10 +106,8 @@ def _some(**fields: Any) -> Obj:
 def _instant(seconds: float) -> str:
     if not seconds:
         return ""
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(
-        timespec="seconds" if seconds.is_integer() else "microseconds"
-    )
-    return text.replace("+00:00", "Z")
+    digits = "seconds" if seconds.is_integer() else "microseconds"
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=digits).replace("+00:00", "Z")
 
 
 def _metadata(value: Pod | Node | PodGroup | Queue) -> Obj:
@@ -149,11 +147,13 @@ def _pod(pod: Pod) -> Obj:
         )
         for each in pod.conditions
     ]
+    ended = _instant(pod.finish_time or 0.0)
     status = _some(
         phase=pod.phase,
         startTime=_instant(pod.start_time or 0.0),
         nominatedNodeName=pod.nominated_node,
         conditions=conditions,
+        containerStatuses=[{"state": {"terminated": {"finishedAt": ended}}}] if ended else None,
         resourceClaimStatuses=[
             {"name": f"r{i}", "resourceClaimName": made} for i, made in enumerate(pod.made_claims) if made
         ],

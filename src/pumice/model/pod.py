@@ -196,7 +196,8 @@ class Pod(Struct, frozen=True):
     ``unread``: what of it could not be read, and why; everything else here is true. ``closes_node``: it is on its node,
     and may hold more of it than ``spec`` says: as long as it is there, that node takes nothing new. ``stays``: its
     eviction was refused lately, so nobody counts on it. ``made_claims``: what the claims are called that were made for
-    it from templates, at the places of ``spec.resource_claims``.
+    it from templates, at the places of ``spec.resource_claims``. ``finish_time``: when its last container ended, once
+    none runs any more.
     """
 
     namespace: str
@@ -220,6 +221,7 @@ class Pod(Struct, frozen=True):
     closes_node: bool = False
     stays: bool = False
     made_claims: tuple[str, ...] = ()
+    finish_time: float | None = None
 
     @property
     def key(self) -> str:

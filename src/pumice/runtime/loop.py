@@ -83,9 +83,10 @@ class Loop:
     def step(self, now: float, observe: Observer = _nobody, saw: Callable[[Snapshot], object] = _nobody) -> Outcome:
         """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided. ``saw`` is told what it
         begins with."""
+        self.store.keep_usage(self.policy.usage_windows)
         self.take_in()
         planner = ClusterPlanner(self.cluster)
-        snapshot = self.store.snapshot()
+        snapshot = self.store.snapshot(now)
         saw(snapshot)
         outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo, self.outside())
         self.cycles += 1

@@ -68,9 +68,10 @@ def schedule_once(
     ``scheduler_names``: whose pods are to be placed.
     """
     store = Store(scheduler_names=scheduler_names)
+    store.keep_usage(policy.usage_windows)
     for obj in objects:
         store.apply(Seen(obj))
-    return decide(store.snapshot(), policy, now, objects, scheduler_names)
+    return decide(store.snapshot(now), policy, now, objects, scheduler_names)
 
 
 def decide(

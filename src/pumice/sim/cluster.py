@@ -300,8 +300,8 @@ class SimCluster:
 
     def finish(self, were: Mapping[str, Pod]) -> None:
         """End pods successfully, those that still run and are still the same."""
-        pods = self._still(were, "Running")
-        for part in in_parts({key: replace(pod, phase="Succeeded") for key, pod in pods.items()}):
+        pods, now = self._still(were, "Running"), self.engine.now
+        for part in in_parts({key: replace(pod, phase="Succeeded", finish_time=now) for key, pod in pods.items()}):
             self.pods.update(part)
             self._tell_pods(part)
             self._give_room_back(part)

@@ -251,6 +251,7 @@ class Controller:
                 phase="Pending",
                 deletion=None,
                 start_time=None,
+                finish_time=None,
                 nominated_node="",
                 conditions=(),
             )

@@ -32,10 +32,12 @@ from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
 from pumice.model.status import COMPLETED_STATUSES
 from pumice.model.topology import HyperNode
+from pumice.model.usage import UsageWindow
 from pumice.state.beside import KINDS, Beside
 from pumice.state.counted import RoleNumbers
 from pumice.state.grants import Grants
 from pumice.state.job_rows import JobKeeper
+from pumice.state.label_usage import LabelUsage
 from pumice.state.requests import BindRequests
 from pumice.state.task_rows import TaskKeeper, own_status, runs_of
 
@@ -79,6 +81,7 @@ class Store:
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
+        self._usage = LabelUsage(tables)
         writer, roles = Writer(versions), RoleNumbers()
         ledger = Ledger(tables, writer, Accounting())
         self._jobs = JobKeeper(tables, ledger, roles, default_queue)
@@ -152,6 +155,8 @@ class Store:
             self._count_as_done(*sent)
         if self._came:
             pods, self._came = self._came, {}
+            if self._usage.windows:
+                self._usage.seen(pods, self._known_pod)
             runs = list(runs_of(pods))
             for run in runs:
                 self._cover(next(iter(run.values())).spec.request)
@@ -161,8 +166,14 @@ class Store:
                 self._grants.let_go([key for key, pod in pods.items() if own_status(pod) in COMPLETED_STATUSES])
         elif self._left:
             keys, self._left = self._left, {}
+            if self._usage.windows:
+                self._usage.gone(pod for pod in map(self._known_pod, keys) if pod is not None)
             self._tasks.gone(keys)
             self._grants.let_go(keys)
+
+    def _known_pod(self, key: str) -> Pod | None:
+        row = self._tasks.row_of.get(key)
+        return None if row is None else self._tables.tasks.pods[row]
 
     def _seen(self, obj: Object) -> None:
         match obj:
@@ -266,6 +277,13 @@ class Store:
         if writes.notes:
             self._notes = {**self._notes, **writes.notes}
 
+    def keep_usage(self, windows: Sequence[UsageWindow]) -> None:
+        """Keep what pods use over these windows from now on, and of no others."""
+        if self._usage.windows != tuple(windows):
+            self._take_in()
+            pods = self._tables.tasks.pods
+            self._usage.keep(windows, [pods[row] for row in self._tasks.row_of.values()])
+
     def beside(self) -> Mapping[str, list[Object]]:
         """The objects that have tables of their own beside the books, by the name of the table."""
         self._take_in()
@@ -273,9 +291,12 @@ class Store:
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
-        """The cluster as it is now. Cost follows what changed since the last one."""
+    def snapshot(self, now: float | None = None) -> Snapshot:
+        """The cluster as it is now. Cost follows what changed since the last one. ``now``: the moment, seconds since
+        the epoch; pods that ended since the last one and do not say when count as ended then."""
         self._take_in()
+        if now is not None and self._usage.windows:
+            self._usage.settle(now)
         tables = self._tables
         if self._stale_axis:
             self._measure()
@@ -317,6 +338,7 @@ class Store:
             axis = ResourceAxis(names, unoffered=True)
         self._stale_axis = False
         if axis.names != tables.axis.names:
+            tables.label_usages.measure(tables.axis, axis)
             tables.axis = axis
             tables.classes.measure(axis)
             tables.jobs.measure(axis)

@@ -247,6 +247,14 @@ def _under(conf: str | Policy, **more: Any) -> Policy:
     return conf if isinstance(conf, Policy) else policy(conf, **more)
 
 
+def _seen(state: Store | Snapshot, under: Policy, now: float) -> Snapshot:
+    """What a cycle under a policy begins with at a moment."""
+    if isinstance(state, Snapshot):
+        return state
+    state.keep_usage(under.usage_windows)
+    return state.snapshot(now)
+
+
 def session(
     state: Store | Snapshot,
     conf: str | Policy = DEFAULT_CONF,
@@ -257,8 +265,8 @@ def session(
     **more: Any,
 ) -> Session:
     """A session opened on the cluster, for trying single steps. ``more`` as for ``policy``."""
-    snapshot = state.snapshot() if isinstance(state, Store) else state
     under = _under(conf, **{"actions": "allocate", **more})
+    snapshot = _seen(state, under, now)
     ssn = Session(snapshot, under, now, planner or ListPlanner(), memo or Memo())
     ssn.open()
     return ssn
@@ -274,7 +282,6 @@ def run(
 ) -> Ran:
     """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``; a ``memo``
     holds under one Policy, so that two cycles that share one are given that instead of a text."""
-    snapshot = state.snapshot() if isinstance(state, Store) else state
-    planner = ListPlanner()
-    outcome = run_cycle(snapshot, _under(conf, **more), now, planner, memo=memo)
+    under, planner = _under(conf, **more), ListPlanner()
+    outcome = run_cycle(_seen(state, under, now), under, now, planner, memo=memo)
     return Ran(outcome, planner.taken)

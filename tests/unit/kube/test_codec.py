@@ -26,6 +26,7 @@ from pumice.kube.kinds import (
     Kind,
 )
 from pumice.model.manifest import Decoder, ManifestError
+from pumice.model.pod import Pod
 from tests.unit.model.test_manifest_random import anything, keys
 
 KINDS = (PODS, NODES, POD_GROUPS, QUEUES, HYPER_NODES, PRIORITY_CLASSES, RESOURCE_QUOTAS)
@@ -127,7 +128,12 @@ RICH_POD: dict[str, Any] = {
         "podIP": "10.0.0.1",
         "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
         "containerStatuses": [
-            {"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
+            {
+                "name": "c",
+                "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T01:00:00Z"}},
+                "resources": {"requests": {"cpu": "2"}},
+                "allocatedResources": {"cpu": "3"},
+            }
         ],
     },
 }
@@ -141,6 +147,14 @@ def test_every_field_of_a_pod_that_is_read_is_cut_out() -> None:
         for key in RICH_POD[part]:
             less = {**RICH_POD, part: {k: v for k, v in RICH_POD[part].items() if k != key}}
             both(PODS, less)
+
+
+def test_when_a_pod_ended_is_cut_out() -> None:
+    ended = {**RICH_POD, "status": {**RICH_POD["status"], "phase": "Succeeded"}}
+    both(PODS, ended)
+    found = Codec(PODS, Decoder()).read(json.dumps(ended).encode()).value
+    assert isinstance(found, Pod)
+    assert found.finish_time == 1767229200.0
 
 
 def test_equal_specs_are_one_object() -> None:

@@ -102,6 +102,12 @@ TERM = "{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpression
             " conditions: [{type: PodScheduled, status: 'True', lastTransitionTime: '2026-01-02T03:04:05.5Z'}]}",
             id="status",
         ),
+        pytest.param(
+            "spec: {containers: [{name: a}], nodeName: n}\n"
+            "status: {phase: Succeeded, startTime: '2026-01-02T03:04:06Z',"
+            " containerStatuses: [{name: a, state: {terminated: {finishedAt: '2026-01-02T04:04:06Z'}}}]}",
+            id="ended",
+        ),
     ],
 )
 def test_pods_read_back_are_the_same(text: str) -> None:

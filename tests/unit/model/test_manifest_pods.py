@@ -323,3 +323,21 @@ def test_values_survive_json() -> None:
     assert one == two
     assert isinstance(one, Pod) and isinstance(two, Pod)
     assert one.spec is two.spec
+
+
+@pytest.mark.parametrize(
+    ("phase", "statuses", "ended"),
+    [
+        pytest.param("Succeeded", ["00:00:05", "00:00:09", "00:00:07"], 1704067209.0, id="when the last one did"),
+        pytest.param("Failed", ["00:00:05", None], 1704067205.0, id="one says nothing"),
+        pytest.param("Failed", [None], None, id="none says anything"),
+        pytest.param("Succeeded", [], None, id="no containers"),
+        pytest.param("Running", ["00:00:05"], None, id="it still runs"),
+    ],
+)
+def test_when_a_pod_ended(phase: str, statuses: list[str | None], ended: float | None) -> None:
+    states = [{"terminated": {"finishedAt": f"2024-01-01T{at}Z"}} if at else {"waiting": {}} for at in statuses]
+    found = decoded(
+        pod(status={"phase": phase, "containerStatuses": [{"name": "c", "state": each} for each in states]})
+    )
+    assert found.finish_time == ended

@@ -426,3 +426,13 @@ def test_whatever_is_wrong_with_an_object_it_stays_what_it_is(kind: Raw, data: s
         return
     assert reading.value.name == raw["metadata"]["name"]
     assert bool(reading.value.unread) == (reading.error is not None)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "state", [5, {"terminated": 5}, {"terminated": {"finishedAt": 5}}, {"terminated": {"finishedAt": "late"}}]
+)
+def test_a_pod_that_does_not_say_when_it_ended_has_ended_all_the_same(state: Any) -> None:
+    ended = changed(POD, "status.phase", "Succeeded")
+    found = read(changed(ended, "status.containerStatuses", [{"name": "c", "state": state}]))
+    assert (found.phase, found.finish_time, found.closes_node) == ("Succeeded", None, False)
+    assert found.unread[0].startswith("status.containerStatuses[0].state")

@@ -6,17 +6,22 @@ from functools import cached_property
 
 import numpy as np
 
-from pumice.columns.counting import HELD
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.counting import HELD, RELEASING
+from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.job_rows import JobRows
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Queue
+from pumice.framework.plugin.errors import PluginError
+from pumice.framework.plugin.policy_file import Policy
+from pumice.model.usage import UsageWindow
 
 
 class Contents:
     """Nodes, queues, jobs and tasks of ``tables``. What is listed is as it is at the moment at which it is asked."""
 
+    now: float
+    policy: Policy
     tables: Tables
 
     @property
@@ -45,6 +50,26 @@ class Contents:
         among them."""
         tasks = self.tables.tasks
         return TaskRows(self.tables, (tasks.alive & (HELD[tasks.status] > 0)).nonzero()[0])
+
+    def usage(self, window: UsageWindow) -> dict[str, F64]:
+        """What pods used over a window until ``now``, by the value of the window's label (empty for pods without it):
+        what they asked for times the seconds that they ran, (R,). Pods that run count up to now, pods that ended since
+        the scheduler has been up, or that are still there, up to their end. The window moves on by a 24th of its
+        length. Raises: PluginError unless the plugin's ``keeps_usage`` gives the window."""
+        if window not in self.policy.usage_windows:
+            raise PluginError(
+                f"usage by {window.label!r} over {window.window_s:g} s is not kept: no keeps_usage gives it"
+            )
+        tasks, begins = self.tables.tasks, window.begins(self.now)
+        on_nodes = TaskRows(
+            self.tables, (tasks.alive & ((HELD[tasks.status] > 0) | (tasks.status == RELEASING))).nonzero()[0]
+        )
+        starts = [self.now if pod.start_time is None else pod.start_time for pod in on_nodes.pods]
+        seconds = np.maximum(self.now - np.maximum(starts, begins), 0.0)
+        used = self.tables.label_usages.used(window, self.now)
+        for value, amounts in on_nodes.label(window.label).sums(seconds[:, None] * on_nodes.req).items():
+            used[value] = used[value] + amounts if value in used else amounts
+        return used
 
     def resource(self, name: str) -> int | None:
         """The place of a resource (``nvidia.com/gpu``) along R, None where no node has and no queue names it."""

@@ -12,7 +12,8 @@ moment (seconds since the epoch) at which it may answer otherwise though nothing
 is only there so that a scheduler that runs serves a page names its path, and needs no hook.
 
 Keyword parameters are the arguments; a class may have a static method ``problems(**arguments)``, which gives a sentence
-for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a
+for each value that it cannot use, and one ``keeps_usage(**arguments)``, which gives the ``UsageWindow``s that are to be
+kept for it (``Session.usage``). A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a
 parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
@@ -30,6 +31,7 @@ from msgspec.structs import replace
 
 from pumice.framework.plugin.errors import PluginError, did_you_mean
 from pumice.framework.plugin.point import HOOKS_ATTRIBUTE, Mark, Question, Reads, spelled
+from pumice.model.usage import UsageWindow
 
 P = TypeVar("P", bound=Callable[..., Any])
 PLUGIN_ATTRIBUTE = "__pumice_plugin__"
@@ -84,6 +86,14 @@ class PluginSpec(Struct, frozen=True, dict=True):
             return list(ask(**{name: argument.default for name, argument in self.arguments.items()} | dict(arguments)))
         except Exception as error:
             return [f"arguments cannot be looked at: {type(error).__name__}: {error}"]
+
+    def usage_windows(self, arguments: Mapping[str, Any]) -> list[UsageWindow]:
+        """The usage that is to be kept for it under some arguments, the others as by default. Whatever that raises is
+        the plugin's fault."""
+        ask = getattr(self.target, "keeps_usage", None)
+        if ask is None:
+            return []
+        return list(ask(**{name: argument.default for name, argument in self.arguments.items()} | dict(arguments)))
 
     @cached_property
     def publishes(self) -> bool:

@@ -19,6 +19,7 @@ from pumice.framework.plugin.plugin import PluginSpec, read_arguments
 from pumice.framework.plugin.point import Question
 from pumice.framework.plugin.registry import Dialect, Registry
 from pumice.model.plain_words import kind_of
+from pumice.model.usage import UsageWindow
 
 ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
 DEFAULT_DIALECT = "volcano"
@@ -105,6 +106,12 @@ class Policy(Struct, frozen=True, dict=True):
             for i, option in enumerate(self.options)
             if option.spec.wakes or any(option.spec.hooks_at(point) for point in closing)
         ]
+
+    @cached_property
+    def usage_windows(self) -> tuple[UsageWindow, ...]:
+        """The usage that its plugins have kept for them."""
+        found = (window for option in self.options for window in option.spec.usage_windows(option.arguments))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def everyone(self) -> list[int]:
@@ -324,9 +331,19 @@ class _Reader:
             given = {}
         arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
         self.problems += problems
-        if refused := [f"conf: {where} ({name}): {problem}" for problem in spec.problems(arguments)]:
+        problems = [*spec.problems(arguments), *_usage_problems(spec, arguments)]
+        if refused := [f"conf: {where} ({name}): {problem}" for problem in problems]:
             self.problems, arguments = self.problems + refused, {}
         arguments |= {
             name: switches[stem] for stem in self.language.features if (name := stem.lower()) in spec.arguments
         }
         return PluginOption(spec, switches, arguments)
+
+
+def _usage_problems(spec: PluginSpec, arguments: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the usage that a plugin asks for, a sentence each."""
+    try:
+        given = "".join(f"{name}={value!r:.40}, " for name, value in arguments.items())
+        return [f"{given}{window.problem}" for window in spec.usage_windows(arguments) if window.problem]
+    except Exception as error:
+        return [f"keeps_usage cannot be asked: {type(error).__name__}: {error}"]

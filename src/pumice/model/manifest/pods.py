@@ -43,7 +43,20 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         owner=controller_of(metadata),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         made_claims=_made_claims(spec, status),
+        finish_time=_finish_time(status),
     )
+
+
+def _finish_time(status: Obj) -> float | None:
+    """When the last container of a pod that has ended did; None where it has not, or no container says when."""
+    if status.get("phase") not in ("Succeeded", "Failed"):
+        return None
+    found = []
+    for i, each in enumerate(tables(status, "containerStatuses", "status")):
+        where = f"status.containerStatuses[{i}].state"
+        terminated = table(table(each, "state", where.rpartition(".")[0]), "terminated", where)
+        found.append(instant(terminated, "finishedAt", f"{where}.terminated"))
+    return max((moment for moment in found if moment is not None), default=None)
 
 
 def _made_claims(spec: Obj, status: Obj) -> tuple[str, ...]:

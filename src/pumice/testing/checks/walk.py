@@ -100,13 +100,14 @@ class Walk:
     def glance(self) -> None:
         """Only whether everything can be asked, and a cycle run. Raises: Breach."""
         self._begin()
-        snapshot = self._store.snapshot()
+        snapshot = self._store.snapshot(self.now)
         asking = self._open(snapshot)
         asking.all(self._questions(asking), use=True)
         cycles.nothing_failed(cycles.cycle(snapshot, self.start.policy, self.now, Memo()), self.start.plugins)
 
     def _begin(self) -> None:
         self._store = cluster(list(self.objects.values()))
+        self._store.keep_usage(self._policy.usage_windows)
 
     def _dice(self, what: str) -> Random:
         return Random(f"{self.start.seed}/{self.step}/{what}")
@@ -132,7 +133,7 @@ class Walk:
         for decision in self._last.decisions:
             pod = self.objects.get((Pod, decision.pod))
             if isinstance(pod, Pod) and isinstance(decision, Bind):
-                found.append(Seen(replace(pod, node_name=decision.node, phase="Running")))
+                found.append(Seen(replace(pod, node_name=decision.node, phase="Running", start_time=self.now)))
             elif isinstance(decision, Evict):
                 found.append(Gone(Pod, decision.pod))
         for update in self._last.outcome.groups:
@@ -147,7 +148,7 @@ class Walk:
 
     def _check(self) -> None:
         self.tally.steps += 1
-        snapshot = self._store.snapshot()
+        snapshot = self._store.snapshot(self.now)
         asking, before = self._open(snapshot), self._before
         questions = self._questions(asking)
         stood = undoing.standing(asking.ssn)
@@ -167,7 +168,14 @@ class Walk:
         try:
             answers_rest_on_what_is_declared(before[0], asking, before[1], answers, self.changes[-1].text)
         except Breach:
-            _same(self._open(self._store.snapshot()), list(answers), answers, "reads", "in the next session", NOTHING)
+            _same(
+                self._open(self._store.snapshot(self.now)),
+                list(answers),
+                answers,
+                "reads",
+                "in the next session",
+                NOTHING,
+            )
             raise
 
     def _open(self, snapshot: Snapshot, memo: Memo | None = None, planner: Planner | None = None) -> Asking:
@@ -224,8 +232,15 @@ class Walk:
             self._asking_memo.end(remembering.ssn.world)
         if not self.changes:
             objects = list(self.objects.values())
-            other = cluster(dice.sample(objects, len(objects))).snapshot()
-            _same(self._open(other), questions, answers, "order", "when its objects came in another order")
+            other = cluster(dice.sample(objects, len(objects)))
+            other.keep_usage(self._policy.usage_windows)
+            _same(
+                self._open(other.snapshot(self.now)),
+                questions,
+                answers,
+                "order",
+                "when its objects came in another order",
+            )
 
     def _check_cycles(self, snapshot: Snapshot) -> None:
         policy, plugins = self.start.policy, self.start.plugins

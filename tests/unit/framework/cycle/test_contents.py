@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, session
+from typing import Any, ClassVar
+
+import pytest
+
+from pumice.api import CPU, PluginError, PolicyError, Queue, Session, UsageWindow, plugin, points
+from pumice.model.pod import Pod
+from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, session
 
 
 def test_what_runs_is_what_holds_a_place() -> None:
@@ -30,3 +36,84 @@ def test_where_a_resource_stands() -> None:
     assert ssn.total[gpu] == 2000
     assert (ssn.resource("cpu"), ssn.resource("memory"), ssn.resource("example.com/fpga")) == (0, 1, None)
     assert [each.name for each in ssn.queues] == ["q"]
+
+
+# -- usage
+
+
+DAY = UsageWindow("user", 86_400.0)
+NOW = 1000 * 86_400.0
+
+
+@plugin("keeping")
+class Keeping:
+    """Has the usage of users kept, and keeps what it is."""
+
+    used: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, ssn: Session) -> None:
+        Keeping.used = {user: float(amounts[CPU]) / 3.6e6 for user, amounts in ssn.usage(DAY).items()}
+
+    @staticmethod
+    def keeps_usage() -> list[UsageWindow]:
+        return [DAY]
+
+    @points.queue_order
+    def order(self, queue: Queue) -> float:
+        return 0.0
+
+
+def hours_of(*there: Pod) -> dict[str, float]:
+    """Core-hours by user of a session with these pods."""
+    state = cluster(node("n"), podgroup("g"), there)
+    session(state, "tiers: [{plugins: [{name: keeping}]}]", now=NOW, plugins=[Keeping])
+    return Keeping.used
+
+
+def test_pods_that_run_and_pods_that_ended_are_used_together() -> None:
+    ann = {"labels": {"user": "ann"}, "on": "n"}
+    assert hours_of(
+        pod("runs", "g", cpu=2, start_time=NOW - 3600, **ann),
+        pod("leaves", "g", start_time=NOW - 3600, deletion=NOW + 30, **ann),
+        pod("ended", "g", phase="Succeeded", start_time=NOW - 7200, finish_time=NOW - 3600, **ann),
+        pod("bound", "g", phase="Pending", **ann),
+        pod("waits", "g", labels={"user": "ann"}),
+        pod("other", "g", on="n", start_time=NOW - 60),
+    ) == {"ann": 4.0, "": pytest.approx(1 / 60)}
+
+
+def test_a_pod_that_has_run_for_longer_counts_from_where_the_window_begins() -> None:
+    (hours,) = hours_of(pod("runs", on="n", start_time=NOW - 1e7, labels={"user": "ann"})).values()
+    assert hours == 23.0
+
+
+def test_a_start_that_is_to_come_counts_nothing() -> None:
+    assert hours_of(pod("runs", on="n", start_time=NOW + 50, labels={"user": "ann"})) == {"ann": 0.0}
+
+
+def test_usage_that_is_not_kept_is_an_error() -> None:
+    ssn = session(cluster(), "tiers: []")
+    with pytest.raises(PluginError, match="usage by 'user' over 86400 s is not kept"):
+        ssn.usage(DAY)
+
+
+def test_a_window_that_cannot_be_kept_is_told_as_the_policy_is_read() -> None:
+    @plugin("endless")
+    class Endless(Keeping):
+        @staticmethod
+        def keeps_usage() -> list[UsageWindow]:
+            return [UsageWindow("user", 1e12)]
+
+    with pytest.raises(PolicyError, match=r"plugins\[0\] \(endless\): usage over a window: found 1e\+12 s"):
+        policy("tiers: [{plugins: [{name: endless}]}]", actions="allocate", plugins=[Endless])
+
+
+def test_what_keeps_usage_raises_is_told_as_the_policy_is_read() -> None:
+    @plugin("clumsy")
+    class Clumsy(Keeping):
+        @staticmethod
+        def keeps_usage() -> list[UsageWindow]:
+            raise ValueError("no")
+
+    with pytest.raises(PolicyError, match=r"\(clumsy\): keeps_usage cannot be asked: ValueError: no"):
+        policy("tiers: [{plugins: [{name: clumsy}]}]", actions="allocate", plugins=[Clumsy])
