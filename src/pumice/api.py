@@ -24,7 +24,7 @@ from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
 from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.model.decisions import Refusal
 from pumice.model.status import PodGroupPhase, TaskStatus
 from pumice.model.usage import UsageWindow
@@ -32,15 +32,12 @@ from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 __all__ = [
-    "BY_JOB",
-    "COUNTS_DOWN",
     "CPU",
     "F64",
     "I32",
     "I64",
     "JOBS",
     "MEMORY",
-    "NOBODY_NEW",
     "NOW",
     "PODS",
     "QUEUES",

@@ -33,7 +33,6 @@ ONE_BY_ONE = {
 AND_NOT_FOR_AN_ANSWER = {
     "framework/cycle/statement.py",  # a rollback tells the plugins that it concerns the inverse
     "volcano/failures/trials.py",  # whether a hook has anything to say of a task
-    "volcano/eviction/stable_votes.py",  # what hooks would say a little later
 }
 
 

@@ -33,15 +33,7 @@ NOW = "now"  # the clock
 PODS = "pods"  # pods, and where they are: any task's row
 QUEUES = "queues"
 JOBS = "jobs"
-#: Of candidates for eviction: of the tasks of one job only these and that job; of whoever asks for them only the class,
-#: the priority and the queue. So nothing that is said of other jobs changes when one of the tasks leaves.
-BY_JOB = "by job"
-#: Of candidates that are of one class and one queue: when one of those whom it names has left, and a task like the one
-#: that asks was promised a place, it names the others of them and nobody else.
-COUNTS_DOWN = "counts down"
-#: Of candidates: whom it does not name it will not name when more tasks of the job that asks were promised a place.
-NOBODY_NEW = "nobody new"
-WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS, BY_JOB, COUNTS_DOWN, NOBODY_NEW)
+WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS)
 
 Reads = tuple[str, ...]
 

@@ -3,13 +3,11 @@ preempt (spec 03 §4)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
-from pumice.columns.views import Queue, Task
+from pumice.columns.views import Task
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
@@ -17,7 +15,6 @@ from pumice.framework.cycle.trace import Kind
 from pumice.model.blockers import TASK, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
-from pumice.volcano.eviction.equal_swaps import Before, EqualSwaps
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.eviction.nominations import promised_again, why_not_eligible
@@ -88,7 +85,6 @@ class _Preemption:
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
         kind = f"{REASON} {compare} {promised_kept} {all_must_agree} {allocatable_asked}"
         self.making = EvictForTask(ssn, REASON, kind, points.preemptable)
-        self.exchanges = EqualSwaps(ssn, REASON, self.votes)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
@@ -113,7 +109,7 @@ class _Preemption:
             return
         for row in waiting_tasks(ssn, job):
             with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-                if not isinstance(self._preempt(stmt, [row], evictable(ssn).of_job(job)), int):
+                if self._preempt(stmt, row, evictable(ssn).of_job(job)) is not None:
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
                 if self.allocate_follows and not any(op.kind is Kind.EVICT for op in stmt.operations):
@@ -121,12 +117,12 @@ class _Preemption:
                 promised(ssn, job, stmt)
                 some = True
 
-    def _from_other_jobs(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
-        job = int(self.ssn.tables.tasks.job[rows[0]])
+    def _from_other_jobs(self, stmt: Statement, row: int) -> WhyNot | None:
+        job = int(self.ssn.tables.tasks.job[row])
         queue = int(self.ssn.tables.jobs.queue[job])
-        if self.promised_kept and promised_again(stmt, Task(self.ssn.tables, rows[0]), self._fits):
-            return 1
-        return self._preempt(stmt, rows, evictable(self.ssn).of_queue(queue), but_job=job)
+        if self.promised_kept and promised_again(stmt, Task(self.ssn.tables, row), self._fits):
+            return None
+        return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
 
     def _is_promise_void(self, task: Task) -> bool:
         """Whether the node that the task is nominated to is not getting room for it: nobody was evicted there after
@@ -134,10 +130,9 @@ class _Preemption:
         node = int(self.ssn.tables.tasks.nominated[task.row])
         return self.promised_kept and node >= 0 and not self.search.has_room(task, node)
 
-    def _preempt(self, stmt: Statement, rows: Sequence[int], supply: Supply, but_job: int = -1) -> int | WhyNot:
-        """Make room for the first of some equal tasks on the first node that allows it, and for further ones as far as
-        they would follow it there."""
-        ssn, search, row = self.ssn, self.search, rows[0]
+    def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> WhyNot | None:
+        """Make room for a task on the first node that allows it. None if the task was promised that node."""
+        ssn, search = self.ssn, self.search
         task, why = Task(ssn.tables, row), None
         if task.pod.nominated_node or task.pod.spec.preemption_policy:
             why = why_not_eligible(ssn, task, was_tried=search.was_tried(task), is_void=self._is_promise_void(task))
@@ -153,42 +148,27 @@ class _Preemption:
             only_best_effort=bool(ssn.tables.tasks.best_effort[row]),
         )
         reachable = search.reachable(task)
-        found = self._anywhere(stmt, rows, victims, reachable)
-        if found:
-            return found
+        if self._anywhere(stmt, task, victims, reachable):
+            return None
         queue = task.queue.name
         return lambda: why_no_victims(ssn, victims, reachable, queue)
 
-    def _anywhere(self, stmt: Statement, rows: Sequence[int], victims: Victims, reachable: Bool) -> int:
-        """How many of the tasks were promised a node."""
-        search, promising, task = self.search, reachable & victims.nodes(), Task(self.ssn.tables, rows[0])
+    def _anywhere(self, stmt: Statement, task: Task, victims: Victims, reachable: Bool) -> bool:
+        """Return True if the task was promised a node."""
+        search, promising = self.search, reachable & victims.nodes()
         if self.compare is None:
-            ballot = self.exchanges.ballot if len(rows) > 1 else None
-            for nth, each in enumerate(victims.on(search.best_first(task, promising), ballot)):
-                alone = nth > 0 or len(rows) == 1
-                order = eviction_order(self.ssn, each.victims, task.row)
-                before = None if alone else self.exchanges.before(stmt, each, order, victims, reachable)
-                if self._on_node(stmt, task, each.node, order):
-                    return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
-            return 0
+            found = victims.on(search.best_first(task, promising))
+            return any(self._on_node(stmt, task, each) for each in found)
         for part in search.by_shard(reachable):
-            found = least_harmful_first(
+            least = least_harmful_first(
                 self.ssn,
                 task,
                 victims.on(search.in_row_order(part & promising)),
                 self.compare.of(int(np.count_nonzero(part))),
             )
-            if any(self._all_of(stmt, task, each) for each in found):
-                return 1
-        return 0
-
-    def _follow(self, stmt: Statement, rows: Sequence[int], victims: Victims, before: Before) -> int:
-        each = self.exchanges.follow(stmt, rows, victims, before, self._allowed)
-        for count in each:
-            self._count(count)
-        for row in rows[: len(each)]:
-            self.search.was_asked_for(row)
-        return len(each)
+            if any(self._all_of(stmt, task, each) for each in least):
+                return True
+        return False
 
     def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict all the victims, and promise the task the node; all of that or nothing. Filters are asked once more:
@@ -197,15 +177,16 @@ class _Preemption:
         with stmt.trial() as trial:
             if found.victims:
                 stmt.evict(found.victims, REASON)
-            allowed = not self.allocatable_asked or self._allowed([task.row])
+            allowed = not self.allocatable_asked or self._allowed(task)
             let_in = allowed and self.search.passes(task, found.node)
             if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
         return trial.kept
 
-    def _on_node(self, stmt: Statement, task: Task, node: int, order: list[int]) -> bool:
-        """Evict in this order until the task fits, and promise it the node; all of that or nothing."""
-        ssn, evicted = self.ssn, list[int]()
+    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
+        """Evict one victim after the other until the task fits, and promise it the node; all of that or nothing."""
+        ssn, node, evicted = self.ssn, found.node, list[int]()
+        order = eviction_order(ssn, found.victims, task.row)
         self._count(len(order))
         with stmt.trial() as trial:
             left = iter(order)
@@ -223,11 +204,10 @@ class _Preemption:
         counts[VICTIMS_LOOKED_AT] = victims
 
     def _fits(self, task: Task, node: int) -> bool:
-        return self.search.has_room(task, node) and self._allowed([task.row]) and self.search.passes(task, node)
+        return self.search.has_room(task, node) and self._allowed(task) and self.search.passes(task, node)
 
-    def _allowed(self, rows: Sequence[int]) -> bool:
-        """Whether their queue takes on all of some tasks of a job."""
+    def _allowed(self, task: Task) -> bool:
+        """Return True if the task's queue may hold it."""
         tables = self.ssn.tables
-        queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
-        allowed = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), TaskRows(tables, np.array(rows)))
-        return allowed.tasks >= len(rows)
+        rows = TaskRows(tables, np.array([task.row]))
+        return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pumice.columns.rows import TaskRows
@@ -15,9 +13,8 @@ from pumice.framework.cycle.statement import Statement
 from pumice.model.blockers import DESERVED, RECLAIM, TASK, NeverPreempts, QueueLimit, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
-from pumice.volcano.eviction.equal_swaps import Before, EqualSwaps
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
-from pumice.volcano.eviction.node_search import NodeSearch, Victims
+from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims
 from pumice.volcano.eviction.nominations import never_preempts, promised_again
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
@@ -46,7 +43,6 @@ class _Reclaiming:
         self.promised_kept = promised_kept
         self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
         self.making = EvictForTask(ssn, REASON, f"{REASON} {promised_kept} {all_must_agree}", points.reclaimable)
-        self.exchanges = EqualSwaps(ssn, REASON, self.votes)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn
@@ -62,48 +58,41 @@ class _Reclaiming:
                 if self.making.for_job(jobs.pop(), self._reclaim):
                     self.making.alike.go_on(jobs)
 
-    def _reclaim(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
-        """Make room for the first of some equal tasks on the first node where that can be done, and for further ones as
-        far as they would follow it there."""
-        ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, rows[0])
+    def _reclaim(self, stmt: Statement, row: int) -> WhyNot | None:
+        """Make room for a task on the first node where that can be done. None if the task was promised that node."""
+        ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
         queue = task.queue
         if never_preempts(task):
             return NeverPreempts
-        if not self._may_take(rows[:1]):
+        if not self._may_take(task):
             return lambda: QueueLimit(queue.name, RECLAIM)
         unfit = ssn.ask(points.task_refused, task)
         if unfit is not None:
             reason = unfit.reason
             return lambda: Refused(TASK, reason)
         if self.promised_kept and promised_again(stmt, task, self._fits):
-            return 1
+            return None
         supply = evictable(ssn).of_other_queues(queue.row)
         victims = Victims(ssn, task, supply, self.votes, somebody=True)
         reachable = search.reachable(task)
         nodes = search.in_row_order(reachable & victims.nodes())
-        ballot = self.exchanges.ballot if len(rows) > 1 else None
-        for nth, each in enumerate(victims.on(nodes, ballot)):
-            alone = nth > 0 or len(rows) == 1 or not self._may_take(rows)
-            order = eviction_order(ssn, each.victims, task.row)
-            before = None if alone else self.exchanges.before(stmt, each, order, victims, reachable)
-            if self._on_node(stmt, task, each.node, order):
-                return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
+        if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):
+            return None
         return lambda: why_no_victims(ssn, victims, reachable)
 
-    def _follow(self, stmt: Statement, rows: Sequence[int], victims: Victims, before: Before) -> int:
-        return len(self.exchanges.follow(stmt, rows, victims, before, self._allowed))
-
-    def _may_take(self, rows: Sequence[int]) -> bool:
-        """Whether the queue of some tasks of a job may take from others for all of them."""
+    def _may_take(self, task: Task) -> bool:
+        """Return True if the task's queue may take from others for it."""
         tables = self.ssn.tables
-        queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
-        return self.ssn.ask(points.preemptive, Queue(tables, queue), TaskRows(tables, np.array(rows)))
+        rows = TaskRows(tables, np.array([task.row]))
+        return self.ssn.ask(points.preemptive, task.queue, rows)
 
-    def _on_node(self, stmt: Statement, task: Task, node: int, order: list[int]) -> bool:
-        """Evict in this order until there is room for the task, and promise it the node; all of that or nothing."""
+    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
+        """Evict one victim after the other until there is room for the task, and promise it the node; all of that or
+        nothing."""
+        node = found.node
         with stmt.trial() as trial:
             evicted = False
-            for row in order:
+            for row in eviction_order(self.ssn, found.victims, task.row):
                 if self.search.has_room(task, node):
                     break
                 stmt.evict([row], REASON)
@@ -113,12 +102,11 @@ class _Reclaiming:
         return trial.kept
 
     def _fits(self, task: Task, node: int) -> bool:
-        return self.search.has_room(task, node) and self._allowed([task.row]) and self.search.passes(task, node)
+        return self.search.has_room(task, node) and self._allowed(task) and self.search.passes(task, node)
 
-    def _allowed(self, rows: Sequence[int]) -> bool:
-        """Whether their queue takes on all of some tasks of a job, once those have left who were evicted so far.
-        Volcano does not ask (decision 0018)."""
+    def _allowed(self, task: Task) -> bool:
+        """Return True if the task's queue may hold it once those have left that were evicted so far. Volcano does not
+        ask (decision 0018)."""
         tables = self.ssn.tables
-        queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
-        allowed = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), TaskRows(tables, np.array(rows)))
-        return allowed.tasks >= len(rows)
+        rows = TaskRows(tables, np.array([task.row]))
+        return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0

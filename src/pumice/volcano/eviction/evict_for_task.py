@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import takewhile
+from collections.abc import Callable
 from typing import Any
 
 from pumice.columns.column import Column
@@ -22,9 +21,8 @@ from pumice.volcano.topology.domains import is_for_allocate, is_let_in
 
 #: Who can say why there is no room for a task.
 WhyNot = Callable[[], Blocker | None]
-#: Makes room in a statement for the first of some equal tasks (rows) of a job, and for as many of those after it as
-#: this decides about. How many of them were promised a node, or who can say why the first one was not.
-MakeRoom = Callable[[Statement, Sequence[int]], int | WhyNot]
+#: Makes room in a statement for a task, by row. None if the task was promised a node.
+MakeRoom = Callable[[Statement, int], WhyNot | None]
 
 
 class EvictForTask:
@@ -48,13 +46,15 @@ class EvictForTask:
             fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
             start = stmt.mark()
             why: WhyNot | None = None
-            count = got = 0
-            while count < len(tasks) and is_starving(ssn, job):
-                made = self._make_room(stmt, tasks[count:], make_room)
-                if isinstance(made, int):
-                    count, got = count + made, got + made
+            got = 0
+            for row in tasks:
+                if not is_starving(ssn, job):
+                    break
+                refused = self._make_room(stmt, row, make_room)
+                if refused is None:
+                    got += 1
                 else:
-                    count, why = count + 1, why or made
+                    why = why or refused
             whole = job_pipelined(ssn, job)
             if whole and is_let_in(ssn, stmt, start, job):
                 promised(ssn, job, stmt)
@@ -65,16 +65,15 @@ class EvictForTask:
                 note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, findings), fresh=fresh)
         return failed
 
-    def _make_room(self, stmt: Statement, rows: list[int], make_room: MakeRoom) -> int | WhyNot:
-        """But for tasks like one of the job for which that was tried in vain, and nothing has changed since."""
-        job, kind = int(self._ssn.tables.tasks.job[rows[0]]), self._kind(rows[0])
+    def _make_room(self, stmt: Statement, row: int, make_room: MakeRoom) -> WhyNot | None:
+        """Not for a task like one of the job for which that was tried in vain while nothing has changed since."""
+        job, kind = int(self._ssn.tables.tasks.job[row]), self._kind(row)
         if (job, *kind) in self._failed_at and self._failed_at[job, *kind] == self._now():
             return lambda: None
-        alike = self.alike.are_tasks_alike(job)
-        made = make_room(stmt, list(takewhile(lambda row: self._kind(row) == kind, rows)) if alike else rows[:1])
-        if alike and not isinstance(made, int):
+        refused = make_room(stmt, row)
+        if refused is not None and self.alike.are_tasks_alike(job):
             self._failed_at[job, *kind] = self._now()
-        return made
+        return refused
 
     def _kind(self, row: int) -> tuple[int, int, int, str]:
         """What is equal for equal tasks of a job. One that is nominated to a node that is gone is not like the

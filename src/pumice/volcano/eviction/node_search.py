@@ -26,20 +26,16 @@ from pumice.placing.choose import placing_of
 from pumice.placing.feasibility import can_mend
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
-from pumice.volcano.eviction.refuted_nodes import Known
-from pumice.volcano.eviction.stable_votes import Ballot
 
 #: Nodes of which votes are asked together: of the first one alone, then of so many times more each time.
 _MORE = 4
 
 
 class Found(NamedTuple):
-    """A node that has room for the task once ``victims`` (rows of tasks) have left. ``sure``: who else is a candidate
-    there, where plugins would name the other victims still after one has left, as ``Ballot.named`` says."""
+    """A node that has room for the task once ``victims`` (rows of tasks) have left."""
 
     node: int
     victims: list[int]
-    sure: Candidates | None = None
 
 
 class EvictionStatistics(NamedTuple):
@@ -101,10 +97,6 @@ class NodeSearch:
         found = np.ones(len(self._tables.nodes.facts), dtype=bool)
         found[given_up] = False
         return found
-
-    def was_asked_for(self, row: int) -> None:
-        """A task was promised a node as one like it was."""
-        self._tried.add(row)
 
     def was_tried(self, task: Task) -> bool:
         """Whether nodes have been looked at for the task in this session."""
@@ -182,61 +174,26 @@ class Victims:
         self._cls = int(ssn.tables.tasks.cls[task.row])
         self._refuted = supply.refuted(votes.points[0])
         self._known = self._refuted.of(task, only_best_effort, somebody)
-        self._for_good = self._refuted.for_good(task, only_best_effort, somebody)
 
     def nodes(self) -> Bool:
         """Nodes of which it is not known yet that victims there would not be enough. Shape (N,)."""
         found = self._supply.could_hold(self._cls)
-        for known in self._refutations():
-            found &= ~known.refuted
+        if not self._known.empty:
+            found &= ~self._known.refuted
         if self._somebody:
             found &= self._supply.somebody()
         return found
 
-    def _refutations(self) -> list[Known]:
-        return [known for known in (self._known, self._for_good) if known is not None and not known.empty]
-
-    def on(self, some: Iterable[I64], ballot: Ballot | None = None) -> Iterator[Found]:
-        """Of nodes, in their order, those that have room for the task once everybody whom plugins name has left.
-        ``ballot``: with what it is sure of, where one node is asked about alone."""
+    def on(self, some: Iterable[I64]) -> Iterator[Found]:
+        """Of nodes, in their order, those that have room for the task once all whom plugins name have left."""
         for nodes in some:
             candidates = self.candidates(nodes)
-            named = ballot.named(self._task, candidates) if ballot is not None and len(nodes) == 1 else None
-            victims = self._ssn.ask(self._votes, self._task, candidates) if named is None else named
-            sure = None if named is None else candidates
+            victims = self._ssn.ask(self._votes, self._task, candidates)
             enough = self._enough(nodes, candidates, victims)
             self._refuted.add(self._known, nodes[~enough])
             for nth in enough.nonzero()[0].tolist():
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
-                yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist(), sure)
-
-    def passed_over(self, reachable: Bool) -> I64:
-        """Nodes of which it is known by now that victims there would not be enough, though all together would be."""
-        refuted = [known.refuted for known in self._refutations()]
-        if not refuted:
-            return np.zeros(0, dtype=np.int64)
-        found: Bool = reachable & self._supply.could_hold(self._cls) & np.logical_or.reduce(refuted)
-        if self._somebody:
-            found &= self._supply.somebody()
-        return found.nonzero()[0]
-
-    def are_hopeless(self, nodes: I64, promised: int, ballot: Ballot) -> bool:
-        """Whether all of some nodes, which are so for the task, are known to be so for an equal one of the job as well
-        when so many more of it were promised a place."""
-        more = self._only_best_effort, self._somebody
-        if self._refuted.are_known(nodes, self._task, promised, *more):
-            return True
-        known = self._refuted.for_good(self._task, *more)
-        if known is None:
-            return False
-        asked = nodes[~known.refuted[nodes]]
-        if len(asked):
-            self._refuted.add(known, asked[ballot.nobody(self._task, self.candidates(asked))])
-        return bool(known.refuted[nodes].all())
-
-    def touch(self, job: int, nodes: I64) -> bool:
-        """Whether what is known of some of the nodes would not be once a task of the job has left."""
-        return self._refuted.touches(job, nodes)
+                yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
 
     def candidates(self, nodes: I64) -> Candidates:
         """Who is asked about on some nodes, as things are now."""

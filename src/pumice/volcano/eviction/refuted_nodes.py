@@ -13,7 +13,6 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.views import Task
 from pumice.framework.cycle.world import World
@@ -21,20 +20,20 @@ from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin.hooks import Hooks
 from pumice.framework.plugin.point import QUEUES, Question, by_signature
 from pumice.framework.plugin.resolution import Reading
-from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
+from pumice.model.status import PREEMPTABLE_STATUSES
 
 _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
 class Known:
     """``refuted`` (N,), as of some stamps of nodes, jobs and queues, and versions of what else was read; ``empty``:
-    none is. ``since``: so many of the job at least must be promised a place."""
+    none is."""
 
-    __slots__ = ("empty", "jobs", "nodes", "queues", "refuted", "since", "versions")
+    __slots__ = ("empty", "jobs", "nodes", "queues", "refuted", "versions")
 
-    def __init__(self, nodes: int, since: int = 0) -> None:
+    def __init__(self, nodes: int) -> None:
         self.refuted: Bool = np.zeros(nodes, dtype=bool)
-        self.empty, self.since = True, since
+        self.empty = True
         self.nodes: I64
         self.jobs: I64
         self.queues: I64
@@ -72,50 +71,11 @@ class Refuted:
             self._renew(known)
         return known
 
-    def for_good(self, task: Task, *more: Hashable) -> Known | None:
-        """What is known for the task however many more of its job are promised a place, as things stand otherwise; None
-        where nobody is like it."""
-        counts = self._tables.jobs.counts[task.job.row]
-        promised = int(counts[TaskStatus.PIPELINED])
-        kind = self._kind(task, -promised)
-        if not kind:
-            return None
-        known = self._known.get(("for good", *kind, *more))
-        if known is None or promised < known.since:
-            known = self._known["for good", *kind, *more] = Known(len(self._tables.nodes.facts), promised)
-        if not known.empty:
-            self._renew(known)
-        return known
-
-    def are_known(self, nodes: AnyArray, task: Task, promised: int, *more: Hashable) -> bool:
-        """Whether all of some nodes are known to be refuted for the task once so many more of its job were promised a
-        place, as things stand otherwise."""
-        if not len(nodes):
-            return True
-        kind = self._kind(task, promised)
-        known = self._known.get((*kind, *more)) if kind else None
-        if known is None or known.empty:
-            return False
-        self._renew(known)
-        return bool(known.refuted[nodes].all())
-
-    def touches(self, job: int, nodes: AnyArray) -> bool:
-        """Whether what is known of some of the nodes rests on the job."""
-        there = self._nodes_by_job[self._job_starts[job] : self._job_starts[job + 1]]
-        return bool(len(nodes)) and bool(np.isin(there, nodes).any())
-
-    def _kind(self, task: Task, promised: int = 0) -> tuple[Hashable, ...]:
-        """Empty where nobody is like the task after so many promises."""
+    def _kind(self, task: Task) -> tuple[Hashable, ...]:
         jobs, job = self._tables.jobs, task.job.row
         signature, counts = int(jobs.signature[job]), jobs.counts[job]
         if self._alike and signature >= 0 and not counts[_RUNS].any():
-            if promised:
-                counts = counts.copy()
-                counts[PENDING] -= promised
-                counts[TaskStatus.PIPELINED] += promised
             own: tuple[Hashable, ...] = (signature, int(jobs.priority[job]), counts.tobytes())
-        elif promised:
-            return ()
         else:
             assert jobs.stamps is not None
             own = (task.row, int(jobs.stamps[job]))

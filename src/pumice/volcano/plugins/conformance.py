@@ -10,7 +10,7 @@ from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import BY_JOB, JOBS, PODS, ROWS, SIGNATURE
+from pumice.framework.plugin.point import JOBS, PODS, ROWS, SIGNATURE
 from pumice.framework.plugin.points import consolidate_victims
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext
@@ -26,8 +26,8 @@ class Conformance:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
-    @points.preemptable(reads=(ROWS, SIGNATURE, BY_JOB))
-    @points.reclaimable(reads=(ROWS, SIGNATURE, BY_JOB))
+    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.reclaimable(reads=(ROWS, SIGNATURE))
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
         return ordinary(candidates)
 

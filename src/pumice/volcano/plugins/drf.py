@@ -19,7 +19,7 @@ from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, NOBODY_NEW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.plugin.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.volcano import points
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Drf:
         assert self.tree is not None
         return self.tree.compare(left, right)
 
-    @points.preemptable(reads=(ROWS, SIGNATURE, NOBODY_NEW))
+    @points.preemptable(reads=(ROWS, SIGNATURE))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
         task. Each candidate is taken off its job's share, victim or not. Shape (rows,)."""

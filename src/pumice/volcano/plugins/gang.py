@@ -20,7 +20,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.filter_result import Invalid
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import BY_JOB, ROWS, SIGNATURE
+from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.model.blockers import GangIncomplete
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus
@@ -124,8 +124,8 @@ class Gang:
     def job_starving(self, job: Job) -> bool:
         return job.is_starving
 
-    @points.preemptable(reads=(ROWS, SIGNATURE, BY_JOB))
-    @points.reclaimable(reads=(ROWS, SIGNATURE, BY_JOB))
+    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.reclaimable(reads=(ROWS, SIGNATURE))
     def evictable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks that their gang can spare, counted down victim by victim. Shape (rows,)."""
         jobs, job = candidates.tables.jobs, candidates.job

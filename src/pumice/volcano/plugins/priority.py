@@ -10,7 +10,7 @@ from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import BY_JOB, ROWS, SIGNATURE
+from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
@@ -39,7 +39,7 @@ class Priority:
         """Some of its tasks are neither placed nor promised a place."""
         return job.ready_count + job.waiting_count < job.size
 
-    @points.preemptable(reads=(ROWS, SIGNATURE, BY_JOB))
+    @points.preemptable(reads=(ROWS, SIGNATURE))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Lower jobs; inside the preemptor's own job lower tasks. Shape (rows,)."""
         own, job = preemptor.job, candidates.job

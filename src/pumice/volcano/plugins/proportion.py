@@ -17,7 +17,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import COUNTS_DOWN, NOBODY_NEW, ROWS, SIGNATURE
+from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.queues.admitted import exceeded, fitting, minimum
@@ -97,7 +97,7 @@ class Proportion:
         held = self.allocated.array[queue.row]
         return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
-    @points.reclaimable(reads=(ROWS, SIGNATURE, COUNTS_DOWN, NOBODY_NEW, "proportion.allocated", "proportion.deserved"))
+    @points.reclaimable(reads=(ROWS, SIGNATURE, "proportion.allocated", "proportion.deserved"))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
         return self._beyond_deserved(candidates, candidates.apart(candidates.queue))

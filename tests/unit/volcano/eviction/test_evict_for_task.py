@@ -21,25 +21,24 @@ BUSY = NoVictims()
 class World:
     """A gang of ``minimum`` out of four that wait: two small ones, then two large ones. ``room``: of how many tasks."""
 
-    def __init__(self, minimum: int, room: int = 9, at_once: int = 1) -> None:
+    def __init__(self, minimum: int, room: int = 9) -> None:
         members = [*pods("g", 2, cpu=1, priority=2), *pods("g", 2, first=2, cpu=2, priority=1)]
         store = cluster(node("n", 99), podgroup("g", minimum, phase="Inqueue"), members)
         self.ssn: Session = session(store, CONF)
         self.making = EvictForTask(self.ssn, "take", "take", points.preemptable)
         self.job = list(self.ssn.tables.jobs.uids).index("ns/g")
-        self.room, self.at_once, self.asked = room, at_once, list[list[str]]()
+        self.room, self.asked = room, list[str]()
 
     def names(self, rows: Sequence[int]) -> list[str]:
         return [self.ssn.tables.tasks.pods[row].name for row in rows]
 
-    def make_room(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
-        self.asked.append(self.names(rows))
-        count = min(self.room, self.at_once, len(rows))
-        if not count:
+    def make_room(self, stmt: Statement, row: int) -> WhyNot | None:
+        self.asked += self.names([row])
+        if not self.room:
             return lambda: BUSY
-        self.room -= count
-        assert stmt.pipeline(list(rows)[:count], [0] * count) is None
-        return count
+        self.room -= 1
+        assert stmt.pipeline([row], [0]) is None
+        return None
 
     def run(self) -> bool:
         return self.making.for_job(self.job, self.make_room)
@@ -53,14 +52,7 @@ def test_as_far_as_the_job_starves_and_no_further() -> None:
     world = World(3)
     assert world.run() is False
     assert world.promised() == ["g-0", "g-1", "g-2"]
-    assert world.asked == [["g-0", "g-1"], ["g-1"], ["g-2", "g-3"]], "equal ones together, and after that the next"
-
-
-def test_as_many_are_decided_about_at_once_as_the_maker_wants() -> None:
-    world = World(3, at_once=2)
-    world.run()
-    assert world.asked == [["g-0", "g-1"], ["g-2", "g-3"]]
-    assert world.promised() == ["g-0", "g-1", "g-2", "g-3"]
+    assert world.asked == ["g-0", "g-1", "g-2"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +74,7 @@ def test_not_enough_is_nothing_and_is_told(room: int, said: CannotEvict) -> None
 def test_tasks_like_one_for_which_there_was_none_are_not_asked_about() -> None:
     world = World(3, 0)
     world.run()
-    assert world.asked == [["g-0", "g-1"], ["g-2", "g-3"]], "one of each kind"
+    assert world.asked == ["g-0", "g-2"], "one of each kind"
     world.run()
     assert len(world.asked) == 2, "nor is the job, again"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.blockers import Blocker, CannotEvict, Missing, NeverPreempts, Reserved
 from pumice.model.pod import PodCondition
@@ -37,3 +38,12 @@ def test_who_may_preempt(changed: dict[str, Any], why: Blocker | None) -> None:
     found = [entry.finding for entry in ran.outcome.entries if isinstance(entry.finding, CannotEvict)]
     assert [each.because for each in found] == ([why] if why else [])
     assert bool(ran.evicted) is not bool(why)
+
+
+def test_only_the_pod_that_is_nominated_to_a_node_that_is_gone_is_not_promised_another() -> None:
+    """It waits until its nomination is taken back; pods equal to it do not."""
+    group, *members = gang("high", 3, 2, level="high")
+    members = [replace(each, nominated_node="gone") if i == 1 else each for i, each in enumerate(members)]
+    ran = run(cluster(LEVELS, node("n", 3), gang("low", 3, on="n"), group, *members), PREEMPT)
+    assert sorted(ran.pipelined) == ["ns/high-0", "ns/high-2"]
+    assert sorted(ran.evicted) == ["ns/low-1", "ns/low-2"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from pumice.api import ROWS, SIGNATURE, Bool, Candidates, Session, Task, plugin, points
-from pumice.columns.counting import PENDING
 from pumice.testing.build import cluster, node, session
 from pumice.volcano.eviction.refuted_nodes import Known, Refuted
 from tests.unit.volcano.evicting import LEVELS, gang
@@ -125,23 +123,9 @@ def test_a_rollback_makes_it_known_again_only_if_it_was_not_asked_in_between() -
 
 
 def test_what_was_promised_to_others_of_its_job_tells_a_task_apart() -> None:
-    """After one promise ``a`` is another kind; what was found of that kind is known ahead, once it was found."""
     world = World()
-    task, nodes = Task(world.ssn.tables, world.row("a-1")), np.array([0, 1])
-    assert not world.refuted.are_known(nodes, task, 1)
     with world.ssn.statement() as stmt:
         stmt.pipeline([world.row("b-0")], [2])
         world.refute("b-1", 0, 1)
-        assert int(world.ssn.tables.jobs.counts[world.job("b"), PENDING]) == 1
-    assert world.refuted.are_known(nodes, task, 1)
-    assert not world.refuted.are_known(np.array([0, 2]), task, 1), "of one of them it is not"
-    assert not world.refuted.are_known(nodes, task, 0), "nor without the promise"
-    assert world.refuted.are_known(nodes[:0], task, 5), "of no nodes everything is"
-
-
-def test_on_which_jobs_it_rests() -> None:
-    world = World()
-    touches: Any = world.refuted.touches
-    found = {name: [n for n in range(3) if touches(world.job(name), np.array([n]))] for name in "xya"}
-    assert found == {"x": [0, 1], "y": [1], "a": []}
-    assert not touches(world.job("x"), np.array([], dtype=np.int64))
+        assert world.nodes("a-1") == []
+    assert world.nodes("b-1") == []
