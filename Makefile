@@ -80,7 +80,7 @@ $(VENV)/.requirements: requirements-dev.txt
 $(VENV)/.installed: $(VENV)/.requirements pyproject.toml src/pumice/__init__.py
 	@if [ -n "$(UV)" ] && "$(UV)" pip install --quiet --no-deps --no-build-isolation --offline --python $(BIN)/python -e .; then :; else \
 		"$(PYTHON)" -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; fi
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import pumice.kube.credentials, pumice.kube.http, pumice.runtime.measure, pumice.sim.run, re2"  # compiled once, not by each command
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import pumice.kube.api.credentials, pumice.kube.scheduler.http, pumice.runtime.measure, pumice.sim.run, re2"  # compiled once, not by each command
 	@touch $@
 	@echo "ready: $(BIN)/pumice"
 

@@ -25,13 +25,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.cluster import KubeCluster
-from pumice.kube.codec import Codec
-from pumice.kube.kinds import NODES, PODS, Kind
-from pumice.kube.watch import Reflector
-from pumice.kube.writing import Timers
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import Codec
+from pumice.kube.api.kinds import NODES, PODS, Kind
+from pumice.kube.informers.reflector import Reflector
+from pumice.kube.scheduler.cluster import KubeCluster
+from pumice.kube.writers.writing import Timers
 from pumice.model.decisions import Bind
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node

@@ -20,9 +20,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.kinds import EVENTS, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import EVENTS, NODES, POD_GROUPS, PODS, QUEUES
 from tests.kube import server as kube
 from tests.kube.objects import create, install_crds, node
 from tests.kube.running import Running, eventually, running

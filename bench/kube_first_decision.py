@@ -20,8 +20,8 @@ from typing import Any
 
 from bench.kube_bind import each, serving, whole
 from bench.kube_latency import GANG, SPACE, Heard, client_of, prepare, scheduler
-from pumice.kube.client import Client
-from pumice.kube.kinds import LEASES, NAMESPACES, POD_GROUPS, PODS
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import LEASES, NAMESPACES, POD_GROUPS, PODS
 from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.server import ApiServer
 from tests.kube.waiting import until

@@ -22,8 +22,8 @@ from typing import Any
 
 from bench.kube_bind import serving, whole
 from bench.kube_latency import SPACE, Heard, client_of, prepare, scheduler
-from pumice.kube.client import Client
-from pumice.kube.kinds import POD_GROUPS, PODS
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import POD_GROUPS, PODS
 from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.waiting import until
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.kube_bind import each, serving, whole
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.codec import Codec
-from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
-from pumice.kube.watch import Reflector
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import Codec
+from pumice.kube.api.kinds import NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.informers.reflector import Reflector
 from pumice.model.events import Event, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod

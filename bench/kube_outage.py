@@ -21,8 +21,8 @@ import yaml
 
 from bench.kube_bind import serving, whole
 from bench.kube_latency import Heard, client_of, prepare
-from pumice.kube.client import Client
-from pumice.kube.kinds import POD_GROUPS, PODS
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import POD_GROUPS, PODS
 from tests.kube.objects import CRDS
 from tests.kube.running import Running, running
 from tests.kube.scheduling import gang_pod, pod_group

@@ -23,10 +23,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import EVENTS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import EVENTS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from tests.kube import server as kube
 from tests.kube.objects import create, install_crds, node
 from tests.kube.running import Running, eventually, running

@@ -30,8 +30,8 @@ from msgspec import Struct
 
 from bench.kube_bind import serving, whole
 from bench.kube_latency import GANG, SPACE, Heard, client_of, prepare, scheduler
-from pumice.kube.client import Client
-from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import POD_GROUPS, PODS, QUEUES
 from tests.kube.running import Running
 from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.server import ApiServer

@@ -26,11 +26,11 @@ GANG = 10
 def start(kubeconfig: str) -> dict[str, float]:
     """Come up as a scheduler does; answer what it cost. Imports are here because they are part of it."""
     from pumice.cycle import run_cycle
-    from pumice.kube.client import Client
-    from pumice.kube.credentials import find_access
-    from pumice.kube.following import Following
-    from pumice.runtime.conf import policy_of
+    from pumice.kube.api.client import Client
+    from pumice.kube.api.credentials import find_access
+    from pumice.kube.informers.all_kinds import Following
     from pumice.runtime.loop import ListPlanner
+    from pumice.runtime.policy.conf import policy_of
     from pumice.state.store import Store
     from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -73,9 +73,9 @@ def _spent() -> tuple[float, float]:
 
 async def fill(server: Any, pods: int, nodes: int) -> None:
     """Nodes, a PodGroup for every ten pods, and the pods, with what an API server adds to each."""
-    from pumice.kube.access import bearer
-    from pumice.kube.client import Client
-    from pumice.kube.kinds import POD_GROUPS, QUEUES
+    from pumice.kube.api.access import bearer
+    from pumice.kube.api.client import Client
+    from pumice.kube.api.kinds import POD_GROUPS, QUEUES
     from tests.kube.objects import create, install_crds, node, pod
 
     async with Client(bearer(server.url, server.token(), server.ssl_context())) as client:

@@ -25,13 +25,13 @@ from pumice.api import (
 )
 from pumice.columns.label_values import LabelValues
 from pumice.framework.cycle.world import World
-from pumice.model.gpu import GpuShare
+from pumice.model.devices.gpu import GpuShare
 from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
-from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import Queue as QueueObject
 from pumice.model.queue import QueueSharing, Quota
 from pumice.model.resources import Resource
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 PAGE = Path(__file__).with_suffix(".md")
 #: Kubernetes objects as far as they are read, and what they are made of.

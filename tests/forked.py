@@ -14,14 +14,14 @@ from typing import IO
 #: What ``pumice serve --schedule`` and ``pumice run`` import late, and all that is below it.
 _IMPORTED = [
     "pumice.cli.main",
-    "pumice.cli.serve",
-    "pumice.cli.run",
-    "pumice.apiserver.server",
-    "pumice.apiserver.kubeconfig",
-    "pumice.kube.http",
-    "pumice.kube.controlling",
-    "pumice.runtime.languages",
-    "pumice.sim.inputs",
+    "pumice.cli.commands.serve",
+    "pumice.cli.commands.run",
+    "pumice.apiserver.api.server",
+    "pumice.apiserver.api.kubeconfig",
+    "pumice.kube.scheduler.http",
+    "pumice.kube.controllers.leading",
+    "pumice.runtime.policy.languages",
+    "pumice.sim.scenes.inputs",
     "tests.forked",
 ]
 _FORKS = get_context("forkserver")

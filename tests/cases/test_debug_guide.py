@@ -12,7 +12,7 @@ import yaml
 
 from pumice.model.events import Object
 from pumice.runtime.one_cycle import Answer, schedule_once
-from pumice.sim.inputs import read_inputs
+from pumice.sim.scenes.inputs import read_inputs
 from pumice.testing.build import node, pod, podgroup, policy, queue, resource
 
 CASES = yaml.safe_load((Path(__file__).parent / "debug-guide.yaml").read_text())

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from pumice.model.manifest import Decoder
-from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
-from pumice.sim.manifests import scene_of
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.run import simulate
+from pumice.sim.scenes.manifests import scene_of
 from pumice.sim.settings import SimSettings
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.conformance.runner import run_conformance

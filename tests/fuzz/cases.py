@@ -14,10 +14,10 @@ from typing import Any
 from click.testing import CliRunner
 
 from pumice.cli.main import main
-from pumice.runtime.conf import policy_of
-from pumice.runtime.documents import Document, documents
-from pumice.sim.inputs import read_inputs
+from pumice.runtime.files.documents import Document, documents
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.run import simulate
+from pumice.sim.scenes.inputs import read_inputs
 from pumice.sim.settings import SimSettings
 from pumice.volcano.table import volcano_registry
 from tests.fuzz import requests

@@ -11,12 +11,12 @@ from typing import Any
 
 import aiohttp
 
+from pumice.apiserver.api.http import Api
+from pumice.apiserver.api.server import serving
 from pumice.apiserver.cluster import Cluster, make_cluster
-from pumice.apiserver.definitions import own_definitions
-from pumice.apiserver.http import Api
-from pumice.apiserver.server import serving
+from pumice.apiserver.kinds.definitions import own_definitions
 from pumice.apiserver.store import Store
-from pumice.runtime.listening import Place
+from pumice.runtime.serving.listening import Place
 from tests.fuzz.mutate import KEYS, WORDS, hostile, mutated, smudged, written
 from tests.fuzz.worlds import VOLCANO, cluster
 

@@ -151,7 +151,7 @@ def test_a_fault_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def faulty(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr("pumice.sim.manifest_files.load_manifests", faulty)
+    monkeypatch.setattr("pumice.sim.scenes.manifest_files.load_manifests", faulty)
     case = make(SEED, 0)
     assert case["kind"] == "manifests"
     assert "ZeroDivisionError: a fault" in run(case)[0]

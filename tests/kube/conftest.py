@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pumice.kube.access import Access, bearer
-from pumice.kube.client import Client
+from pumice.kube.api.access import Access, bearer
+from pumice.kube.api.client import Client
 from tests.kube.objects import install_crds
 from tests.kube.proxy import FaultProxy
 from tests.kube.server import ApiServer, NoAssets, can_have_assets, find_assets, running

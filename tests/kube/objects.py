@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from pumice.kube.client import ONCE, Client
-from pumice.kube.errors import ApiError
+from pumice.kube.api.client import ONCE, Client
+from pumice.kube.api.errors import ApiError
 from tests.kube.waiting import until_answered, until_refused
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from pumice.kube.access import Connector
+from pumice.kube.api.access import Connector
 
 _HOP = {"host", "connection", "transfer-encoding", "content-length", "content-encoding", "keep-alive"}
 

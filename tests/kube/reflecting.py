@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from pumice.kube.client import Client
-from pumice.kube.codec import Codec
-from pumice.kube.kinds import PODS, Kind
-from pumice.kube.patience import Patience
-from pumice.kube.watch import Reflector
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import Codec
+from pumice.kube.api.kinds import PODS, Kind
+from pumice.kube.api.retry_policy import Patience
+from pumice.kube.informers.reflector import Reflector
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pumice.kube.access import Access
-from pumice.kube.client import Client
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import Client
 from tests.kube.waiting import PATIENCE_S, until
 from tests.tied import tied
 

@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from pumice.framework.cycle.outcome import Outcome
-from pumice.kube.client import Client
-from pumice.kube.cluster import KubeCluster
-from pumice.kube.codec import Codec
-from pumice.kube.kinds import (
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import Codec
+from pumice.kube.api.kinds import (
     DEVICE_CLASSES,
     EVENTS,
     NODES,
@@ -25,20 +24,21 @@ from pumice.kube.kinds import (
     VOLUMES_KIND,
     Kind,
 )
-from pumice.kube.watch import Reflector
-from pumice.kube.writing import Limits, Writing
-from pumice.model.claims import DeviceClass, ResourceClaim, ResourceSlice
+from pumice.kube.informers.reflector import Reflector
+from pumice.kube.scheduler.cluster import KubeCluster
+from pumice.kube.writers.writing import Limits, Writing
 from pumice.model.decisions import Bind, Evict
+from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceSlice
 from pumice.model.events import Event, Seen, Undone
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 from pumice.model.resources import EMPTY
 from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.runtime.conf import policy_of
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.loop import Loop
+from pumice.runtime.policy.conf import policy_of
 from pumice.state.store import Store
 from pumice.volcano.table import volcano_registry
 from tests.kube.objects import node, pod

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube import credentials
-from pumice.kube.client import Client
-from pumice.kube.credentials import find_access, in_cluster_access
-from pumice.kube.errors import AccessError
-from pumice.kube.kinds import NODES
+from pumice.kube.api import credentials
+from pumice.kube.api.client import Client
+from pumice.kube.api.credentials import find_access, in_cluster_access
+from pumice.kube.api.errors import AccessError
+from pumice.kube.api.kinds import NODES
 from tests.kube.server import ApiServer, free_port
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from pumice.columns.dtypes import CPU
 from pumice.columns.nodes import USED
-from pumice.kube.access import bearer
-from pumice.kube.client import STRATEGIC_PATCH, Caps, Client
-from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
-from pumice.kube.writing import Limits, Timers, Writing
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import STRATEGIC_PATCH, Caps, Client
+from pumice.kube.api.kinds import NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.writers.writing import Limits, Timers, Writing
 from pumice.model.decisions import DEVICES, Bind
+from pumice.model.devices.shared_devices import ALLOCATING, ASSIGNED_IDS_ANNOTATION, BIND_PHASE_ANNOTATION, DeviceGrant
 from pumice.model.events import Gone, Seen, Undone
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import ALLOCATING, ASSIGNED_IDS_ANNOTATION, BIND_PHASE_ANNOTATION, DeviceGrant
 from tests.kube.objects import create, pod
 from tests.kube.proxy import Fault, FaultProxy, answer, hang, lose_answer, lose_request, meanwhile
 from tests.kube.scheduling import Scheduling, by_hand, gang_pod, pod_group, scheduling

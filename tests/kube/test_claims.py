@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.claim_binding import ClaimBinding
-from pumice.kube.client import Client
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import (
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import (
     DEVICE_CLASSES,
     POD_GROUPS,
     QUEUES,
@@ -22,7 +21,8 @@ from pumice.kube.kinds import (
     VOLUME_CLAIMS,
     VOLUMES_KIND,
 )
-from pumice.kube.volume_binding import VolumeBinding
+from pumice.kube.binding.claims import ClaimBinding
+from pumice.kube.binding.volumes import VolumeBinding
 from tests.kube.objects import create
 from tests.kube.proxy import FaultProxy, answer, meanwhile
 from tests.kube.scheduling import CLAIMED, FOLLOWED, Scheduling, gang_pod, pod_group, scheduling

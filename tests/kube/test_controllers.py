@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.control_kinds import COMMANDS, JOBS, NATIVE_POD_GROUPS
-from pumice.kube.control_loop import ControlSettings
-from pumice.kube.controlling import Controllers, Deference
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import EVENTS, LEASES, POD_GROUPS, PODS, QUEUES, RESOURCE_QUOTAS, Kind
-from pumice.kube.owner_kinds import REPLICA_SETS
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import EVENTS, LEASES, POD_GROUPS, PODS, QUEUES, RESOURCE_QUOTAS, Kind
+from pumice.kube.controllers.kinds import COMMANDS, JOBS, NATIVE_POD_GROUPS
+from pumice.kube.controllers.leading import Controllers, Deference
+from pumice.kube.controllers.loop import ControlSettings
+from pumice.kube.controllers.owner_kinds import REPLICA_SETS
 from pumice.runtime.controllers.writes import stamp
-from pumice.runtime.metrics import Metrics
+from pumice.runtime.telemetry.metrics import Metrics
 from tests.kube.objects import install_crds, pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.reflecting import FAST

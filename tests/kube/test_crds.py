@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.client import Client
-from pumice.kube.control_kinds import COMMANDS, JOBS
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import HYPER_NODES, POD_GROUPS, QUEUES, Kind
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import HYPER_NODES, POD_GROUPS, QUEUES, Kind
+from pumice.kube.controllers.kinds import COMMANDS, JOBS
 from tests.kube.objects import CRDS
 
 Obj = dict[str, Any]

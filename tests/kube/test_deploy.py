@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.controlling import Controllers
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import LEASES, PODS
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import LEASES, PODS
+from pumice.kube.controllers.leading import Controllers
 from tests.kube.objects import CRDS
 from tests.kube.reflecting import FAST
 from tests.kube.server import ApiServer, find_assets

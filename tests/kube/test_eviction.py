@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.client import Client
-from pumice.kube.kinds import NODES, POD_GROUPS, PODS
-from pumice.kube.writing import Writing
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import NODES, POD_GROUPS, PODS
+from pumice.kube.writers.writing import Writing
 from pumice.model.events import Gone, Undone
 from pumice.model.pod import Pod
 from tests.kube.objects import create, pod

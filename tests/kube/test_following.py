@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.following import Following
-from pumice.kube.kinds import (
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import (
     DISRUPTION_BUDGETS,
     FOLLOWED,
     HYPER_NODES,
@@ -21,8 +20,9 @@ from pumice.kube.kinds import (
     NUMA_TOPOLOGIES,
     RESOURCE_QUOTAS,
 )
-from pumice.kube.patience import Patience
-from pumice.model.numa import Numatopology
+from pumice.kube.api.retry_policy import Patience
+from pumice.kube.informers.all_kinds import Following
+from pumice.model.devices.numa import Numatopology
 from tests.kube.objects import crd, create, hypernode, install_crd, node, pod, remove_crd
 from tests.kube.proxy import FaultProxy, answer, lose_request
 from tests.kube.reflecting import FAST, Mirror

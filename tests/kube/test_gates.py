@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.client import Client
-from pumice.kube.kinds import POD_GROUPS, QUEUES
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import POD_GROUPS, QUEUES
 from pumice.model.pod import QUEUE_GATE, Pod
 from tests.kube.objects import create
 from tests.kube.scheduling import Scheduling, gang_pod, pod_group, scheduling

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.client import Client
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import BIND_REQUESTS, KAI_POD_GROUPS, KAI_QUEUES, NODES, PODS
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import BIND_REQUESTS, KAI_POD_GROUPS, KAI_QUEUES, NODES, PODS
 from tests.kube.objects import KAI_CRDS, crd, create, install_crd, node, pod
 from tests.kube.running import Running, eventually, running
 from tests.kube.server import ApiServer

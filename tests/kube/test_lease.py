@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.client import Client
-from pumice.kube.kinds import LEASES
-from pumice.kube.lease import Election
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import LEASES
+from pumice.kube.scheduler.lease import Election
 from tests.kube.proxy import FaultProxy, answer, lose_answer
 from tests.kube.waiting import happens, until
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.client import Client
-from pumice.kube.control_kinds import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS
-from pumice.kube.kinds import EVENTS, Kind
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import EVENTS, Kind
+from pumice.kube.controllers.kinds import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS
 from tests.kube.test_controllers import Obj, controlling, eventually, job
 
 _MINUTE_S = 60.0

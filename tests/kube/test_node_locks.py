@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.kube.client import Client
-from pumice.kube.kinds import NODES, PODS
-from pumice.kube.node_locking import NodeLocking
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import NODES, PODS
+from pumice.kube.binding.node_locks import NodeLocking
 from pumice.model.decisions import DEVICES
-from pumice.model.shared_devices import DeviceGrant
+from pumice.model.devices.shared_devices import DeviceGrant
 from tests.kube.objects import create, pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.scheduling import Scheduling, scheduling

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.kube_preempt import Size, preempted
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
 from tests.kube.server import ApiServer
 
 

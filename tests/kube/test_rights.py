@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Client
-from pumice.kube.control_kinds import CRON_JOBS, JOBS
-from pumice.kube.errors import ApiError
-from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES
-from pumice.kube.troubles import Troubles
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import POD_GROUPS, PODS, QUEUES
+from pumice.kube.controllers.kinds import CRON_JOBS, JOBS
+from pumice.kube.informers.watch_failures import Troubles
 from tests.kube.objects import pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.server import ApiServer

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.client import Client
-from pumice.kube.errors import ApiError
-from pumice.kube.hint_conditions import HINT
-from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.writers.hint_conditions import HINT
 from pumice.model.manifest import Decoder
-from pumice.runtime.conf import policy_of
 from pumice.runtime.loop import Loop
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.state.store import Store

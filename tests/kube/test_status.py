@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.kube.client import Client
-from pumice.kube.codec import Codec
-from pumice.kube.events_out import about_pod
-from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import Codec
+from pumice.kube.api.kinds import NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.writers.event_recorder import about_pod
 from pumice.model.decisions import PodGroupUpdate, PodNotice
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
-from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from tests.kube.objects import create, pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.running import eventually

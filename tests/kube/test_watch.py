@@ -7,9 +7,9 @@ import logging
 
 import pytest
 
-from pumice.kube.access import bearer
-from pumice.kube.client import Caps, Client
-from pumice.kube.kinds import HYPER_NODES, PODS, QUEUES
+from pumice.kube.api.access import bearer
+from pumice.kube.api.client import Caps, Client
+from pumice.kube.api.kinds import HYPER_NODES, PODS, QUEUES
 from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue

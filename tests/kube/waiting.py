@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from pumice.kube.errors import ApiError
+from pumice.kube.api.errors import ApiError
 
 PATIENCE_S = 60.0
 

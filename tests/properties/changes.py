@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import Device, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.claims import Device, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.numa import Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
-from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.node import Node
-from pumice.model.numa import Numatopology
 from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
-from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.testing.build import hypernode, node, resource, spec
 from pumice.testing.devices import asked, offered
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from pumice.model.devices.shared_devices import ASSIGNED_IDS_ANNOTATION, SPREAD, SPREAD_ANNOTATION
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import ASSIGNED_IDS_ANNOTATION, SPREAD, SPREAD_ANNOTATION
 from pumice.testing.build import interned
 from pumice.testing.check import BESIDE, check_plugin
 from pumice.testing.devices import shared_gpus, vgpu

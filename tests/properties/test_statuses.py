@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pumice.framework.memo import Memo
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from pumice.testing.build import Ran, policy, run
 from tests.properties.changes import changes

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from tests.properties.changes import BESIDE, changes, key_in_kind
 from tests.properties.named import disagreements, named

@@ -10,8 +10,8 @@ from msgspec import Struct
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.testing.build import GPU, hypernode, node, pod, podgroup, queue, resource
 
 ROLES = ("", "ps", "worker")

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
-from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import PODS, Resource
 from pumice.model.topology import HyperNode, HyperNodeMember
-from pumice.sim.manifests import scene_of
-from pumice.sim.scene import Scene
-from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
-from pumice.sim.work import LooseGang, SimJob, SimTask
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.sim.scenes.manifests import scene_of
+from pumice.sim.scenes.scene import Scene
+from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+from pumice.sim.workloads.work import LooseGang, SimJob, SimTask
 from pumice.testing.devices import shared_gpus, vgpu
 from pumice.volcano.table import DEFAULT_CONF
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
-from pumice.sim.inputs import read_inputs
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.run import simulate
+from pumice.sim.scenes.inputs import read_inputs
 from pumice.sim.settings import SimSettings
 from pumice.volcano.table import volcano_registry
 from tests.simulation.scenes import POLICIES, SCENES, raw_objects

@@ -13,13 +13,13 @@ from pumice.algorithms.fair_level import fair_shares
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.report.summary import in_units, jain, summarise
-from pumice.runtime.conf import policy_of
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.faults import FaultPlan
+from pumice.sim.measures.node_usage import total_of
+from pumice.sim.measures.window import Window
 from pumice.sim.run import Run, simulate
-from pumice.sim.scene import Scene
+from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import Observers, SimSettings
-from pumice.sim.usage import total_of
-from pumice.sim.window import Window
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.simulation.scenes import racks
 

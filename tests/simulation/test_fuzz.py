@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pumice.cli.main import main
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.sim.fuzz.case import FuzzCase, draw, play
 from pumice.sim.fuzz.confs import needed_by
 from pumice.sim.fuzz.shrink import shrunk
@@ -70,7 +70,7 @@ def test_a_finding_is_cut_down_to_what_breaks_the_law() -> None:
 def test_a_failing_world_is_printed_and_kept_and_can_be_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pumice.sim.eviction_laws.EvictionLaws.check", lambda _: "S5: so it is said")
+    monkeypatch.setattr("pumice.sim.laws.evictions.EvictionLaws.check", lambda _: "S5: so it is said")
     found = CliRunner().invoke(main, ["fuzz", "--seeds", "7", "--save", str(tmp_path)])
     (kept,) = tmp_path.glob("*.json")
     assert found.exit_code == 1

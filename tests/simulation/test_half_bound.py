@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.decisions import Evict
-from pumice.model.podgroup import PodGroup
-from pumice.runtime.conf import policy_of
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.loop import Loop
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
-from pumice.sim.half_laws import PATIENCE
-from pumice.sim.laws import LawBroken, Laws
+from pumice.sim.laws.partially_bound import PATIENCE
+from pumice.sim.laws.safety import LawBroken, Laws
 from pumice.state.store import Store
 from pumice.testing import build
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry

@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pumice.runtime.conf import policy_of
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.faults import KINDS, FaultPlan
 from pumice.sim.run import Run, simulate
 from pumice.sim.settings import SimSettings

@@ -8,9 +8,9 @@ import pytest
 from pumice.model.events import Gone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import SubGroupPolicy
-from pumice.runtime.conf import policy_of
+from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.runtime.loop import Loop
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.state.store import Store

@@ -15,12 +15,12 @@ from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue as QueueObject
 from pumice.model.resources import PODS, Resource
-from pumice.runtime.conf import policy_of
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.run import simulate
-from pumice.sim.scene import Scene
+from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import SimSettings
 from pumice.sim.traces import swf
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.work import SimJob, SimTask
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.simulation.plain import Job, easy, fcfs, greedy, mean_wait_h
 from tests.unit.sim.kit import SHARED, WITHOUT_SHARED

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pumice.model.decisions import Decision, Evict
 from pumice.model.queue import PriorityClass
-from pumice.runtime.conf import policy_of
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
-from pumice.sim.history import History
-from pumice.sim.policy_laws import laws_of
+from pumice.sim.laws.by_policy import laws_of
+from pumice.sim.measures.history import History
 from pumice.sim.shell import Shell
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.work import SimJob, SimTask
 from pumice.sim.world import Ending, Simulation
 from pumice.testing.build import node, queue, spec
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry

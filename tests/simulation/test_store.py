@@ -9,8 +9,8 @@ import pytest
 
 from pumice.model.decisions import Decision
 from pumice.model.events import Seen
-from pumice.runtime.conf import policy_of
 from pumice.runtime.loop import Loop
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine

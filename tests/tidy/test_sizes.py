@@ -8,7 +8,8 @@ import pytest
 from tests.tidy import repo
 
 FILE_LINES_MAX = 450
-FUNCTION_LINES_MAX = 80
+FUNCTION_LINES_MAX = 60
+FOLDER_FILES_MAX = 20
 #: What is held to these sizes: what is shipped, and the runner of recorded cases, which is a program too.
 PROGRAMS = ("src", "tests/conformance/runner", "tests/conformance/tables")
 SLACK = 25  # an entry this far above the truth must be lowered
@@ -77,3 +78,13 @@ def test_sizes(measure: Callable[[], dict[str, int]], limit: int, exceptions: di
 
 def test_architecture_is_a_map() -> None:
     assert repo.text(repo.ROOT / "ARCHITECTURE.md").count("\n") <= 200
+
+
+def test_a_folder_is_seen_at_a_glance() -> None:
+    """Plugins apart: a policy language has as many as its reference, a file each."""
+    folders: dict[str, int] = {}
+    for path in repo.files(".py", under="src"):
+        if path.name != "__init__.py" and path.parent.name != "plugins":
+            folders[repo.name(path.parent)] = folders.get(repo.name(path.parent), 0) + 1
+    full = [f"{name}: {count} modules" for name, count in folders.items() if count > FOLDER_FILES_MAX]
+    assert not full, repo.listed(f"at most {FOLDER_FILES_MAX}: make folders of what belongs together", full)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from pumice.apiserver.refusals import Refusal, bad_request, too_large
-from pumice.model.manifest.fields import Obj
+from pumice.apiserver.api.refusals import Refusal, bad_request, too_large
+from pumice.model.manifest.reading.fields import Obj
 
 #: Of one object as JSON. Source: etcd's bound on a request, which is what a real API server keeps objects to.
 OBJECT_BYTES_MAX = 1_572_864

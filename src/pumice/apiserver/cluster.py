@@ -13,18 +13,18 @@ from random import Random
 
 from msgspec import Struct
 
+from pumice.apiserver.actors.collector import Collector
+from pumice.apiserver.actors.kubelets import Kubelets
+from pumice.apiserver.actors.node_life import NodeLife
+from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.api.requests import body_of
 from pumice.apiserver.bounds import check_object
-from pumice.apiserver.collector import Collector
-from pumice.apiserver.kubelets import Kubelets
-from pumice.apiserver.metadata import Stamps, metadata_of
-from pumice.apiserver.node_life import NodeLife
+from pumice.apiserver.kinds.metadata import Stamps, metadata_of
+from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.objects import Objects, Options, Target
-from pumice.apiserver.refusals import Refusal
-from pumice.apiserver.registry import Registry
-from pumice.apiserver.requests import body_of
 from pumice.apiserver.store import Store
-from pumice.model.manifest.fields import Obj
-from pumice.runtime.supervision import Health, Supervised
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.serving.supervision import Health, Supervised
 
 _log = logging.getLogger("pumice.apiserver")
 

@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from pumice.apiserver.left_out import ASIDE, LeftOut, version_in
 from pumice.apiserver.store import Change, Store
-from pumice.model.manifest.fields import Obj
-from pumice.runtime.private import NotPrivate, open_private, require_own_folder
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.files.private import NotPrivate, open_private, require_own_folder
 
 LOG_BYTES_MAX = 64 << 20
 SYNC_S = 1.0

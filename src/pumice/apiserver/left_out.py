@@ -15,8 +15,8 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.apiserver.store import Store
-from pumice.kube.errors import clean
-from pumice.runtime.private import open_private
+from pumice.kube.api.errors import clean
+from pumice.runtime.files.private import open_private
 
 ASIDE: Final = "damaged.jsonl"
 _TOLD_MAX: Final = 20  # lines, each by itself

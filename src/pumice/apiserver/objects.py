@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from pumice.apiserver import ephemeral
-from pumice.apiserver.admission import admitted_change, admitted_new
-from pumice.apiserver.advice import advice
-from pumice.apiserver.amounts import with_canonical_amounts
+from pumice.apiserver.api.managed import keep_owners
+from pumice.apiserver.api.refusals import Refusal, already_exists, bad_request, conflict, forbidden, not_found, success
+from pumice.apiserver.api.views import as_seen, as_stored
 from pumice.apiserver.bounds import STORE_BYTES_MAX, check_object, is_too_deep
-from pumice.apiserver.managed import keep_owners
-from pumice.apiserver.metadata import (
+from pumice.apiserver.kinds import ephemeral
+from pumice.apiserver.kinds.admission import admitted_change, admitted_new
+from pumice.apiserver.kinds.advice import advice
+from pumice.apiserver.kinds.amounts import with_canonical_amounts
+from pumice.apiserver.kinds.metadata import (
     Stamps,
     check_version,
     continued,
@@ -22,13 +24,11 @@ from pumice.apiserver.metadata import (
     stamped,
     unversioned,
 )
-from pumice.apiserver.refusals import Refusal, already_exists, bad_request, conflict, forbidden, not_found, success
-from pumice.apiserver.registry import Registry
-from pumice.apiserver.resources import CRDS, Resource
-from pumice.apiserver.schema import conformed
+from pumice.apiserver.kinds.registry import Registry
+from pumice.apiserver.kinds.resources import CRDS, Resource
+from pumice.apiserver.kinds.schema import conformed
 from pumice.apiserver.store import Store, Stored
-from pumice.apiserver.views import as_seen, as_stored
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.writes import stamp
 
 NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system", "volcano-system")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.refusals import Refusal
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.node import Node
-from pumice.runtime.documents import Document, documents
-from pumice.runtime.problems import Problem, unforeseen
+from pumice.runtime.files.documents import Document, documents
+from pumice.runtime.problems.problem import Problem, unforeseen
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "Queue")  # what others refer to

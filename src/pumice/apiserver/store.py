@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from pumice.apiserver.api.refusals import Refusal, expired
 from pumice.apiserver.bounds import weight
-from pumice.apiserver.refusals import Refusal, expired
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 
 HISTORY_MAX = 20_000  # changes that are kept, of each kind
 HISTORY_BYTES_MAX = 128 << 20  # what they may take in memory, of all kinds together

@@ -12,10 +12,10 @@ from pumice.cli.console import Column, Console, Table
 from pumice.cli.output import console
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.report.units import counted, some
-from pumice.runtime.plugin_faults import by_culprit
 from pumice.runtime.printing import escaped
+from pumice.runtime.telemetry.plugin_faults import by_culprit
 
 if TYPE_CHECKING:
     from pumice.model.events import Object

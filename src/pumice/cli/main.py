@@ -37,7 +37,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = COMMANDS[cmd_name][0]
-        command: click.Command = getattr(import_module(f"pumice.cli.{module}"), module)
+        command: click.Command = getattr(import_module(f"pumice.cli.commands.{module}"), module)
         return command
 
     def resolve_command(

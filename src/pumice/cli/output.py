@@ -17,7 +17,7 @@ from pumice.cli.errors import FAILED, InputError
 from pumice.runtime.printing import escaped, json_text
 
 if TYPE_CHECKING:
-    from pumice.runtime.problems import Problem
+    from pumice.runtime.problems.problem import Problem
 
 PROBLEMS_SHOWN = 50
 
@@ -71,7 +71,7 @@ def say(text: str) -> None:
 
 def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) -> None:
     """Every problem on a line of its own, worst first; the count where there are too many."""
-    from pumice.runtime.problems import Severity
+    from pumice.runtime.problems.problem import Severity
 
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     listed = sorted(problems, key=lambda problem: order[problem.severity])
@@ -84,7 +84,7 @@ def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) 
 
 def fail_for(ctx: click.Context, problems: Iterable[Problem]) -> None:
     """End with exit code 1 where something that was named could not be used: the answer is of the rest."""
-    from pumice.runtime.problems import Severity
+    from pumice.runtime.problems.problem import Severity
 
     if any(problem.severity is Severity.ERROR for problem in problems):
         ctx.exit(FAILED)

@@ -15,7 +15,7 @@ from pumice.cli.params import require_there
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
     from pumice.framework.plugin.registry import Registry
-    from pumice.runtime.conf import LoadedPolicy
+    from pumice.runtime.policy.conf import LoadedPolicy
 
 CONF_HELP = (
     "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
@@ -38,8 +38,8 @@ def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def registry_of(plugins_dir: str) -> Registry:
     """All built-in plugins, and those of a folder if one is given. Raises: PolicyError."""
-    from pumice.runtime.languages import builtin_registry
-    from pumice.runtime.user_plugins import with_plugins_of
+    from pumice.runtime.policy.languages import builtin_registry
+    from pumice.runtime.policy.user_plugins import with_plugins_of
 
     registry = builtin_registry()
     return with_plugins_of(Path(plugins_dir), registry) if plugins_dir else registry
@@ -65,7 +65,7 @@ def choose_policy(
 ) -> Chosen:
     """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
     ``tell`` in silence. Raises: PolicyError, InputError."""
-    from pumice.runtime.conf import loaded_from_file, loaded_from_text
+    from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
     from pumice.volcano.table import DEFAULT_CONF
 
     registry = registry_of(plugins_dir)
@@ -83,7 +83,7 @@ def choose_policy(
 
 def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> Chosen:
     """The policy that was saved with a snapshot. Raises: PolicyError."""
-    from pumice.runtime.conf import loaded_from_text
+    from pumice.runtime.policy.conf import loaded_from_text
 
     return _chosen(loaded_from_text(text, registry_of(plugins_dir), where=where, strict=strict), where)
 

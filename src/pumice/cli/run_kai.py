@@ -11,10 +11,10 @@ from pumice.cli.errors import InputError
 from pumice.cli.run_flags import go_flag
 
 if TYPE_CHECKING:
-    from pumice.kube.client import Client
-    from pumice.kube.languages import ClusterLanguage
-    from pumice.kube.live import Settings
-    from pumice.kube.troubles import Troubles
+    from pumice.kube.api.client import Client
+    from pumice.kube.informers.watch_failures import Troubles
+    from pumice.kube.scheduler.languages import ClusterLanguage
+    from pumice.kube.scheduler.live import Settings
 
 _NODE_POOL_LABEL = "kai.scheduler/node-pool"
 _OPTIONS = (
@@ -65,9 +65,9 @@ def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
     """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
-    from pumice.kube.gpu_reservations import Reserving
-    from pumice.kube.languages import NodePool
-    from pumice.kube.writing import Requests, Writing
+    from pumice.kube.binding.gpu_reservations import Reserving
+    from pumice.kube.scheduler.languages import NodePool
+    from pumice.kube.writers.writing import Requests, Writing
 
     if language.dialect != "kai":
         for name, default in _DEFAULTS.items():
@@ -88,8 +88,8 @@ def kai_controllers(
     wanted: str, client: Client, settings: Settings, troubles: Troubles
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
-    from pumice.kube.control_loop import ControlSettings
-    from pumice.kube.controlling import FOR_KAI, NEVER, Controllers
+    from pumice.kube.controllers.leading import FOR_KAI, NEVER, Controllers
+    from pumice.kube.controllers.loop import ControlSettings
     from pumice.runtime.controllers.kai_groups import GroupingSettings
 
     if wanted in ("off", ""):

@@ -14,7 +14,7 @@ from pumice.cli.errors import InputError
 from pumice.cli.run_flags import place
 
 if TYPE_CHECKING:
-    from pumice.runtime.listening import Place
+    from pumice.runtime.serving.listening import Place
 
 Wish = tuple[str, int, bool]  # address, port, whether over TLS
 Files = tuple[Path, Path, Path | None]  # certificate, its key, who signs those of clients
@@ -58,8 +58,8 @@ async def shown_at(places: Iterable[Wish], files: Files | None, stack: AsyncExit
     """The places with their certificate, which is looked after until the stack ends. Raises: InputError."""
     import asyncio
 
-    from pumice.kube.served_certificate import ServedCertificate
-    from pumice.runtime.listening import Place
+    from pumice.kube.scheduler.served_certificate import ServedCertificate
+    from pumice.runtime.serving.listening import Place
 
     tls = None
     if files is not None:
@@ -75,7 +75,7 @@ async def shown_at(places: Iterable[Wish], files: Files | None, stack: AsyncExit
 
 async def log_level_at(folder: str, stack: AsyncExitStack) -> None:
     """Listen for another log level below a folder, if one is named, until the stack ends. Raises: InputError."""
-    from pumice.kube.level_socket import level_socket
+    from pumice.kube.scheduler.level_socket import level_socket
 
     if folder:
         try:

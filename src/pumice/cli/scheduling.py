@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pumice.kube.access import Access
-    from pumice.kube.live import Live
-    from pumice.kube.reload import ConfFile
-    from pumice.runtime.metrics import Metrics
+    from pumice.kube.api.access import Access
+    from pumice.kube.scheduler.live import Live
+    from pumice.kube.scheduler.reload import ConfFile
+    from pumice.runtime.telemetry.metrics import Metrics
 
 _IDENTITY = "pumice-serve"  # one a server, and it dies with it: the next one need not wait for a Lease of this name
 _PERIOD_S, _PERIOD_MIN_S = 1.0, 0.1
@@ -21,12 +21,12 @@ async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: floa
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
     as after a machine has slept, is stood for again. Raises: KubeError.
     """
-    from pumice.kube.client import Client
-    from pumice.kube.control_loop import ControlSettings
-    from pumice.kube.controlling import FOR_KAI, Controllers, Deference
-    from pumice.kube.languages import KAI, language_of
-    from pumice.kube.lease import Election
-    from pumice.kube.live import Live, Settings
+    from pumice.kube.api.client import Client
+    from pumice.kube.controllers.leading import FOR_KAI, Controllers, Deference
+    from pumice.kube.controllers.loop import ControlSettings
+    from pumice.kube.scheduler.languages import KAI, language_of
+    from pumice.kube.scheduler.lease import Election
+    from pumice.kube.scheduler.live import Live, Settings
     from pumice.runtime.controllers.kai_groups import GroupingSettings
     from pumice.runtime.controllers.podgroups import GroupSettings
 

@@ -17,11 +17,11 @@ from pumice.cli.params import SPAN
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
     from pumice.sim.faults import FaultPlan
-    from pumice.sim.inputs import Inputs
+    from pumice.sim.measures.window import Window
     from pumice.sim.run import Run
+    from pumice.sim.scenes.inputs import Inputs
     from pumice.sim.settings import SimSettings
     from pumice.sim.shell import Began
-    from pumice.sim.window import Window
     from pumice.sim.world import Progress
 
 #: After the last arrival, faults go on for so long where no end is given.
@@ -91,8 +91,8 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
     """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
-    from pumice.runtime.file_signs import is_archive
-    from pumice.sim.inputs import read_inputs
+    from pumice.runtime.files.file_signs import is_archive
+    from pumice.sim.scenes.inputs import read_inputs
     from pumice.sim.traces.trace import TraceError
 
     if snapshots := [path for path in inputs if is_archive(Path(path))]:
@@ -147,7 +147,7 @@ def run_once(
 
 
 def _window(found: Inputs, flags: Flags) -> Window:
-    from pumice.sim.window import ALWAYS, WindowError, window_of
+    from pumice.sim.measures.window import ALWAYS, WindowError, window_of
 
     if flags.warm_up is None and flags.cool_down is None:
         return ALWAYS

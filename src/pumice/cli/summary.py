@@ -11,12 +11,12 @@ from pumice.cli.output import console
 from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
 from pumice.runtime.printing import escaped, escaped_lines
-from pumice.sim.window import ALWAYS
+from pumice.sim.measures.window import ALWAYS
 
 if TYPE_CHECKING:
     from pumice.report.spread import Spread
     from pumice.report.summary import QueueSummary, Summary
-    from pumice.sim.inputs import Inputs
+    from pumice.sim.scenes.inputs import Inputs
 
 QUEUES_SHOWN = 40
 JOBS_NAMED = 2

@@ -15,7 +15,7 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, compared
 from pumice.columns.table import Table, number, objects
-from pumice.model.gpu import GPU_RESOURCE, mig_gpus
+from pumice.model.devices.gpu import GPU_RESOURCE, mig_gpus
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 

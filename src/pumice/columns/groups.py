@@ -9,8 +9,8 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import I32, I64, AnyArray
 from pumice.columns.table import Table, number, objects
-from pumice.model.podgroup import NetworkTopology
 from pumice.model.status import STATUS_COUNT
+from pumice.model.workloads.podgroup import NetworkTopology
 
 
 class SubJobTable(Table):

@@ -12,7 +12,7 @@ from pumice.columns.label_values import LabelValues
 from pumice.columns.rows import A, Rows, scattered
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 
 
 class JobRows(Rows):

@@ -10,9 +10,9 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool, ResourceAxis
 from pumice.columns.table import Table, number, objects
-from pumice.model.podgroup import PodGroup
 from pumice.model.resources import Resource
 from pumice.model.status import STATUS_COUNT, PodGroupPhase
+from pumice.model.workloads.podgroup import PodGroup
 
 PHASES = list(PodGroupPhase)
 PHASE_CODE = {phase: code for code, phase in enumerate(PHASES)}

@@ -24,7 +24,7 @@ from pumice.columns.tasks import GATED
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
 if TYPE_CHECKING:
-    from pumice.columns.devices import DeviceLedger
+    from pumice.columns.gpus.devices import DeviceLedger
 
 #: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``),
 #: in requests. Source: Volcano node accounting (AddTask, RemoveTask).

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from pumice.columns.tables import Tables
-from pumice.model.gang import DEFAULT_NODE_POOL
+from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 
 
 class Shard(Struct, frozen=True):

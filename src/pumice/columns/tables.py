@@ -12,11 +12,9 @@ from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.groups import SubJobTable
-from pumice.columns.hypernodes import HyperNodeTree, build_tree
 from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import NodeTable
-from pumice.columns.queues import QueueTable
-from pumice.columns.standing import (
+from pumice.columns.objects.api_objects import (
     BudgetTable,
     ClaimTable,
     CsiNodeTable,
@@ -31,9 +29,11 @@ from pumice.columns.standing import (
     VolumeClaimTable,
     VolumeTable,
 )
+from pumice.columns.objects.usages import HistoryTable, LabelUsageTable, UsageTable
+from pumice.columns.queues import QueueTable
 from pumice.columns.table import Table
 from pumice.columns.tasks import TaskTable
-from pumice.columns.usages import HistoryTable, LabelUsageTable, UsageTable
+from pumice.columns.topology.hypernodes import HyperNodeTree, build_tree
 
 
 @dataclass(slots=True, eq=False)

@@ -15,9 +15,9 @@ from pumice.columns.tables import Tables
 from pumice.columns.tasks import NO_GATE
 from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue as QueueObject
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.model.workloads.podgroup import PodGroup
 
 
 class TaskClass(Row):

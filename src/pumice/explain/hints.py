@@ -17,9 +17,9 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import is_invalid
 from pumice.model.events import Object
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.podgroup import PodGroup
 
 #: Characters of a hint.
 LENGTH_MAX = 140

@@ -9,7 +9,7 @@ import numpy as np
 from pumice.columns.dtypes import CPU, F64, I64, MEMORY, read_only
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
-from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.devices.gpu import GPU_RESOURCE
 
 
 def gpu_column(tables: Tables) -> int:

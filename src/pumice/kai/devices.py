@@ -9,12 +9,12 @@ import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.counting import HELD
-from pumice.columns.devices import DeviceLedger, memory_of, sharing_tasks, slot_count
 from pumice.columns.dtypes import AnyArray
+from pumice.columns.gpus.devices import DeviceLedger, memory_of, sharing_tasks, slot_count
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
-from pumice.model.gpu import GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups
+from pumice.model.devices.gpu import GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups
 from pumice.model.pod import Pod
 from pumice.placing.derived import derived
 

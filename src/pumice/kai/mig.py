@@ -8,7 +8,7 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.kai.amounts import asks_for_gpus, gpu_column
-from pumice.model.gpu import MIG_PREFIX, MIG_STRATEGY_LABEL
+from pumice.model.devices.gpu import MIG_PREFIX, MIG_STRATEGY_LABEL
 from pumice.placing.derived import derived
 
 _SINGLE, _MIXED = "single", "mixed"

@@ -25,12 +25,12 @@ from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_
 from pumice.kai.words import Told, Waits, Words
 from pumice.model.blockers import CIRCLE, HAS_CHILDREN, NO_PARENT, BadQueue, Blocker, SearchCut
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
-from pumice.model.gang import GangTimes, GroupResources, SchedulingCondition
-from pumice.model.gpu import GPU_RESOURCE
-from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.gang import GangTimes, GroupResources, SchedulingCondition
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 UNSCHEDULABLE = "Unschedulable"
 _CONDITIONS_MAX = 64

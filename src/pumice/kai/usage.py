@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.claimed import claimed_gpus
 from pumice.columns.counting import HELD, PENDING
 from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.gpus.claimed import claimed_gpus
 from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
 from pumice.kai.engine.parts import amount_of

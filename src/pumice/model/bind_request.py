@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from pumice.model.claims import Allocation
+from pumice.model.devices.claims import Allocation
 
 REGULAR, FRACTION, MIG_INSTANCE = "Regular", "Fraction", "MigInstance"
 

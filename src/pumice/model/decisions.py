@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from pumice.model.claims import Allocation
-from pumice.model.gang import GangTimes
+from pumice.model.devices.claims import Allocation
 from pumice.model.pod import EMPTY_MAP
-from pumice.model.podgroup import PodGroupStatus
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
+from pumice.model.workloads.gang import GangTimes
+from pumice.model.workloads.podgroup import PodGroupStatus
 
 #: In the context of a bind: the groups with which the pod shares its devices.
 GPU_GROUPS = "gpu_groups"

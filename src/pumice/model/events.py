@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.numa import Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
-from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.podgroup import PodGroup
 
 Object = (
     Pod

@@ -11,10 +11,10 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from pumice.model.gpu import GpuShare
-from pumice.model.numa import NumaAsk
+from pumice.model.devices.gpu import GpuShare
+from pumice.model.devices.numa import NumaAsk
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.resources import EMPTY, Resource
-from pumice.model.shared_devices import DeviceAsk
 from pumice.model.strategy import ResourceStrategy
 
 

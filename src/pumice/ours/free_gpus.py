@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.devices import SLOTS_MAX
 from pumice.columns.dtypes import CPU, EPS, F64, I64
+from pumice.columns.gpus.devices import SLOTS_MAX
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session

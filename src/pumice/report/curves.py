@@ -10,8 +10,8 @@ import numpy as np
 from pumice.columns.dtypes import F64
 from pumice.report.summary import Summary
 from pumice.report.units import label_of, per_unit, unit_of
-from pumice.sim.history import History
-from pumice.sim.series import StepSeries
+from pumice.sim.measures.history import History
+from pumice.sim.measures.series import StepSeries
 
 BUCKETS = 960
 QUEUES_CHARTED = 24

@@ -17,8 +17,8 @@ from pumice.report.job_data import cut, job_data
 from pumice.report.spread import Spread
 from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some
-from pumice.sim.history import History
-from pumice.sim.inputs import Inputs
+from pumice.sim.measures.history import History
+from pumice.sim.scenes.inputs import Inputs
 
 QUEUES_NAMED = 7  # with a colour of their own; the others are one
 QUEUES_LISTED = 200

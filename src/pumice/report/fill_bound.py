@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.ours.fragments import WHOLE
 from pumice.ours.node_worth import PARTS
-from pumice.sim.fill import Arrivals, ask_of_spec
-from pumice.sim.fill_fragments import may_run, model_of
+from pumice.sim.fills.fill import Arrivals, ask_of_spec
+from pumice.sim.fills.fragments import may_run, model_of
 
 #: Cuts are added until none is better; where that takes longer there is no bound, for one of fewer cuts would be wrong.
 _ROUNDS_MAX = 400

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pumice.report.units import some
-from pumice.sim.history import History, JobRecord
+from pumice.sim.measures.history import History, JobRecord
 from pumice.sim.run import Run
 
 JOBS_MAX = 50_000

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import IO
 
 from pumice.report.summary import slowdown
-from pumice.sim.history import JobRecord
+from pumice.sim.measures.history import JobRecord
 from pumice.sim.run import Run
 
 HEADER = (

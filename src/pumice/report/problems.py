@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pumice.report.units import amount, label_of, per_unit, some, unit_of
-from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.problems.problem import Problem, Severity
+from pumice.sim.measures.stuck import Stuck
 from pumice.sim.run import Run
-from pumice.sim.stuck import Stuck
 
 NAMES_SHOWN = 3
 

@@ -12,15 +12,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from pumice.model.devices.shared_devices import is_counted_by_card
 from pumice.model.resources import PODS
-from pumice.model.shared_devices import is_counted_by_card
 from pumice.report.problems import problems_of
 from pumice.report.spread import Spread, spread
 from pumice.report.units import per_unit, unit_of
-from pumice.runtime.problems import Problem
-from pumice.sim.fairness import QueueShares
-from pumice.sim.figures import Amount, Figures
-from pumice.sim.history import History, JobRecord
+from pumice.runtime.problems.problem import Problem
+from pumice.sim.measures.fairness import QueueShares
+from pumice.sim.measures.figures import Amount, Figures
+from pumice.sim.measures.history import History, JobRecord
 from pumice.sim.run import Run, Waiting
 from pumice.sim.world import SimResult
 

@@ -18,8 +18,8 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.digest import Digest
-from pumice.runtime.plugin_faults import FaultLog
 from pumice.runtime.ports import Cluster
+from pumice.runtime.telemetry.plugin_faults import FaultLog
 from pumice.state.store import Store
 
 

@@ -17,9 +17,9 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Gone, Object, Seen
-from pumice.model.gang import gang_at
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.gang import gang_at
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.memory import leave_old_objects_alone, old_objects_left_alone

@@ -16,7 +16,7 @@ from pumice.model.blockers import Blocker
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.why import why_pods_wait

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pumice.model.pod import Pod
-from pumice.sim.spans import DURATION_ANNOTATION
+from pumice.sim.workloads.spans import DURATION_ANNOTATION
 
 #: Pods that are alike, by key, in the order in which things happen to them; at least one.
 Alike = Mapping[str, Pod]

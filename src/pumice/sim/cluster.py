@@ -25,20 +25,20 @@ from pumice.model.decisions import (
     PodNotice,
     Refusal,
 )
+from pumice.model.devices.gpu import labels_of_groups
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.events import News, Object
-from pumice.model.gang import gang_at
-from pumice.model.gpu import labels_of_groups
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, Pod, PodCondition, without_queue_gate
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, QueueUsage
 from pumice.model.resources import Resource
-from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import HyperNode
+from pumice.model.workloads.gang import gang_at
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.alike import Alike, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
-from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
 from pumice.sim.telling import Telling, key_of
+from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 PodHook = Callable[[Alike], None]
 Objection = Callable[[Decision], str | None]

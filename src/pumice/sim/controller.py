@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
-from pumice.sim.usage import Amounts, Kinds, amounts_of, asked_by, counted
-from pumice.sim.work import Work
+from pumice.sim.measures.node_usage import Amounts, Kinds, amounts_of, asked_by, counted
+from pumice.sim.workloads.work import Work
 
 
 @dataclass(slots=True, eq=False)

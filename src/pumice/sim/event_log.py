@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.node import Node
-from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun

@@ -16,19 +16,19 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
-from pumice.sim.history import History
-from pumice.sim.language import spoken
-from pumice.sim.scene import Scene
+from pumice.sim.measures.history import History
+from pumice.sim.measures.stuck import Stuck, Stuckness
+from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import NOBODY, PLAIN, Observers, SimSettings
-from pumice.sim.shake import shaken
 from pumice.sim.shell import Shell
-from pumice.sim.stuck import Stuck, Stuckness
-from pumice.sim.work import Moved, Work
+from pumice.sim.workloads.language import spoken
+from pumice.sim.workloads.shake import shaken
+from pumice.sim.workloads.work import Moved, Work
 from pumice.sim.world import Ending, SimResult, Simulation
 
 if TYPE_CHECKING:
     from pumice.sim.faults import Faults
-    from pumice.sim.laws import Laws
+    from pumice.sim.laws.safety import Laws
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
 #: is at most a period away.
@@ -86,7 +86,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     made: Mapping[str, Work] = {}
     if scene.makers:
         priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}
-        from pumice.sim.makers import Makers  # with the controllers of a cluster
+        from pumice.sim.scenes.makers import Makers  # with the controllers of a cluster
 
         made = Makers(controller, scene.makers, priorities, settings.until).made
     history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
@@ -131,7 +131,7 @@ def _faults(cluster: SimCluster, shell: Shell, settings: SimSettings) -> Faults 
 
 def _laws(shell: Shell, controller: Controller, history: History) -> Laws:
     """The laws that hold under the shell's policy."""
-    from pumice.sim.policy_laws import laws_of
+    from pumice.sim.laws.by_policy import laws_of
 
     return laws_of(shell, controller, history)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from pumice.sim.measures.window import ALWAYS, Window
 from pumice.sim.shell import Began
-from pumice.sim.window import ALWAYS, Window
 from pumice.sim.world import CIRCLES_MAX, Progress
 
 if TYPE_CHECKING:

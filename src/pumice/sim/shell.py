@@ -14,7 +14,7 @@ from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.loop import Loop
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
-from pumice.sim.wait_causes import WaitCauses
+from pumice.sim.measures.wait_causes import WaitCauses
 from pumice.sim.world import CycleReport
 from pumice.state.store import Store
 

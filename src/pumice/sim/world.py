@@ -16,8 +16,8 @@ from msgspec import Struct
 from pumice.model.decisions import Decision
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
-from pumice.sim.history import History
-from pumice.sim.work import Work
+from pumice.sim.measures.history import History
+from pumice.sim.workloads.work import Work
 
 #: Cycles that decide something while no job comes and none ends: more is a scheduler that goes in circles.
 CIRCLES_MAX = 1_000

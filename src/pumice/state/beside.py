@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pumice.columns.column import Versions
-from pumice.columns.standing import (
+from pumice.columns.objects.api_objects import (
     BudgetTable,
     ClaimTable,
     CsiNodeTable,
@@ -22,16 +22,16 @@ from pumice.columns.standing import (
     VolumeClaimTable,
     VolumeTable,
 )
+from pumice.columns.objects.usages import HistoryTable, UsageTable
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
-from pumice.columns.usages import HistoryTable, UsageTable
-from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.gpu import is_gpu
+from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
-from pumice.model.gpu import is_gpu
-from pumice.model.numa import Numatopology
 from pumice.model.queue import ResourceQuota
-from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from pumice.model.claims import Allocation, ResourceClaim
 from pumice.model.decisions import CLAIMS, DEVICES, VOLUMES, Bind, VolumeGrant
-from pumice.model.shared_devices import DeviceGrant
+from pumice.model.devices.claims import Allocation, ResourceClaim
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim
 
 G = TypeVar("G")

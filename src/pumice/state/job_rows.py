@@ -19,12 +19,12 @@ from pumice.columns.jobs import PENDING_PHASE, PHASE_CODE
 from pumice.columns.ledger import Ledger
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
-from pumice.model.gang import DEFAULT_PRIORITY, SubGroup
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass
 from pumice.model.status import ALLOCATED_STATUSES
-from pumice.model.subgroups import SubJobKey, has_parts, min_available, sub_job_of, topology_of
+from pumice.model.workloads.gang import DEFAULT_PRIORITY, SubGroup
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.subgroups import SubJobKey, has_parts, min_available, sub_job_of, topology_of
 from pumice.state.counted import RoleNumbers
 from pumice.state.task_order import order_rows
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.gpu import gpu_groups, labels_of_groups
+from pumice.model.devices.gpu import gpu_groups, labels_of_groups
 from pumice.model.pod import Pod
 
 

@@ -14,25 +14,25 @@ from msgspec.structs import replace
 
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
-from pumice.columns.hypernodes import build_tree
 from pumice.columns.ledger import Accounting, Ledger
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
+from pumice.columns.topology.hypernodes import build_tree
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Evict, Writes
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
-from pumice.model.gang import DEFAULT_NODE_POOL
-from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
 from pumice.model.status import COMPLETED_STATUSES
 from pumice.model.topology import HyperNode
 from pumice.model.usage import UsageWindow
+from pumice.model.workloads.gang import DEFAULT_NODE_POOL
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.beside import KINDS, Beside
 from pumice.state.counted import RoleNumbers
 from pumice.state.grants import Grants

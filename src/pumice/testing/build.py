@@ -28,11 +28,11 @@ from pumice.model.events import Object, Seen
 from pumice.model.node import Node, Taint
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
-from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.quantity import Quantity
 from pumice.model.queue import Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, HyperNodeMember
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry

@@ -26,16 +26,16 @@ from pumice.columns.views import Task
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.framework.plugin.registry import Registry
 from pumice.model.decisions import Writes
+from pumice.model.devices.gpu import GPU_GROUP_LABEL, GpuShare
+from pumice.model.devices.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.events import Object
-from pumice.model.gang import Gang
-from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare
 from pumice.model.node import Node, Taint
-from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import PodCondition, Toleration
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, QueueSharing, Quota
 from pumice.model.usage import NodeUsage
-from pumice.runtime.languages import builtin_registry
+from pumice.model.workloads.gang import Gang
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
 from pumice.testing.build import (
     Ran,

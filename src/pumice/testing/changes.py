@@ -9,15 +9,15 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields, replace
 
+from pumice.model.devices.numa import Numatopology
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
-from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
-from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
+from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.testing.build import pod, resource
 from pumice.testing.clusters import DISK, Alter, apart, key_of
 

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from pumice.framework.plugin.plugin import PLUGIN_ATTRIBUTE
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.framework.plugin.registry import Registry
-from pumice.runtime.languages import builtin_registry
-from pumice.runtime.user_plugins import with_plugins_of
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.runtime.policy.user_plugins import with_plugins_of
 from pumice.testing.checks.arguments import check_arguments
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.shrink import shrunk, sketch

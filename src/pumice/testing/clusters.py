@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pumice.model.devices.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.events import Object
 from pumice.model.node import Node, NodeImage, Taint
-from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import (
     QUEUE_GATE,
     Affinity,
@@ -31,9 +31,9 @@ from pumice.model.pod import (
     Toleration,
     TopologySpreadConstraint,
 )
-from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup, SubGroupPolicy
 from pumice.model.queue import GroupLimits, NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.usage import NodeUsage
+from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup, SubGroupPolicy
 from pumice.testing.build import GPU, NAMESPACE, hypernode, interned, node, pod, podgroup, queue, quota, resource
 from pumice.volcano.plugins.nodegroup import GROUP_LABEL
 from pumice.volcano.queues.share_tree import PATH, WEIGHTS

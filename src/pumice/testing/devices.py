@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.model import shared_devices
-from pumice.model.claims import (
+from pumice.model.devices import shared_devices
+from pumice.model.devices.claims import (
     Device,
     DeviceAttribute,
     DeviceOption,
@@ -16,9 +16,9 @@ from pumice.model.claims import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from pumice.model.devices.shared_devices import REGISTER_ANNOTATION, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER, DeviceAsk
 from pumice.model.node import Node
 from pumice.model.pod import NodeSelectorTerm
-from pumice.model.shared_devices import REGISTER_ANNOTATION, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER, DeviceAsk
 from pumice.testing.build import node as plain_node
 from pumice.testing.build import resource
 

@@ -10,14 +10,21 @@ from msgspec.structs import replace
 
 from pumice.kai.plugins.kubeflow import ROLE_LABEL
 from pumice.kai.plugins.ray import HEAD, TYPE_LABEL
+from pumice.model.devices.gpu import GPU_MEMORY_LABEL, GPU_RESOURCE, GpuShare
 from pumice.model.events import Object
-from pumice.model.gang import NON_PREEMPTIBLE, PREEMPTIBLE, SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
-from pumice.model.gpu import GPU_MEMORY_LABEL, GPU_RESOURCE, GpuShare
 from pumice.model.node import Node
 from pumice.model.pod import KAI_TASK_PRIORITY_LABEL, Pod
-from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import (
+    NON_PREEMPTIBLE,
+    PREEMPTIBLE,
+    SUB_GROUP_LABEL,
+    Gang,
+    SubGroup,
+    TopologyConstraint,
+)
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.testing.build import interned
 from pumice.testing.clusters import RACK, ZONE
 

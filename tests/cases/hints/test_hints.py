@@ -15,8 +15,8 @@ import yaml
 
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder
-from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import Answer, schedule_once
+from pumice.runtime.policy.conf import policy_of
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.cases.hints.world import NAMESPACE, manifests
 

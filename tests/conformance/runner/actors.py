@@ -9,11 +9,11 @@ from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.model.events import Seen
 from pumice.model.pod import Pod, PodSpec
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import EMPTY
 from pumice.model.status import TaskStatus
 from pumice.model.usage import NodeUsage
+from pumice.model.workloads.podgroup import PodGroup
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.result import NotYet, Unusable
 from tests.conformance.runner.world import World

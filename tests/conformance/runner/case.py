@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.runtime.documents import Document, documents, yaml_documents
-from pumice.runtime.problems import Problem
+from pumice.runtime.files.documents import Document, documents, yaml_documents
+from pumice.runtime.problems.problem import Problem
 from tests.conformance.runner.result import Unusable
 
 Raw = Mapping[str, Any]

@@ -13,9 +13,9 @@ from typing import Any
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.decisions import PodNotice
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.podgroup import PodGroupStatus
 from tests import resource_algebra as algebra
 from tests.conformance.runner.case import Raw
 from tests.conformance.runner.differences import Differences

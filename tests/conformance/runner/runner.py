@@ -7,7 +7,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from pumice.framework.plugin.registry import Registry
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.languages import builtin_registry
 from tests.conformance.runner.accepted import ACCEPTED
 from tests.conformance.runner.actions import run_action, run_cycles
 from tests.conformance.runner.calls import run_calls

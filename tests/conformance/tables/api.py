@@ -10,10 +10,10 @@ from pumice.framework.plugin.policy_file import read_policy
 from pumice.framework.plugin.registry import ActionSpec, Dialect, Registry
 from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.pod_request import pod_request, pod_request_without_init
-from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.quantity import saturating_add, saturating_mul
 from pumice.model.resources import Resource
-from pumice.model.subgroups import (
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.model.workloads.subgroups import (
     SubJobKey,
     hardened,
     match_index,

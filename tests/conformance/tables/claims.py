@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
-from pumice.model.claims import DeviceClass
+from pumice.model.devices.claims import DeviceClass
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, podgroup, queue
 from pumice.volcano import points

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model import shared_devices as words
 from pumice.model.decisions import DEVICES, Bind
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.node_locks import LOCKED, is_locked
+from pumice.model.devices.shared_devices import DeviceAsk, DeviceGrant
 from pumice.model.events import Seen
 from pumice.model.instants import epoch_of
 from pumice.model.node import Node
-from pumice.model.node_locks import LOCKED, is_locked
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import DeviceAsk, DeviceGrant
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.state.store import Store

@@ -16,9 +16,9 @@ from pumice.framework.cycle.trace import Kind
 from pumice.model.events import Seen
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
-from pumice.model.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
+from pumice.model.workloads.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.testing.build import NAMESPACE, cluster, interned, node, pod, podgroup, pods, session
 from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.queues.amounts import queue_amounts

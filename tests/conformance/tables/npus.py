@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
 from pumice.testing.build import node, resource
 from pumice.volcano.devices.cards import COLUMNS, Card, Cards, card_score
 from pumice.volcano.devices.config import DEFAULT, NpuKind, Template

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.model.numa import BEST_EFFORT, NONE, RESTRICTED, SINGLE, Cpu, NumaAsk, Numatopology
+from pumice.model.devices.numa import BEST_EFFORT, NONE, RESTRICTED, SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.testing.build import cluster, node, pod, podgroup
 from pumice.volcano.plugins.numa_aware import NumaAware, is_listed
 from pumice.volcano.topology.numa import Hint, Machine, hints, merged, placed

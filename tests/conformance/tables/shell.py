@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pumice.cli.run_flags import labels_of
-from pumice.kube.ours import has_one_of
+from pumice.kube.informers.scheduler_objects import has_one_of
 from pumice.model.node import Node
 from pumice.model.pod import without_queue_gate
 from pumice.volcano.eviction.gang_eviction import limits_of

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from pumice.columns.hypernode_members import NodeDirectory
-from pumice.columns.hypernodes import HyperNodeTree, build_tree, link, real_names
+from pumice.columns.topology.hypernode_members import NodeDirectory
+from pumice.columns.topology.hypernodes import HyperNodeTree, build_tree, link, real_names
 from pumice.model.manifest import Decoder
 from pumice.model.topology import HyperNode, HyperNodeMember
 from tests.conformance.tables.table import Row, disagreement, table

@@ -234,7 +234,8 @@ def test_half_a_surrogate_pair_is_a_character_that_could_not_be_read() -> None:
 def test_the_library_is_not_loaded_before_the_first_pattern() -> None:
     """It costs each command some 6 ms, and few clusters have patterns."""
     code = (
-        "import sys, pumice.kube.live, pumice.runtime.one_cycle, pumice.sim.run, pumice.apiserver.schema as schema\n"
+        "import sys, pumice.kube.scheduler.live, pumice.runtime.one_cycle, pumice.sim.run\n"
+        "import pumice.apiserver.kinds.schema as schema\n"
         "assert 're2' not in sys.modules\n"
         "schema.conformed.__globals__['_pattern']('a')\n"
         "assert 're2' in sys.modules\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.apiserver.resources import Resource
+from pumice.apiserver.kinds.resources import Resource
 
 _CONTAINERS: Final = [{"name": "c", "image": "i:1"}]
 _LABELS: Final = {"app": "x"}

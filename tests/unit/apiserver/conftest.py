@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from pumice.apiserver.api.http import Api, Limits
+from pumice.apiserver.api.server import serving
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.http import Api, Limits
-from pumice.apiserver.server import serving
-from pumice.runtime.listening import Place
+from pumice.runtime.serving.listening import Place
 from tests.unit.apiserver.worlds import cluster
 
 Client = aiohttp.ClientSession

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from pumice.apiserver import bounds
+from pumice.apiserver.api.lists import Shape
+from pumice.apiserver.api.managed import applied_to
+from pumice.apiserver.api.patches import json_patched, merge_patched, strategic_patched
+from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.api.requests import json_of
 from pumice.apiserver.bounds import DEPTH_MAX, OBJECT_BYTES_MAX, VALUES_MAX, Work, check_object, check_value
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.lists import Shape
-from pumice.apiserver.managed import applied_to
+from pumice.apiserver.kinds.pods import evict
 from pumice.apiserver.objects import Deletion, Options, Target
-from pumice.apiserver.patches import json_patched, merge_patched, strategic_patched
-from pumice.apiserver.pods import evict
-from pumice.apiserver.refusals import Refusal
-from pumice.apiserver.requests import json_of
 from pumice.apiserver.store import Store
 from tests.unit.apiserver.conftest import Client
 from tests.unit.apiserver.worlds import cluster, create, found, node, pod, target
@@ -366,7 +366,7 @@ def test_the_path_of_a_field_does_not_grow_with_long_names() -> None:
 
 def test_what_disruption_budgets_make_of_an_eviction_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     world = cluster()
-    monkeypatch.setattr("pumice.apiserver.pods.BUDGET_STEPS_MAX", 1000)
+    monkeypatch.setattr("pumice.apiserver.kinds.pods.BUDGET_STEPS_MAX", 1000)
     create(world, node("n"))
     for i in range(20):
         create(world, pod(f"p{i}", labels={"a": "b"}))

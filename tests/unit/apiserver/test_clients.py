@@ -22,9 +22,9 @@ from lightkube.core.resource_registry import resource_registry
 from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 from lightkube.types import PatchType
 
+from pumice.apiserver.api.kubeconfig import write_kubeconfig
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.kubeconfig import write_kubeconfig
-from pumice.apiserver.resources import Resource
+from pumice.apiserver.kinds.resources import Resource
 from tests.unit.apiserver.bodies import body
 from tests.unit.apiserver.conftest import Client
 

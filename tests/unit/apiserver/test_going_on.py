@@ -10,16 +10,16 @@ from typing import Any
 import aiohttp
 import pytest
 
+from pumice.apiserver.api.http import Api
+from pumice.apiserver.api.patches import json_patched, merge_patched
+from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.api.server import serving
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.http import Api
 from pumice.apiserver.objects import Deletion, Options
-from pumice.apiserver.patches import json_patched, merge_patched
-from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.seed import place_manifests
-from pumice.apiserver.server import serving
-from pumice.runtime.documents import Document
-from pumice.runtime.listening import Place
-from pumice.runtime.supervision import Health, Supervised
+from pumice.runtime.files.documents import Document
+from pumice.runtime.serving.listening import Place
+from pumice.runtime.serving.supervision import Health, Supervised
 from tests.unit.apiserver.conftest import Client
 from tests.unit.apiserver.worlds import Clock, cluster, create, found, group, node, pod, settle, target
 

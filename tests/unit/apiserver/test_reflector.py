@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from pumice.apiserver.api.http import Api
+from pumice.apiserver.api.server import serving
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.http import Api
 from pumice.apiserver.objects import Deletion
-from pumice.apiserver.server import serving
-from pumice.kube.access import Access
-from pumice.kube.client import Client
-from pumice.kube.kinds import POD_GROUPS, PODS
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import POD_GROUPS, PODS
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
-from pumice.runtime.listening import Place
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.serving.listening import Place
 from tests.kube.reflecting import reflecting
 from tests.kube.waiting import happens, until
 from tests.unit.apiserver.worlds import cluster, create, group, node, pod, target

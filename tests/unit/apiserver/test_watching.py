@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from pumice.apiserver.api.http import Limits
 from pumice.apiserver.cluster import Cluster
-from pumice.apiserver.http import Limits
 from pumice.apiserver.objects import Deletion, Options
 from pumice.apiserver.store import Store
 from tests.unit.apiserver.conftest import Client

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from pumice.apiserver.cluster import Cluster, make_cluster
-from pumice.apiserver.definitions import own_definitions
+from pumice.apiserver.kinds.definitions import own_definitions
 from pumice.apiserver.objects import Options, Target
 from pumice.apiserver.store import Store
 

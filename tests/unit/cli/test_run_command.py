@@ -150,7 +150,7 @@ def _wanted(nowhere: str, monkeypatch: pytest.MonkeyPatch, *flags: str) -> Any:
     async def take(wanted: Any, *others: Any) -> None:
         found.append(wanted)
 
-    monkeypatch.setattr("pumice.cli.run._run", take)
+    monkeypatch.setattr("pumice.cli.commands.run._run", take)
     assert run("run", nowhere, *flags).code == 0
     return found[0]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pumice.cli import bench
-from pumice.sim import workload
-from pumice.sim.kai_workload import KAI_SCENARIOS
+from pumice.cli.commands import bench
+from pumice.sim.workloads import volcano as workload
+from pumice.sim.workloads.kai import KAI_SCENARIOS
 from tests.unit.cli.kit import GOOD, run
 from tests.unit.report.kit import TWO_QUEUES
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pumice.columns.hypernodes import HyperNodeTree
 from pumice.columns.nodes import NodeFacts
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import NAMES
+from pumice.columns.topology.hypernodes import HyperNodeTree
 
 
 def differing(left: Snapshot, right: Snapshot) -> list[str]:

@@ -8,8 +8,8 @@ import pytest
 
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE, PHASES, RUNNING_PHASE
 from pumice.columns.tables import Tables
-from pumice.model.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.model.status import PodGroupPhase
+from pumice.model.workloads.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.testing.build import cluster, pod, podgroup, pods, resource
 
 

@@ -13,8 +13,8 @@ from pumice.model.decisions import Bind, Writes
 from pumice.model.events import Gone, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, pods, queue, resource, run, session
 

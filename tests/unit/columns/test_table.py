@@ -12,7 +12,7 @@ from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.journal import Journal
 from pumice.columns.table import Table, number, objects
 from pumice.model.events import Seen
-from pumice.model.podgroup import PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroupStatus
 from pumice.testing.build import cluster, podgroup
 
 FIRST = 64  # rows of a table that has any

@@ -12,8 +12,8 @@ from pumice.columns.job_rows import JobRows
 from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
-from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, spec
 
 GI = 2.0**30

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.kube import http
-from pumice.runtime.metrics import FAMILIES, PREFIX
+from pumice.kube.scheduler import http
+from pumice.runtime.telemetry.metrics import FAMILIES, PREFIX
 
 RULES = Path(__file__).resolve().parents[3] / "deploy" / "prometheus" / "pumice-rules.yaml"
 ALERTS = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}

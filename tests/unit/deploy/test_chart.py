@@ -9,8 +9,8 @@ import yaml
 
 import pumice
 from pumice.cli.main import main
-from pumice.runtime.conf import policy_of
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.volcano.table import volcano_registry
 from tests.unit.deploy.helm import render
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pumice.runtime.metrics import FAMILIES, PREFIX, Family
+from pumice.runtime.telemetry.metrics import FAMILIES, PREFIX, Family
 
 BOARD = json.loads((Path(__file__).resolve().parents[3] / "deploy" / "grafana" / "pumice.json").read_text())
 PANELS: list[dict[str, Any]] = BOARD["panels"]

@@ -6,22 +6,7 @@ from typing import Any
 
 import yaml
 
-from pumice.kube.control_kinds import (
-    CLAIMS,
-    COMMANDS,
-    CONFIG_MAPS,
-    CRON_JOBS,
-    JOB_FLOWS,
-    JOB_TEMPLATES,
-    JOBS,
-    LOOKED_UP,
-    NETWORK_POLICIES,
-    SECRETS,
-    SERVICES,
-    WATCHED_BY,
-)
-from pumice.kube.kai_grouping import FOLLOWED as GROUPING_FOLLOWED
-from pumice.kube.kinds import (
+from pumice.kube.api.kinds import (
     BIND_REQUESTS,
     EVENTS,
     FOLLOWED,
@@ -38,7 +23,22 @@ from pumice.kube.kinds import (
     VOLUMES_KIND,
     Kind,
 )
-from pumice.kube.owner_kinds import DEPLOYMENTS, READ_FOR_KAI
+from pumice.kube.controllers.kai_grouping import FOLLOWED as GROUPING_FOLLOWED
+from pumice.kube.controllers.kinds import (
+    CLAIMS,
+    COMMANDS,
+    CONFIG_MAPS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
+    JOBS,
+    LOOKED_UP,
+    NETWORK_POLICIES,
+    SECRETS,
+    SERVICES,
+    WATCHED_BY,
+)
+from pumice.kube.controllers.owner_kinds import DEPLOYMENTS, READ_FOR_KAI
 from tests.unit.deploy.helm import render
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -57,31 +57,31 @@ def followed(kinds: Iterable[Kind]) -> set[Right]:
 
 #: What is written of claims before a pod is bound.
 CLAIMED = (
-    rights(VOLUMES_KIND, "get", "update")  # kube/volume_binding
+    rights(VOLUMES_KIND, "get", "update")  # kube/binding/volumes
     | rights(VOLUME_CLAIMS, "get", "patch")
-    | rights(RESOURCE_CLAIMS, "get", "update")  # kube/claim_binding
+    | rights(RESOURCE_CLAIMS, "get", "update")  # kube/binding/claims
     | rights(RESOURCE_CLAIMS, "update", below="status")
     | rights(RESOURCE_CLAIMS, "update", below="binding")  # asked for by newer API servers where a status is written
 )
 #: Where the code asks for more than to follow a kind. A change there belongs here, and in the role.
 SCHEDULER = (
     followed(FOLLOWED)
-    | rights(PODS, "create", below="binding")  # kube/binding
-    | rights(PODS, "get")  # kube/resync
-    | rights(PODS, "create", below="eviction")  # kube/evicting
+    | rights(PODS, "create", below="binding")  # kube/binding/bind
+    | rights(PODS, "get")  # kube/binding/resync
+    | rights(PODS, "create", below="eviction")  # kube/writers/evicting
     | rights(PODS, "delete")
-    | rights(PODS, "patch")  # kube/gates_out
-    | rights(PODS, "patch", below="status")  # kube/evicting, kube/pod_status
-    | rights(EVENTS, "create", "patch")  # kube/events_out: a repeated one is counted
-    | rights(POD_GROUPS, "patch")  # kube/statuses: by the subresource where the CRD has one
+    | rights(PODS, "patch")  # kube/writers/scheduling_gates
+    | rights(PODS, "patch", below="status")  # kube/writers/evicting, kube/writers/pod_status
+    | rights(EVENTS, "create", "patch")  # kube/writers/event_recorder: a repeated one is counted
+    | rights(POD_GROUPS, "patch")  # kube/writers/statuses: by the subresource where the CRD has one
     | rights(POD_GROUPS, "patch", below="status")
     | rights(QUEUES, "patch", below="status")
     | CLAIMED
 )
 CONTROLLERS = (
     followed(kind for kinds in WATCHED_BY.values() for kind in kinds)
-    | {right for kind in LOOKED_UP for right in rights(kind, "get")}  # kube/control_loop
-    # kube/control_writes: a create that finds its name taken looks at who has it
+    | {right for kind in LOOKED_UP for right in rights(kind, "get")}  # kube/controllers/loop
+    # kube/controllers/writes: a create that finds its name taken looks at who has it
     | rights(PODS, "get", "create", "patch", "delete")
     | rights(POD_GROUPS, "get", "create", "patch", "delete")
     | rights(QUEUES, "get", "create", "patch")
@@ -94,8 +94,8 @@ CONTROLLERS = (
     | rights(COMMANDS, "delete")
     | {right for kind in (CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES) for right in rights(kind, "get", "create")}
     | rights(SECRETS, "create")  # runtime/controllers/job_ssh
-    | rights(EVENTS, "create", "patch")  # kube/events_out
-    | rights(LEASES, "get")  # kube/controlling
+    | rights(EVENTS, "create", "patch")  # kube/writers/event_recorder
+    | rights(LEASES, "get")  # kube/controllers/leading
 )
 KAI_SCHEDULER = (
     followed(KAI_FOLLOWED)
@@ -103,20 +103,20 @@ KAI_SCHEDULER = (
     | {right for right in SCHEDULER if right[0] == ""}
     - rights(RESOURCE_QUOTAS, "list", "watch")
     - rights(PODS, "patch")
-    | rights(KAI_POD_GROUPS, "patch")  # kube/statuses: annotations
+    | rights(KAI_POD_GROUPS, "patch")  # kube/writers/statuses: annotations
     | rights(KAI_POD_GROUPS, "patch", below="status")
     | rights(KAI_QUEUES, "patch", below="status")
-    | rights(BIND_REQUESTS, "get", "create", "delete")  # kube/bind_requests
+    | rights(BIND_REQUESTS, "get", "create", "delete")  # kube/binding/bind_requests
 )
 KAI_GROUPING = (
     followed(GROUPING_FOLLOWED)
-    | {right for kind in READ_FOR_KAI for right in rights(kind, "get")}  # kube/kai_grouping
-    # kube/control_writes: a create that finds its name taken looks at who has it
+    | {right for kind in READ_FOR_KAI for right in rights(kind, "get")}  # kube/controllers/kai_grouping
+    # kube/controllers/writes: a create that finds its name taken looks at who has it
     | rights(PODS, "patch")
     | rights(KAI_POD_GROUPS, "get", "create", "patch")
     | rights(KAI_QUEUES, "get", "create")
-    | rights(EVENTS, "create", "patch")  # kube/events_out
-    | rights(DEPLOYMENTS, "get")  # kube/controlling
+    | rights(EVENTS, "create", "patch")  # kube/writers/event_recorder
+    | rights(DEPLOYMENTS, "get")  # kube/controllers/leading
 )
 LEADER = rights(LEASES, "get", "create", "update")
 
@@ -143,7 +143,7 @@ def test_roles_under_kais_policy_are_what_the_code_asks_for() -> None:
         "pumice-kai-scheduler": KAI_SCHEDULER,
         "pumice-kai-grouping": KAI_GROUPING,
         "pumice-kai-leader": LEADER,
-        # kube/gpu_reservations
+        # kube/binding/gpu_reservations
         "pumice-kai-gpu-sharing": rights(PODS, "patch") | rights(CONFIG_MAPS, "create", "patch"),
         "pumice-kai-reservations": rights(PODS, "create"),
     }

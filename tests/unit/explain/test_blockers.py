@@ -34,9 +34,9 @@ from pumice.model.blockers import (
     Shortage,
 )
 from pumice.model.status import TaskStatus
-from pumice.runtime.conf import policy_of
-from pumice.runtime.languages import builtin_registry
 from pumice.runtime.one_cycle import Answer, schedule_once
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.testing.build import cluster, node, podgroup, pods, policy, queue, resource, run
 from pumice.testing.clusters import small_cluster
 from pumice.testing.kai_clusters import NEAR, in_words_of_kai

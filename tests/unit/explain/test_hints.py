@@ -9,8 +9,8 @@ import pytest
 from pumice.explain.hints import LENGTH_MAX, shortened
 from pumice.explain.words import amount, joined, meant, names
 from pumice.model.queue import PriorityClass
-from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
+from pumice.runtime.policy.conf import policy_of
 from pumice.testing.build import node, pod, podgroup, policy, queue
 from pumice.testing.clusters import small_cluster
 from pumice.volcano.table import volcano_registry

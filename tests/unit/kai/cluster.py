@@ -15,14 +15,14 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Object, Seen
-from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, QueueSharing, Quota
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
-from pumice.runtime.languages import builtin_registry
+from pumice.model.workloads.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
 
 NOW = 1_000_000.0

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.kai.plugins.predicates import CLAIMED
-from pumice.model.gang import SubGroup, TopologyConstraint
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import SubGroup, TopologyConstraint
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
 
 ALLOCATE = policy(["allocate"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.model.claims import DeviceClass, ResourceClaim
+from pumice.model.devices.claims import DeviceClass, ResourceClaim
 from pumice.model.pod import Pod
 from pumice.testing.devices import claim, offered
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.kai.lumps import victim_lumps
-from pumice.model.gang import SubGroup
+from pumice.model.workloads.gang import SubGroup
 from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store
 
 GANG = [f"gang-{i}" for i in range(4)]

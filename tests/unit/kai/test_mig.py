@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from pumice.columns.views import Task
 from pumice.kai.mig import MigRules
+from pumice.model.devices.gpu import MIG_STRATEGY_LABEL, GpuShare
 from pumice.model.events import Object
-from pumice.model.gpu import MIG_STRATEGY_LABEL, GpuShare
 from pumice.model.pod import Pod
 from pumice.model.resources import Resource
 from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
 from pumice.model.pod import PREEMPTABLE_KEY, Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
-from pumice.runtime.conf import loaded_from_file
-from pumice.runtime.languages import builtin_registry
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.one_cycle import Answer, schedule_once
-from pumice.sim.inputs import read_inputs
+from pumice.runtime.policy.conf import loaded_from_file
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.sim.scenes.inputs import read_inputs
 from pumice.testing.build import resource
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "defragment"

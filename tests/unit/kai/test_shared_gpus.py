@@ -11,10 +11,10 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.policy_file import read_policy
 from pumice.kai import points
 from pumice.model.decisions import GPU_GROUPS, Bind, Refusal
+from pumice.model.devices.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare, gpu_share
 from pumice.model.events import Object
-from pumice.model.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare, gpu_share
 from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.languages import builtin_registry
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, policy, queue, store
 
 HALF = GpuShare(0.5)

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.model.events import Object
-from pumice.model.gang import SubGroup
 from pumice.model.pod import Pod
+from pumice.model.workloads.gang import SubGroup
 from tests.unit.kai.cluster import job, node, opened, queue, store
 
 PARTS = SubGroup("p", 1), SubGroup("q", 1)

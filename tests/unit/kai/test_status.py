@@ -10,15 +10,22 @@ from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
-from pumice.kube.kai_objects_out import kai_pod_group
-from pumice.kube.kai_statuses import kai_group_status
+from pumice.kube.api.encode_kai import kai_pod_group
+from pumice.kube.writers.kai_statuses import kai_group_status
 from pumice.model.events import Seen
-from pumice.model.gang import Gang, GangTimes, GroupResources, SchedulingCondition, TopologyConstraint, gang_at
 from pumice.model.manifest import Decoder
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import (
+    Gang,
+    GangTimes,
+    GroupResources,
+    SchedulingCondition,
+    TopologyConstraint,
+    gang_at,
+)
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.why import why_pods_wait
 from pumice.state.store import Store
 from tests.unit.kai.cluster import ALL, GPU, NOW, Planner, cycle, job, node, policy, queue, store

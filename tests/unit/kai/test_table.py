@@ -7,8 +7,8 @@ from pumice.framework.plugin.policy_file import read_policy
 from pumice.kai.accounting import ACCOUNTING
 from pumice.kai.table import ACTIONS, DEFAULT_ACTIONS, DEFAULT_CONF, DEFAULT_PLUGINS, PLUGINS
 from pumice.model.status import TaskStatus
-from pumice.runtime.conf import policy_of
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from tests.unit.kai.cluster import cycle, job, node, queue, store
 
 REGISTRY = builtin_registry()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.kube.access import Access
-from pumice.kube.client import Client
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import Client
 
 SILENT = Client(Access("http://nobody.invalid"))

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from aiohttp import web
 
-from pumice.kube.access import Access
-from pumice.kube.client import ONCE, Client
-from pumice.kube.codec import BadObject, Codec, read_bookmark, read_event
-from pumice.kube.errors import ApiError, Garbage
-from pumice.kube.kinds import FOLLOWED, PODS
-from pumice.kube.sent import is_older, version_of
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import ONCE, Client
+from pumice.kube.api.codec import BadObject, Codec, read_bookmark, read_event
+from pumice.kube.api.errors import ApiError, Garbage
+from pumice.kube.api.kinds import FOLLOWED, PODS
+from pumice.kube.writers.pending_writes import is_older, version_of
 from pumice.model.manifest import Decoder
-from pumice.runtime.listening import ConnectionLimits, Connections, Place, listening
+from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, listening
 
 DEEP = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
 HALF = b'{"metadata":{"name":"\\ud800"}}'

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from pumice.framework.plugin.errors import PolicyError
-from pumice.kube.logs import V2
-from pumice.kube.reload import ConfFile
+from pumice.kube.scheduler.logs import V2
+from pumice.kube.scheduler.reload import ConfFile
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
 FIRST = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'

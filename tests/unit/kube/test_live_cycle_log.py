@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from pumice.kube import logs
-from pumice.kube.cycle_log import tell_cycle
+from pumice.kube.scheduler import logs
+from pumice.kube.scheduler.cycle_log import tell_cycle
 from pumice.state.store import Store
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, pods, queue, resource, run
 

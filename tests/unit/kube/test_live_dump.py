@@ -12,17 +12,17 @@ import yaml
 from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
-from pumice.kube.dump import SNAPSHOT_NAME, write_dump
-from pumice.kube.objects_out import object_of
+from pumice.kube.api.encode_objects import object_of
+from pumice.kube.scheduler.dump import SNAPSHOT_NAME, write_dump
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
-from pumice.runtime.conf import policy_of
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
-from pumice.sim.inputs import read_inputs
+from pumice.runtime.policy.conf import policy_of
+from pumice.sim.scenes.inputs import read_inputs
 from pumice.state.store import Store
 from pumice.testing.build import node, pod, podgroup, pods, queue
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry

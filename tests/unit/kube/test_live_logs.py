@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pumice.kube import logs
+from pumice.kube.scheduler import logs
 
 
 @pytest.fixture

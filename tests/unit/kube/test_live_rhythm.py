@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.kube.rhythm import Rhythm
+from pumice.kube.scheduler.schedule import Rhythm
 
 
 def cycled(rhythm: Rhythm, began: float, took: float = 0.0) -> Rhythm:

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from pumice.apiserver.http import Api
-from pumice.apiserver.server import serving
-from pumice.kube.access import Access
-from pumice.kube.client import Client
-from pumice.kube.control_kinds import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS
-from pumice.kube.control_loop import ControlLoop, ControlSettings
-from pumice.runtime.listening import Place
+from pumice.apiserver.api.http import Api
+from pumice.apiserver.api.server import serving
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import Client
+from pumice.kube.controllers.kinds import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS
+from pumice.kube.controllers.loop import ControlLoop, ControlSettings
+from pumice.runtime.serving.listening import Place
 from tests.unit.apiserver.worlds import START, cluster
 
 PATIENCE_S = 60.0

@@ -8,16 +8,16 @@ from contextlib import suppress
 import aiohttp
 import pytest
 
-from pumice.kube.access import Access
-from pumice.kube.client import Client
-from pumice.kube.http import serving
-from pumice.kube.languages import KAI
-from pumice.kube.live import Live, Settings
-from pumice.kube.reload import ConfFile
-from pumice.runtime.languages import builtin_registry
-from pumice.runtime.listening import Place
-from pumice.runtime.metrics import Metrics
-from pumice.runtime.snapshot_file import from_bytes
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import Client
+from pumice.kube.scheduler.http import serving
+from pumice.kube.scheduler.languages import KAI
+from pumice.kube.scheduler.live import Live, Settings
+from pumice.kube.scheduler.reload import ConfFile
+from pumice.runtime.files.snapshot_file import from_bytes
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.runtime.serving.listening import Place
+from pumice.runtime.telemetry.metrics import Metrics
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.unit.kai.cluster import job, queue, store
 

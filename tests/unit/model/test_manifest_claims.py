@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.objects_out import object_of
-from pumice.model.claims import (
+from pumice.kube.api.encode_objects import object_of
+from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
     DeviceClass,

@@ -9,10 +9,10 @@ import pytest
 from pumice.model.manifest import Decoder, ManifestError
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import LabelSelector, Requirement
-from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, HyperNodeMember
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 
 Obj = dict[str, Any]
 

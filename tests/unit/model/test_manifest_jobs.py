@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pumice.model.job import JOB_PODS_MAX, BatchJob, LifecyclePolicy, VolcanoJob
 from pumice.model.manifest import Decoder, ManifestError
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod, podgroup_of, pods_of, pods_of_batch_job
 from pumice.model.pod import Pod
-from pumice.model.podgroup import NetworkTopology
 from pumice.model.resources import Resource
-from pumice.model.subgroups import sub_job_of
+from pumice.model.workloads.job import JOB_PODS_MAX, BatchJob, LifecyclePolicy, VolcanoJob
+from pumice.model.workloads.podgroup import NetworkTopology
+from pumice.model.workloads.subgroups import sub_job_of
 
 Obj = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.gang import Gang, SubGroup, TopologyConstraint
-from pumice.model.gpu import GpuShare, gpu_groups, gpu_share, mig_gpus, node_gpu_memory
+from pumice.model.devices.gpu import GpuShare, gpu_groups, gpu_share, mig_gpus, node_gpu_memory
 from pumice.model.manifest import Decoder, ManifestError
-from pumice.model.manifest.fields import INT32_MAX
+from pumice.model.manifest.reading.fields import INT32_MAX
 from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import Gang, SubGroup, TopologyConstraint
 
 Raw = dict[str, Any]
 READ = Decoder()

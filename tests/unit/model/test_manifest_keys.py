@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.model.manifest.keys import SPEC_KEYS, UNKNOWN_MAX, UnknownKey, unknown_keys
+from pumice.model.manifest.reading.keys import SPEC_KEYS, UNKNOWN_MAX, UnknownKey, unknown_keys
 
 DEFINITIONS = Path(__file__).resolve().parents[3] / "deploy" / "crds"
 

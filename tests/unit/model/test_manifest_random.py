@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.model.instants import epoch_of
-from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError
 from pumice.model.manifest.jobs import podgroup_of, pods_of, pods_of_batch_job
+from pumice.model.workloads.job import BatchJob, VolcanoJob
 
 FIELDS = [
     "name",

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.model.manifest import Decoder, ManifestError
-from pumice.model.manifest.fields import INT32_MAX, INT32_MIN
-from pumice.model.manifest.salvage import REPAIRS_MAX
+from pumice.model.manifest.reading.fields import INT32_MAX, INT32_MIN
+from pumice.model.manifest.reading.salvage import REPAIRS_MAX
 from pumice.model.node import Node
 from pumice.model.pod import UNREAD_GATE, HostPort, LabelSelector, Pod, PodAffinityTerm
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
+from pumice.model.workloads.podgroup import PodGroup
 
 Raw = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

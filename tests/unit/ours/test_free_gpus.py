@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Object
-from pumice.model.gpu import GpuShare
 from pumice.model.pod import Pod
 from pumice.ours.fragments import Ask
 from pumice.ours.free_gpus import MODEL_LABEL, FreeGpus, ask_of

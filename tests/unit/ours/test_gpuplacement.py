@@ -17,8 +17,8 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PolicyError
 from pumice.kai import devices as kai_devices
 from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.model.devices.gpu import GPU_GROUP_LABEL, GPU_MEMORY_LABEL, GpuShare
 from pumice.model.events import Object, Seen
-from pumice.model.gpu import GPU_GROUP_LABEL, GPU_MEMORY_LABEL, GpuShare
 from pumice.model.pod import Pod
 from pumice.ours.free_gpus import MODEL_LABEL, FreeGpus, ask_of
 from pumice.ours.plugins import gpuplacement

@@ -11,9 +11,9 @@ from typing import Any
 
 from pumice.report.data import ReportData, report_data
 from pumice.report.summary import Summary, summarise
-from pumice.runtime.conf import policy_of
-from pumice.sim.inputs import Inputs, read_inputs
+from pumice.runtime.policy.conf import policy_of
 from pumice.sim.run import simulate
+from pumice.sim.scenes.inputs import Inputs, read_inputs
 from pumice.sim.settings import SimSettings
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 

@@ -13,7 +13,7 @@ from pumice.report import curves, job_data
 from pumice.report import data as limits
 from pumice.report.curves import means
 from pumice.report.html import embedded, render
-from pumice.sim.series import StepSeries
+from pumice.sim.measures.series import StepSeries
 from tests.unit.report.kit import NOTHING_RUNS, TWO_QUEUES, data_of, job, node, queue, unpacked
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.pod import PodSpec
-from pumice.runtime.conf import policy_of
-from pumice.runtime.languages import builtin_registry
-from pumice.sim.fill import Arrivals, arrivals_of, fill, gpus_of, policy_text
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.sim.fills.fill import Arrivals, arrivals_of, fill, gpus_of, policy_text
 from pumice.sim.traces.shapes import Shapes, amounts, node_of
 
 pytest.importorskip("highspy")

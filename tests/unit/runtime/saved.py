@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pumice.runtime.sealed_archive import Archive, pack
-from pumice.runtime.snapshot_file import KIND, Cycle, to_bytes
+from pumice.runtime.files.sealed_archive import Archive, pack
+from pumice.runtime.files.snapshot_file import KIND, Cycle, to_bytes
 from pumice.testing.build import cluster, node, podgroup, pods, queue
 from pumice.volcano.table import DEFAULT_CONF
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pumice.model.manifest import Decoder
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.kai_gangs import NoGang
 from pumice.runtime.controllers.kai_groups import (
     GroupingSettings,

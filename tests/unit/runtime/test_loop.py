@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pumice.model.decisions import Decision, GateRemoval, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
-from pumice.runtime.cycle_metrics import report_cycle
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.loop import Loop
-from pumice.runtime.metrics import Metrics
+from pumice.runtime.telemetry.cycle_metrics import report_cycle
+from pumice.runtime.telemetry.metrics import Metrics
 from pumice.testing.build import cluster, node, pod, podgroup, policy
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from pumice.framework.plugin.errors import PolicyError
 from pumice.model.manifest import Decoder
-from pumice.runtime.conf import policy_of
-from pumice.runtime.documents import Document, documents, yaml_documents
-from pumice.runtime.manifests import load_manifests
-from pumice.runtime.problems import Problem
-from pumice.sim.inputs import read_inputs
+from pumice.runtime.files.documents import Document, documents, yaml_documents
+from pumice.runtime.files.manifests import load_manifests
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.problems.problem import Problem
+from pumice.sim.scenes.inputs import read_inputs
 from pumice.volcano.table import volcano_registry
 
 QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: q}\n"
@@ -66,7 +66,7 @@ def faulty(*_: object, **__: object) -> Any:
 
 
 def test_what_nobody_foresaw_in_a_document_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("pumice.runtime.documents._check_nesting", faulty)
+    monkeypatch.setattr("pumice.runtime.files.documents._check_nesting", faulty)
     (tmp_path / "a.yaml").write_text(QUEUE)
     (problem,) = documents(tmp_path / "a.yaml")
     assert str(problem) == (
@@ -76,7 +76,7 @@ def test_what_nobody_foresaw_in_a_document_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_nobody_foresaw_in_json_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("pumice.runtime.documents._from_json", faulty)
+    monkeypatch.setattr("pumice.runtime.files.documents._from_json", faulty)
     (tmp_path / "a.json").write_text("{}")
     (problem,) = documents(tmp_path / "a.json")
     assert isinstance(problem, Problem)
@@ -107,7 +107,7 @@ def test_what_nobody_foresaw_in_a_trace_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_nobody_foresaw_in_a_conf_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pumice.runtime.conf.read_policy", faulty)
+    monkeypatch.setattr("pumice.runtime.policy.conf.read_policy", faulty)
     with pytest.raises(PolicyError, match="a.conf: cannot be read; unexpected error: ZeroDivisionError"):
         policy_of("actions: allocate", volcano_registry(), where="a.conf")
 

@@ -18,7 +18,7 @@ from pumice.model.status import PodGroupPhase
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.work import SimJob, SimTask
 from pumice.sim.world import CycleReport, Simulation
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[4] / "shared")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.decisions import Bind, Refusal
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.alike import Alike, in_parts
 from pumice.sim.cluster import SimCluster
-from pumice.sim.spans import DURATION_ANNOTATION
-from pumice.sim.usage import counted
-from pumice.sim.work import LooseGang, SimJob, SimTask
+from pumice.sim.measures.node_usage import counted
+from pumice.sim.workloads.spans import DURATION_ANNOTATION
+from pumice.sim.workloads.work import LooseGang, SimJob, SimTask
 from tests.unit.sim.kit import SPECS, job, node, pod, world
 
 

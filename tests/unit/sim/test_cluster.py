@@ -8,11 +8,11 @@ from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refus
 from pumice.model.events import Gone, PodsGone, PodsSeen, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import Queue
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
-from pumice.sim.spans import DURATION_ANNOTATION
+from pumice.sim.workloads.spans import DURATION_ANNOTATION
 from tests.unit.sim.kit import bind, node, pod, resource, seen
 
 

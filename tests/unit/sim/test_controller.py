@@ -9,11 +9,11 @@ import pytest
 from pumice.model.decisions import Evict, PodGroupUpdate
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
-from pumice.sim.work import LooseGang
+from pumice.sim.workloads.work import LooseGang
 from tests.unit.sim.kit import bind, job, node, pod, seen, world
 
 

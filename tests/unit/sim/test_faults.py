@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pumice.sim.faults import KINDS, FaultPlan, Faults
-from pumice.sim.history import History
-from pumice.sim.laws import Laws
+from pumice.sim.laws.safety import Laws
+from pumice.sim.measures.history import History
 from pumice.sim.world import SimResult, Simulation
 from tests.unit.sim.kit import FirstFit, job, node, world
 

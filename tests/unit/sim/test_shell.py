@@ -8,7 +8,7 @@ import pytest
 
 from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.events import Object
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.sim.shell import Shell

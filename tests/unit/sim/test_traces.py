@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.model.gpu import GpuShare
+from pumice.model.devices.gpu import GpuShare
 from pumice.sim.traces import acme, openb, philly_gavel, swf, tiresias
 from pumice.sim.traces.recognise import recognise
 from pumice.sim.traces.trace import Trace, TraceError

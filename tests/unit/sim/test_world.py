@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.decisions import Bind, PodGroupUpdate
-from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.sim.world import CLOCK_ONLY_MAX, CycleReport, Ending, Progress, Simulation
 from tests.unit.sim.kit import FirstFit, job, node, simulation, world
 

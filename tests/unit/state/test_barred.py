@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod, Toleration
-from pumice.model.podgroup import OUT_OF_REACH
 from pumice.model.queue import PriorityClass
+from pumice.model.workloads.podgroup import OUT_OF_REACH
 from pumice.runtime.one_cycle import schedule_once
 from pumice.testing.build import cluster, node, pod, podgroup, policy, queue, spec
 

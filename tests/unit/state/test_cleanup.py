@@ -9,7 +9,7 @@ import pytest
 from pumice.model.decisions import Bind
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from pumice.testing.build import node, pod, podgroup, pods
 

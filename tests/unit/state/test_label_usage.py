@@ -18,7 +18,7 @@ from pumice.columns.snapshot import Snapshot
 from pumice.model.events import Gone, PodsGone, PodsSeen, Seen
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.usage import SPANS, UsageWindow
-from pumice.runtime.snapshot_file import Cycle, read_cycle, write_cycle
+from pumice.runtime.files.snapshot_file import Cycle, read_cycle, write_cycle
 from pumice.state import label_usage
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, resource

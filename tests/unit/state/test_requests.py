@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
+from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.pod import Pod
 from pumice.state.store import Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pumice.columns.tables import Tables
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Writes
+from pumice.model.devices.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Gone, PodsGone, PodsSeen, Seen
 from pumice.model.pod import Pod

@@ -17,9 +17,9 @@ from pumice.model.decisions import Decision
 from pumice.model.events import Seen
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import GROUP_NAME_ANNOTATION, NO_AFFINITY, Affinity, Pod, PodSpec
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 from pumice.model.resources import Resource
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from pumice.volcano.table import volcano_registry
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pumice.framework.plugin.errors import PolicyError
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import DeviceAsk
 from pumice.testing.build import cluster, pod, podgroup, policy, run
 from pumice.testing.devices import shared_gpus, vgpu
 from tests.unit.volcano.devices.given import cards_of, conf

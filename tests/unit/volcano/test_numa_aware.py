@@ -11,8 +11,8 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.points import class_filters
+from pumice.model.devices.numa import BEST_EFFORT, NONE, SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.manifest import Decoder
-from pumice.model.numa import BEST_EFFORT, NONE, SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, pod, podgroup, session
 from pumice.volcano.topology.numa import Machine, assigned, hints, merged, taken

@@ -11,7 +11,7 @@ from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
-from pumice.model.podgroup import SLA_ANNOTATIONS
+from pumice.model.workloads.podgroup import SLA_ANNOTATIONS
 from pumice.testing.build import cluster, node, podgroup, pods, run, session
 from tests.unit.volcano.evicting import LEVELS, gang
 

@@ -12,7 +12,7 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.errors import PolicyError
 from pumice.model.decisions import Writes
-from pumice.model.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION
+from pumice.model.workloads.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, podgroup, policy, session
 from pumice.testing.check import check_plugin

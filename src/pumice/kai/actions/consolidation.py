@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from pumice.columns.claimed import claimed_gpus
 from pumice.columns.dtypes import EPS
+from pumice.columns.gpus.claimed import claimed_gpus
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.tables import Tables
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part
-from pumice.model.gang import Gang, SubGroup, TopologyConstraint
+from pumice.model.workloads.gang import Gang, SubGroup, TopologyConstraint
 
 
 class Group(Struct, frozen=True):

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.claimed import claimed_gpus
-from pumice.columns.devices import memory_charge
 from pumice.columns.dtypes import F64
+from pumice.columns.gpus.claimed import claimed_gpus
+from pumice.columns.gpus.devices import memory_charge
 from pumice.columns.tables import Tables
-from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import TaskStatus
 
 #: Tasks by their sub-job (a pod set), in the order in which they are placed.

@@ -15,8 +15,8 @@ import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.algorithms.top_k import top_k
-from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.gpus.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Node, Queue, Task
@@ -40,7 +40,7 @@ from pumice.model.blockers import (
     Refused,
     SearchCut,
 )
-from pumice.model.gpu import GPU_RESOURCE, GpuShare
+from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import derived
 from pumice.placing.feasibility import ClassFit, Feasibility

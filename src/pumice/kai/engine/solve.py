@@ -33,7 +33,7 @@ from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_missed_its_turn
 from pumice.kai.engine.victim_candidates import Candidates
-from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.devices.gpu import GPU_RESOURCE
 
 
 class Rules(Struct, frozen=True):

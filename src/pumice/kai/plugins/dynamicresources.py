@@ -13,7 +13,7 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
-from pumice.model.gpu import is_gpu
+from pumice.model.devices.gpu import is_gpu
 from pumice.model.pod import KAI_QUEUE_LABEL
 from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
 from pumice.placing.claims.offers import offers_of

@@ -12,9 +12,9 @@ import numpy as np
 from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
-from pumice.columns.claimed import claimed_gpus, offered_gpus
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64
+from pumice.columns.gpus.claimed import claimed_gpus, offered_gpus
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session

@@ -14,7 +14,7 @@ from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 from pumice.kai.engine.groups import Group, Subset
 from pumice.kai.label_trees import LabelTree, label_tree
-from pumice.model.gang import TopologyConstraint
+from pumice.model.workloads.gang import TopologyConstraint
 
 #: A step of ten in the score of the preferred level.
 SCORE = 10_000.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pumice.model.claims import (
+from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
     Device,
@@ -18,7 +18,8 @@ from pumice.model.claims import (
     ResourceSlice,
     SameAttribute,
 )
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import (
     INT64_MAX,
     FieldError,
     Obj,
@@ -37,7 +38,6 @@ from pumice.model.manifest.fields import (
     whole,
     wrong,
 )
-from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import node_selector, tolerations
 from pumice.model.quantity import milli_value
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.numa import Numatopology
 from pumice.model.disruption import PodDisruptionBudget
-from pumice.model.job import BatchJob, VolcanoJob
-from pumice.model.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
 from pumice.model.manifest.claims import (
     read_device_class,
     read_resource_claim,
@@ -17,7 +16,6 @@ from pumice.model.manifest.claims import (
     read_resource_slice,
 )
 from pumice.model.manifest.disruption import read_disruption_budget
-from pumice.model.manifest.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
 from pumice.model.manifest.hypernodes import read_hypernode
 from pumice.model.manifest.job_fields import read_batch_job, read_volcano_job
@@ -32,7 +30,8 @@ from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.numa import read_numa_topology
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.pods import read_pod
-from pumice.model.manifest.unreadable import (
+from pumice.model.manifest.reading.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
+from pumice.model.manifest.reading.unreadable import (
     effect_of,
     salvaged_bind_request,
     salvaged_hypernode,
@@ -55,13 +54,14 @@ from pumice.model.manifest.volumes import (
     read_volume_claim,
 )
 from pumice.model.node import Node
-from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.job import BatchJob, VolcanoJob
+from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
+from pumice.model.workloads.podgroup import PodGroup
 
 Value = (
     Pod

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pumice.model.disruption import PodDisruptionBudget
-from pumice.model.manifest.fields import Obj, name, table, whole
 from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import Obj, name, table, whole
 from pumice.model.manifest.terms import maybe_label_selector
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from pumice.model.manifest.fields import FieldError, quantities
+from pumice.model.manifest.reading.fields import FieldError, quantities
 from pumice.model.queue import GroupLimits
 from pumice.model.resources import Resource
 

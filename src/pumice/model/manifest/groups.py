@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pumice.model.manifest.fields import (
+from pumice.model.devices.shared_devices import counted_in_sums
+from pumice.model.manifest.group_limits import group_limits
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     Obj,
     at,
@@ -23,14 +26,11 @@ from pumice.model.manifest.fields import (
     whole,
     wrong,
 )
-from pumice.model.manifest.group_limits import group_limits
-from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import maybe_label_selector
-from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
-from pumice.model.shared_devices import counted_in_sums
 from pumice.model.status import PodGroupPhase
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicy
 
 _PHASES = tuple(PodGroupPhase)
 _STATES = ("Open", "Closed", "Closing", "Unknown")

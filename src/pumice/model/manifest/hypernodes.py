@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     FieldError,
     Obj,

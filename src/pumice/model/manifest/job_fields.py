@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from pumice.model.job import JOB_PODS_MAX, BatchJob, JobTask, LifecyclePolicy, PartitionPolicy, PodTemplate, VolcanoJob
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.groups import maybe_topology
+from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, gates, read_pod_spec
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     INT32_MIN,
     FieldError,
@@ -32,12 +34,18 @@ from pumice.model.manifest.fields import (
     whole,
     wrong,
 )
-from pumice.model.manifest.groups import maybe_topology
-from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, gates, read_pod_spec
-from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import QUEUE_GATE
 from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.workloads.job import (
+    JOB_PODS_MAX,
+    BatchJob,
+    JobTask,
+    LifecyclePolicy,
+    PartitionPolicy,
+    PodTemplate,
+    VolcanoJob,
+)
 
 _ACTIONS = (
     "AbortJob",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.model.job_makers import JobMaker
-from pumice.model.manifest.fields import Obj, instant, name, table, text_map
 from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import Obj, instant, name, table, text_map
+from pumice.model.workloads.job_makers import JobMaker
 
 
 def read_job_maker(obj: Obj, kind: str) -> JobMaker:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
-from pumice.model.job import BatchJob, JobTask, PodTemplate, VolcanoJob
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION
 from pumice.model.pod import (
     EMPTY_MAP,
@@ -22,8 +21,9 @@ from pumice.model.pod import (
     PodSpec,
     Requirement,
 )
-from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.job import BatchJob, JobTask, PodTemplate, VolcanoJob
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 
 TASK_INDEX_KEY = "volcano.sh/task-index"
 JOB_NAME_KEY = "volcano.sh/job-name"

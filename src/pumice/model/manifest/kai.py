@@ -5,22 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pumice.model.bind_request import REGULAR, BindRequest
-from pumice.model.gang import (
-    GROUP_RESOURCES,
-    LAST_START_ANNOTATION,
-    NON_PREEMPTIBLE,
-    PREEMPTIBLE,
-    STALE_ANNOTATION,
-    SUB_GROUPS_MAX,
-    Gang,
-    GroupResources,
-    SchedulingCondition,
-    SubGroup,
-    TopologyConstraint,
-    tree_problem,
-)
 from pumice.model.instants import epoch_of
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     FieldError,
     Obj,
@@ -42,12 +29,25 @@ from pumice.model.manifest.fields import (
     whole,
     wrong,
 )
-from pumice.model.manifest.pods import namespace_of
-from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import Queue, QueueSharing, QueueUsage, Quota
 from pumice.model.resources import EMPTY
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import (
+    GROUP_RESOURCES,
+    LAST_START_ANNOTATION,
+    NON_PREEMPTIBLE,
+    PREEMPTIBLE,
+    STALE_ANNOTATION,
+    SUB_GROUPS_MAX,
+    Gang,
+    GroupResources,
+    SchedulingCondition,
+    SubGroup,
+    TopologyConstraint,
+    tree_problem,
+)
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 DEFAULT_QUEUE_PRIORITY = 100
 #: Levels of one Topology; each is a column over all nodes.

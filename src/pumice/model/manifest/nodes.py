@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.reading.fields import (
     INT64_MAX,
     Obj,
     flag,

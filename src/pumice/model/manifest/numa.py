@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from pumice.model.manifest.fields import FieldError, Obj, at, name, shown, table, tables, text
-from pumice.model.numa import CPUS_MAX, NUMA_NODES_MAX, Cpu, Numatopology
+from pumice.model.devices.numa import CPUS_MAX, NUMA_NODES_MAX, Cpu, Numatopology
+from pumice.model.manifest.reading.fields import FieldError, Obj, at, name, shown, table, tables, text
 from pumice.model.quantity import QuantityError, milli_value
 
 _ID_MAX = 65_535

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 
 _LISTS = ("containers", "initContainers")
 

@@ -13,8 +13,19 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import astuple
 
-from pumice.model.gpu import GpuShare, gpu_share
-from pumice.model.manifest.fields import (
+from pumice.model.devices.gpu import GpuShare, gpu_share
+from pumice.model.devices.numa import NumaAsk, numa_policy
+from pumice.model.devices.shared_devices import (
+    DEVICE_DOMAINS,
+    DeviceAsk,
+    Limits,
+    counted_in_sums,
+    device_wishes,
+    is_shared_device,
+)
+from pumice.model.manifest.pod_defaults import with_requests
+from pumice.model.manifest.qos import qos_class
+from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     INT32_MIN,
     RESOURCES_MAX,
@@ -33,21 +44,10 @@ from pumice.model.manifest.fields import (
     text_map,
     whole,
 )
-from pumice.model.manifest.pod_defaults import with_requests
-from pumice.model.manifest.qos import qos_class
 from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
-from pumice.model.numa import NumaAsk, numa_policy
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
 from pumice.model.pod_request import declared, nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError, whole_value
-from pumice.model.shared_devices import (
-    DEVICE_DOMAINS,
-    DeviceAsk,
-    Limits,
-    counted_in_sums,
-    device_wishes,
-    is_shared_device,
-)
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
 #: In a key of a pod that may ask for shared devices.

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pumice.model.manifest.fields import NAME_MAX, Obj, instant, is_name, name, table, tables, text, text_map, wrong
 from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, gates, read_pod_spec
+from pumice.model.manifest.reading.fields import (
+    NAME_MAX,
+    Obj,
+    instant,
+    is_name,
+    name,
+    table,
+    tables,
+    text,
+    text_map,
+    wrong,
+)
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodCondition
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.quantity import milli_value, whole_value
 
 _COUNTED = ("cpu", "memory")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     FieldError,
     Obj,

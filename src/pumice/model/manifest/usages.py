@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.model.manifest.fields import Obj, amount, instant, name, table
+from pumice.model.manifest.reading.fields import Obj, amount, instant, name, table
 from pumice.model.usage import NodeUsage, QueueHistory
 
 #: Of one machine, in percent: what programs ask for more than once may be counted so.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pumice.model.manifest.fields import (
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import (
     INT64_MAX,
     FieldError,
     Obj,
@@ -17,7 +18,6 @@ from pumice.model.manifest.fields import (
     text_map,
     texts,
 )
-from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import maybe_label_selector, node_selector
 from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.model.quantity import QuantityError, whole_value

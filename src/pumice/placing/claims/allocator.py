@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pumice.model.claims import CLAIM_DEVICES_MAX, DeviceRequest, ResourceClaim, SameAttribute
+from pumice.model.devices.claims import CLAIM_DEVICES_MAX, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.placing.claims.offers import Offers, qualified
 
 #: Devices that are tried for one claim on one node; who needs more is told that there is no place.

@@ -14,7 +14,7 @@ from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.model.claims import CLAIM_USERS_MAX, ResourceClaim
+from pumice.model.devices.claims import CLAIM_USERS_MAX, ResourceClaim
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.ledger import ClaimLedger, Free
 

@@ -17,8 +17,8 @@ from pumice.columns.column import Column
 from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.cycle.session import Session
-from pumice.model.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.decisions import ClaimGrant, Refusal
+from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.allocator import Given, allocate, can_never

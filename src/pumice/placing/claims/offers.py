@@ -15,8 +15,8 @@ import numpy as np
 from pumice.algorithms.cel import Face, SelectorError, check, face_of, selects
 from pumice.columns.dtypes import I32, Bool
 from pumice.framework.cycle.session import Session
-from pumice.model.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
-from pumice.model.gpu import is_gpu
+from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
+from pumice.model.devices.gpu import is_gpu
 from pumice.model.node import Taint
 from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.nodes import node_term, tolerates

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from pumice.columns.tables import Tables
-from pumice.model.claims import ResourceClaim
+from pumice.model.devices.claims import ResourceClaim
 from pumice.model.pod import Pod
 
 TEMPLATE = "template/"

@@ -13,7 +13,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from pumice.model.instants import epoch_of
-from pumice.model.manifest.fields import FieldError, Obj, choice, flag, maybe_whole, table, text, text_map
+from pumice.model.manifest.reading.fields import FieldError, Obj, choice, flag, maybe_whole, table, text, text_map
 from pumice.runtime.controllers.cron_schedule import Schedule, ScheduleError, read_schedule, zone_of
 from pumice.runtime.controllers.encode import job_object
 from pumice.runtime.controllers.job_phases import FINISHED, JobPhase

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import LabelSelector
-from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.runtime.controllers.writes import GROUP_API, JOB_API, meta, owner_reference
 
 

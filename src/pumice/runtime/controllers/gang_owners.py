@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
+from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.writes import annotations_of, labels_of, part
 
 NATIVE_API = "scheduling.k8s.io/v1alpha2"

@@ -9,8 +9,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.manifest.fields import FieldError, Obj, choice, maybe_table, table, tables, text, texts, whole, wrong
 from pumice.model.manifest.job_fields import check_dependencies
+from pumice.model.manifest.reading.fields import (
+    FieldError,
+    Obj,
+    choice,
+    maybe_table,
+    table,
+    tables,
+    text,
+    texts,
+    whole,
+    wrong,
+)
 from pumice.model.quantity import DurationError, parse_duration
 
 #: A tenant writes how many Jobs a flow has; more are an error.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pumice.model.instants import epoch_of
-from pumice.model.manifest.fields import FieldError, Obj
+from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.runtime.controllers.encode import job_object
 from pumice.runtime.controllers.job_flow_spec import Flow, JobFlow, patched, read_job_flow
 from pumice.runtime.controllers.job_phases import JobPhase

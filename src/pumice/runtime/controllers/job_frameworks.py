@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.fields import FieldError, Obj
+from pumice.model.manifest.reading.fields import FieldError, Obj
+from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, port_of
 
 #: The ports of Ray's head: argument -> the port without one, and its name in the service.

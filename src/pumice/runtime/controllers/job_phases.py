@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import TASK_SPEC_KEY
+from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.writes import annotations_of, leaving, part
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.fields import FieldError, Obj, table, texts
+from pumice.model.manifest.reading.fields import FieldError, Obj, table, texts
+from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.writes import part
 
 #: Another plugin keeps a job from starting.

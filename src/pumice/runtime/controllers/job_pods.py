@@ -8,10 +8,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
+from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers import job_ssh
 from pumice.runtime.controllers.job_frameworks import open_ports, pod_annotations, ray_ports, start_ray, variables
 from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, plugins_of, switched_on

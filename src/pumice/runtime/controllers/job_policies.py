@@ -14,10 +14,10 @@ from typing import Any
 from msgspec import Struct
 
 from pumice.model.instants import epoch_of
-from pumice.model.job import JobTask, LifecyclePolicy, VolcanoJob
-from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import PARTITION_KEY
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import TASK_SPEC_KEY
+from pumice.model.workloads.job import JobTask, LifecyclePolicy, VolcanoJob
 from pumice.runtime.controllers.job_phases import TARGETED, Counts, JobAction
 from pumice.runtime.controllers.writes import annotations_of, labels_of, leaving, meta, part
 

@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.fields import FieldError, Obj
+from pumice.model.manifest.reading.fields import FieldError, Obj
+from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, port_of
 
 _BITS, _EXPONENT = "2048", 65537

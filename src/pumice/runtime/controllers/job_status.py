@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
+from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.job_phases import FINISHED, Counts, JobPhase
 from pumice.runtime.controllers.writes import Write, part, stamp, status_patch
 

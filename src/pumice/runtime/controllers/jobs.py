@@ -14,12 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.instants import epoch_of
-from pumice.model.job import JobTask, VolcanoJob
-from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
 from pumice.model.manifest.pod_spec import SpecCache
+from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.pod import TASK_SPEC_KEY
+from pumice.model.workloads.job import JobTask, VolcanoJob
 from pumice.runtime.controllers import job_frameworks, job_ssh
 from pumice.runtime.controllers.encode import podgroup_object
 from pumice.runtime.controllers.job_phases import (

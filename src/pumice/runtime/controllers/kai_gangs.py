@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.model.gang import SUB_GROUPS_MAX
-from pumice.model.job import JOB_PODS_MAX
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
+from pumice.model.workloads.gang import SUB_GROUPS_MAX
+from pumice.model.workloads.job import JOB_PODS_MAX
 from pumice.runtime.controllers.writes import annotations_of, labels_of, meta, part
 
 TRAIN, BUILD, INFERENCE = "train", "build", "inference"

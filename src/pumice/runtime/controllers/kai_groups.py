@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.gang import SUB_GROUP_LABEL
-from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import KAI_QUEUE_LABEL
+from pumice.model.workloads.gang import SUB_GROUP_LABEL
 from pumice.runtime.controllers.kai_gangs import TRAIN, GangPlan, NoGang, plan_of
 from pumice.runtime.controllers.writes import (
     Create,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.jobs import GROUP_MIN_MEMBER_ANNOTATION, GROUP_QUEUE_ANNOTATION, podgroup_for_bare_pod
 from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, read_pod_spec
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION, read_pod
+from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import GROUP_NAME_ANNOTATION
-from pumice.model.podgroup import PodGroup
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.encode import podgroup_object
 from pumice.runtime.controllers.gang_owners import GangWish, gang_wish, is_native, native_group_of
 from pumice.runtime.controllers.writes import (

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 from pumice.model.status import PodGroupPhase
 from pumice.runtime.controllers.writes import (
     COMMAND_API,

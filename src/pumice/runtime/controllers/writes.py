@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.reading.fields import Obj
 
 GROUP_API = "scheduling.volcano.sh/v1beta1"
 JOB_API = "batch.volcano.sh/v1alpha1"

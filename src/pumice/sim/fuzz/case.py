@@ -16,9 +16,9 @@ from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, draw_objects
 from pumice.sim.fuzz.confs import Conf, draw_conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.kai_clusters import draw_kai_conf, draw_kai_objects
-from pumice.sim.laws import LawBroken
-from pumice.sim.manifests import scene_of
+from pumice.sim.laws.safety import LawBroken
 from pumice.sim.run import simulate
+from pumice.sim.scenes.manifests import scene_of
 from pumice.sim.settings import SimSettings
 from pumice.sim.world import Ending
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pumice.sim.fuzz.dice import Dice
-from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 Raw = dict[str, Any]
 

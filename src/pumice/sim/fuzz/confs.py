@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 from pumice.framework.plugin.registry import Registry
-from pumice.sim.eviction_laws import VOTES
 from pumice.sim.fuzz.dice import Dice
+from pumice.sim.laws.evictions import VOTES
 
 Conf = dict[str, Any]
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pumice.framework.plugin.registry import Registry
-from pumice.model.gang import SUB_GROUP_LABEL
 from pumice.model.pod import GROUP_NAME_ANNOTATION
+from pumice.model.workloads.gang import SUB_GROUP_LABEL
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
-from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 _GPU = "nvidia.com/gpu"
 _LEVELS = ("zone", "rack")

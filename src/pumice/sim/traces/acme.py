@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pumice.model.queue import Queue
-from pumice.sim.spans import SPAN_MAX_S
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
 from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, place
 from pumice.sim.traces.trace import Problems, Trace, TraceError
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.spans import SPAN_MAX_S
+from pumice.sim.workloads.work import SimJob, SimTask
 
 NODES, GPUS_PER_NODE, NODE_CPU, NODE_MEMORY_GI = 302, 8, 128, 2048
 SECONDS_PER_ITERATION = 0.5

@@ -10,12 +10,12 @@ from pathlib import Path
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue
-from pumice.runtime.problems import Problem
-from pumice.sim.spans import SPAN_MAX_S
+from pumice.runtime.problems.problem import Problem
 from pumice.sim.traces.shapes import PODS_PER_NODE, Shapes, amounts, node_of
 from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, place
 from pumice.sim.traces.trace import Problems, Trace, TraceError
-from pumice.sim.work import FOREVER, SimJob, SimTask
+from pumice.sim.workloads.spans import SPAN_MAX_S
+from pumice.sim.workloads.work import FOREVER, SimJob, SimTask
 
 NODE_FILES = ("openb_node_list_gpu_node.csv", "openb_node_list_all_node.csv")
 POD_FILE = "openb_pod_list_default.csv"

@@ -16,11 +16,11 @@ from typing import Any
 
 from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
-from pumice.sim.spans import SPAN_MAX_S
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
 from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, number, place, whole
 from pumice.sim.traces.trace import Problems, Trace, TraceError, did_you_mean
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.spans import SPAN_MAX_S
+from pumice.sim.workloads.work import SimJob, SimTask
 
 NODES, GPUS_PER_NODE, NODE_CPU, NODE_MEMORY_GI = 125, 4, 32, 256
 POD_CPU, POD_MEMORY_GI = 4, 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pumice.model.gpu import GpuShare
+from pumice.model.devices.gpu import GpuShare
 from pumice.model.node import Node
 from pumice.model.pod import NO_AFFINITY, Affinity, NodeSelectorTerm, PodSpec, Requirement
 from pumice.model.quantity import QuantityError

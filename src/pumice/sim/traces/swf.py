@@ -11,11 +11,11 @@ import re
 from pathlib import Path
 
 from pumice.model.queue import Queue
-from pumice.sim.spans import SPAN_MAX_S
 from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
 from pumice.sim.traces.tables import GANG_PODS_MAX, SECONDS_MAX, BadField, lines, number, place, whole
 from pumice.sim.traces.trace import Problems, Trace, TraceError
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.spans import SPAN_MAX_S
+from pumice.sim.workloads.work import SimJob, SimTask
 
 FIELDS = 18
 NODE_CPU, NODE_MEMORY_GI, POD_MEMORY_GI = 64, 192, 128

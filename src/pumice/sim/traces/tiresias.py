@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode, HyperNodeMember
-from pumice.sim.spans import SPAN_MAX_S
 from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
 from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, Row, Table, place
 from pumice.sim.traces.trace import Problems, Trace, TraceError
-from pumice.sim.work import SimJob, SimTask
+from pumice.sim.workloads.spans import SPAN_MAX_S
+from pumice.sim.workloads.work import SimJob, SimTask
 
 CLUSTER_FILE = "cluster_spec.csv"
 POD_CPU, POD_MEMORY_GI = 4, 16

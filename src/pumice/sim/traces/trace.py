@@ -11,9 +11,9 @@ from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode
-from pumice.runtime.problems import Problem, Severity
-from pumice.sim.scene import Scene
-from pumice.sim.work import SimJob
+from pumice.runtime.problems.problem import Problem, Severity
+from pumice.sim.scenes.scene import Scene
+from pumice.sim.workloads.work import SimJob
 
 PLACES_SHOWN = 5
 

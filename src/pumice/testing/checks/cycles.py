@@ -13,9 +13,9 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision
+from pumice.runtime.files.snapshot_file import Cycle as SavedCycle
+from pumice.runtime.files.snapshot_file import from_bytes, to_bytes
 from pumice.runtime.loop import ListPlanner
-from pumice.runtime.snapshot_file import Cycle as SavedCycle
-from pumice.runtime.snapshot_file import from_bytes, to_bytes
 from pumice.testing.checks.breach import Breach
 
 

@@ -26,7 +26,7 @@ from pumice.kai.engine.groups import Subset, groups_of
 from pumice.kai.engine.parts import Part, Scenario, amount_of
 from pumice.kai.engine.points import Turn
 from pumice.kai.engine.tree_order import QueueTree
-from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 

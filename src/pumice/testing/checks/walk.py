@@ -18,7 +18,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
 from pumice.testing import changes

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Code, Unfit
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import DeviceAsk
 
 #: What is in use of a card: by how many containers, memory, cores; of a card that is cut into instances, the number of
 #: the group that it is cut by (from 1, 0 for none, -1 for two at odds) and a bit for each instance.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
 from pumice.model.pod import Pod
 from pumice.volcano.devices.config import DeviceConfigError
 from pumice.volcano.devices.vgpu import group_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import DeviceAsk
 from pumice.volcano.devices.cards import (
     AMOUNT_MAX,
     CARDS_MAX,

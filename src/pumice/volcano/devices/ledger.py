@@ -19,8 +19,8 @@ from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Unfit
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
-from pumice.model.shared_devices import DeviceAsk
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import derived
 from pumice.volcano.devices.cards import COLUMNS, Cards, Family, Part, Placed, Wanted, as_both, unfit

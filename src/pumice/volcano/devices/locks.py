@@ -2,7 +2,7 @@
 by nothing else.
 
 Source: Volcano deviceshare with ``NodeLockEnable`` (spec 04 §24). Volcano writes the lock as it places a pod in a
-session; here the session knows who holds one, and it is written before the pod is bound (``kube/node_locking``).
+session; here the session knows who holds one, and it is written before the pod is bound (``kube/binding/node_locks``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model.node_locks import LOCKED, is_locked
+from pumice.model.devices.node_locks import LOCKED, is_locked
 from pumice.volcano.devices.cards import Family
 from pumice.volcano.devices.ledger import CardLedger
 

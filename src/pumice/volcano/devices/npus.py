@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Code, Unfit
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.npus import listed_npus
+from pumice.model.devices.shared_devices import DeviceAsk, Limits
 from pumice.model.node import Node
-from pumice.model.npus import listed_npus
 from pumice.model.pod import Pod, is_true
-from pumice.model.shared_devices import DeviceAsk, Limits
 from pumice.volcano.devices.cards import CORES, MEMORY, NUM, Card, Cards, Part, Placed, Wanted, card_score, unfit
 from pumice.volcano.devices.config import NpuKind
 from pumice.volcano.devices.vgpu import decoded

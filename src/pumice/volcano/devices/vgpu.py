@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.shared_devices import DeviceAsk, Limits
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, is_true
-from pumice.model.shared_devices import DeviceAsk, Limits
 from pumice.volcano.devices import mig
 from pumice.volcano.devices.cards import (
     AMOUNT_MAX,

@@ -18,7 +18,7 @@ from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
 from pumice.model.pod import PREEMPTABLE_KEY, is_true
-from pumice.model.podgroup import PodGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.gangs.readiness import sub_missing

@@ -20,7 +20,7 @@ from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import NOW, PODS, ROWS
 from pumice.model.decisions import DEVICES, Refusal
-from pumice.model.shared_devices import DeviceGrant
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.devices.cards import BINPACK, SPREAD, Family

@@ -20,7 +20,7 @@ from pumice.framework.memo import ground
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS, Question
-from pumice.model.numa import NONE, NumaAsk, Numatopology
+from pumice.model.devices.numa import NONE, NumaAsk, Numatopology
 from pumice.volcano import points
 from pumice.volcano.topology.numa import Assigned, CpuSet, Machine, assigned
 

@@ -14,9 +14,9 @@ from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.plugin import plugin
-from pumice.model.podgroup import PodGroup
 from pumice.model.quantity import format_quantity
 from pumice.model.resources import Resource
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.volcano import points
 
 

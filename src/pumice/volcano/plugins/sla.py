@@ -11,8 +11,8 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import NOW, PODS, ROWS
-from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.volcano import points
 
 

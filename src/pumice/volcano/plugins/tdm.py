@@ -21,9 +21,9 @@ from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.model.pod import REVOCABLE_ZONE_KEY
-from pumice.model.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION, PodGroup
 from pumice.placing.derived import derived
 from pumice.volcano import points
 from pumice.volcano.revocable import WindowError, Zones, parse_window

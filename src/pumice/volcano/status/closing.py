@@ -17,9 +17,9 @@ from pumice.columns.jobs import INQUEUE_PHASE, JobTable
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
 from pumice.model.decisions import PodGroupUpdate, Writes
-from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.volcano.queues.amounts import queue_amounts_now
 from pumice.volcano.queues.gates import removals
 from pumice.volcano.queues.tree import QueueTree

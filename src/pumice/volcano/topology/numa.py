@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from pumice.model.numa import BEST_EFFORT, NONE, SINGLE, Cpu, NumaAsk
+from pumice.model.devices.numa import BEST_EFFORT, NONE, SINGLE, Cpu, NumaAsk
 
 CpuSet = frozenset[int]
 

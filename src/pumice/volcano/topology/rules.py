@@ -15,7 +15,7 @@ from pumice.columns.dtypes import I32, AnyArray, some
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
-from pumice.model.podgroup import NetworkTopology
+from pumice.model.workloads.podgroup import NetworkTopology
 
 
 def job_bound(tables: Tables, job: int) -> int | None:

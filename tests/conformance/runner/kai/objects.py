@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.model.claims import (
+from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
     Device,
@@ -17,9 +17,7 @@ from pumice.model.claims import (
     ResourceClaim,
     ResourceSlice,
 )
-from pumice.model.events import Object
-from pumice.model.gang import NON_PREEMPTIBLE, PREEMPTIBLE, SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
-from pumice.model.gpu import (
+from pumice.model.devices.gpu import (
     GPU_COUNT_LABEL,
     GPU_GROUP_LABEL,
     GPU_GROUP_PREFIX,
@@ -29,6 +27,7 @@ from pumice.model.gpu import (
     hundredths,
     is_gpu,
 )
+from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.pod import (
     GROUP_NAME_ANNOTATION,
@@ -42,10 +41,18 @@ from pumice.model.pod import (
     PodSpec,
     Requirement,
 )
-from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, QueueSharing, Quota
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import (
+    NON_PREEMPTIBLE,
+    PREEMPTIBLE,
+    SUB_GROUP_LABEL,
+    Gang,
+    SubGroup,
+    TopologyConstraint,
+)
+from pumice.model.workloads.podgroup import PodGroup
 
 Raw = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 from pumice.cycle import run_cycle
 from pumice.framework.plugin.policy_file import Policy
 from pumice.framework.plugin.registry import Registry
-from pumice.model.claims import Allocation
+from pumice.model.devices.claims import Allocation
 from pumice.model.events import Seen as Event
 from pumice.model.status import TaskStatus
 from pumice.state.store import Store

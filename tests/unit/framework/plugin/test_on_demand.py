@@ -9,7 +9,7 @@ import pytest
 
 from pumice.framework.plugin.on_demand import OnDemand
 from pumice.framework.plugin.registry import Dialect
-from pumice.runtime.languages import LANGUAGES
+from pumice.runtime.policy.languages import LANGUAGES
 
 FOUND: OnDemand[float] = OnDemand({"tau": "math:tau", "moon": "nowhere:moon"}, lambda name, value: value)
 
@@ -39,8 +39,8 @@ def test_every_line_of_a_languages_table_leads_to_what_it_names(name: str) -> No
 def test_a_policy_imports_what_it_names_and_no_other_language() -> None:
     code = """if True:
         import sys
-        from pumice.runtime.conf import policy_of
-        from pumice.runtime.languages import builtin_registry
+        from pumice.runtime.policy.conf import policy_of
+        from pumice.runtime.policy.languages import builtin_registry
         policy_of("actions: allocate\\ntiers: [{plugins: [{name: gang}]}]", builtin_registry())
         print(*sorted(m for m in sys.modules if m.startswith(("pumice.kai", "pumice.volcano.plugins."))))
     """

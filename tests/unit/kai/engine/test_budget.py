@@ -10,10 +10,10 @@ from pumice.kai.engine import budget as module
 from pumice.kai.engine.budget import QUEUE_TRIES_MAX, TRIES_MAX, SearchBudget
 from pumice.kai.engine.parts import Part
 from pumice.model.events import Object
-from pumice.model.gang import SubGroup, TopologyConstraint
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import SubGroup, TopologyConstraint
 from pumice.state.store import Store
 from tests.unit.kai.cluster import GPU, Ran, cycle, job, node, opened, policy, queue, store
 

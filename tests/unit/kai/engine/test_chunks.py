@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.chunks import active_tasks, chunk_of, tasks_in_order, victims_of
-from pumice.model.gang import SubGroup
 from pumice.model.pod import Pod
+from pumice.model.workloads.gang import SubGroup
 from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store
 
 PARTS = SubGroup("p", 1), SubGroup("q", 2)

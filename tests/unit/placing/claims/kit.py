@@ -9,8 +9,8 @@ import numpy as np
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
-from pumice.model.claims import DeviceClass, DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.model.decisions import CLAIMS
+from pumice.model.devices.claims import DeviceClass, DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.model.pod import NodeSelectorTerm, Pod, Requirement
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, podgroup, run, session

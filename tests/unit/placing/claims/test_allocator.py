@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.model.claims import (
+from pumice.model.decisions import CLAIMS, ClaimGrant
+from pumice.model.devices.claims import (
     CLAIM_DEVICES_MAX,
     AllocatedDevice,
     Allocation,
@@ -13,7 +14,6 @@ from pumice.model.claims import (
     ResourceClaim,
     SameAttribute,
 )
-from pumice.model.decisions import CLAIMS, ClaimGrant
 from pumice.placing.claims.allocator import STEPS_MAX, allocate, can_never
 from pumice.placing.claims.offers import offers_of
 from pumice.testing.build import run

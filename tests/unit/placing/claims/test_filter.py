@@ -6,7 +6,7 @@ import pytest
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model.claims import CLAIM_USERS_MAX, AllocatedDevice, Allocation, ResourceClaim
+from pumice.model.devices.claims import CLAIM_USERS_MAX, AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import Pod
 from pumice.placing.claims.filter import ELSEWHERE, NO_DEVICES, USED_UP
 from pumice.placing.claims.ledger import claim_ledger

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.model.claims import (
+from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
     ResourceClaim,

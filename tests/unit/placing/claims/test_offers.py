@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.framework.memo import Memo
-from pumice.model.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
+from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
 from pumice.model.events import Gone, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Toleration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.model.claims import AllocatedDevice, Allocation, ResourceClaim
+from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import Pod
 from pumice.placing.claims.resolve import claim_keys, claiming_tasks, resolved_claims
 from pumice.testing.build import pod

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.kube.objects_out import object_of
+from pumice.kube.api.encode_objects import object_of
 from pumice.model.decisions import VOLUMES, Bind, VolumeGrant
 from pumice.model.events import Gone, Seen
 from pumice.model.manifest import Decoder

@@ -12,8 +12,8 @@ import pytest
 from pumice.framework.plugin.errors import PolicyError
 from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.usage import QueueHistory
-from pumice.runtime.conf import policy_of
-from pumice.runtime.languages import builtin_registry
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.usage.feed import of_queues
 from pumice.runtime.usage.histories import queue_histories
 from pumice.runtime.usage.history_settings import HistorySettings

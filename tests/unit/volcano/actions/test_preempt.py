@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pumice.runtime.cycle_metrics import report_cycle
-from pumice.runtime.metrics import Metrics
+from pumice.runtime.telemetry.cycle_metrics import report_cycle
+from pumice.runtime.telemetry.metrics import Metrics
 from pumice.testing.build import cluster, node, pod, podgroup, queue, run
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
 

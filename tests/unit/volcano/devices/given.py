@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.model import shared_devices as words
 from pumice.model.decisions import DEVICES, Bind
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.pod import Pod
-from pumice.model.shared_devices import DeviceGrant
 from pumice.testing.build import Ran, pod
 from pumice.testing.devices import vgpu
 

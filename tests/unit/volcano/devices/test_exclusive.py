@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.model import shared_devices as words
+from pumice.model.devices import shared_devices as words
 from pumice.testing.build import cluster, pod, podgroup, pods, run
 from pumice.testing.devices import shared_gpus, vgpu
 from tests.unit.volcano.devices.given import cards_of, conf

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pumice.model import shared_devices as words
 from pumice.model.decisions import Bind
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
-from pumice.model.shared_devices import DeviceAsk
 from pumice.testing.build import cluster, node, pod, podgroup, pods, resource, run
 from tests.unit.volcano.devices.given import conf, said, why
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.decisions import DEVICES, Bind
-from pumice.model.shared_devices import DeviceGrant
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.testing.build import Ran, cluster, podgroup, pods, run, session
 from pumice.testing.devices import shared_gpus, vgpu
 from tests.unit.volcano.devices.given import conf, why

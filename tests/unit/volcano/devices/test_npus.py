@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.model.decisions import Bind
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
-from pumice.model.shared_devices import DeviceAsk
 from pumice.testing.build import cluster, node, podgroup, pods, resource, run
 from tests.unit.volcano.devices.given import conf, said, why
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from pumice.model import shared_devices as words
 from pumice.model.decisions import Bind
-from pumice.model.shared_devices import DeviceAsk
+from pumice.model.devices import shared_devices as words
+from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.testing.build import cluster, node, pod, podgroup, pods, run
 from pumice.testing.devices import shared_gpus, vgpu
 from tests.unit.volcano.devices.given import cards_of, conf, has, said, why

@@ -10,8 +10,8 @@ from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.model.events import Object
 from pumice.model.pod import Pod
-from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.queue import PriorityClass
+from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.eviction.gang_victims import VictimSetKind, bundles_of, may_be_evicted

@@ -16,7 +16,7 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import JOBS, NOW, Reads
 from pumice.model.events import Seen
-from pumice.model.podgroup import PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroupStatus
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, policy
 from pumice.volcano import points

@@ -6,8 +6,8 @@ from pumice.api import Queue, Session, TaskRows, plugin, points
 from pumice.framework.cycle.trace import AFTER, Kind, MakesRoom
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import RoomIsFree
-from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.gangs.attempt import OpenAttempt, discarded, promised
 

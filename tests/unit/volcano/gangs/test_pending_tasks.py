@@ -8,7 +8,7 @@ import pytest
 
 from pumice.framework.cycle.session import Session
 from pumice.model.pod import LabelSelector, Requirement
-from pumice.model.podgroup import SubGroupPolicy
+from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, session
 from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.framework.cycle.session import Session
-from pumice.model.podgroup import SubGroupPolicy
+from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.gangs.readiness import job_missing, job_pipelined, job_ready, sub_missing, sub_pipelined
 

@@ -10,7 +10,7 @@ import pytest
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.session import Session
-from pumice.model.claims import ResourceClaim
+from pumice.model.devices.claims import ResourceClaim
 from pumice.model.pod import Pod
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, pod, podgroup, queue, resource, run, session

@@ -15,7 +15,7 @@ from pumice.framework.cycle.trace import Attempt, Failure
 from pumice.framework.memo import Memo
 from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, resource, session

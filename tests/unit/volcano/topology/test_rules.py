@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.framework.cycle.session import Session
-from pumice.model.podgroup import NetworkTopology
+from pumice.model.workloads.podgroup import NetworkTopology
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, session
 from pumice.volcano.topology.rules import has_hard, job_bound, nothing_waits
 

@@ -1,0 +1,167 @@
+"""What goes because something else went: objects whose owners are gone, and all that is in a namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from contextlib import suppress
+
+from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.kinds.resources import Resource
+from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.store import Change, Stored
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.serving.supervision import Spared
+
+_log = logging.getLogger("pumice.apiserver")
+_AT_ONCE = 200  # objects of a namespace that are deleted before requests come again
+_Place = tuple[str, str]  # table, key
+
+
+class Collector:
+    """Hears every change, notes what to look at, and looks at it in ``step``: never within the change itself.
+
+    ``spared``: what it could not deal with.
+    """
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.spared = Spared(_log, "garbage collection")
+        self._owned: dict[str, dict[_Place, None]] = {}  # uid of an owner -> what it owns, in the order it came
+        self._alive: set[str] = set()
+        self._orphaned: deque[str] = deque()  # uids of owners that went
+        self._suspects: deque[_Place] = deque()
+        self._ending: dict[str, None] = {}  # namespaces that are being deleted
+        self._work = asyncio.Event()
+        store = objects.store
+        for table in store.tables():
+            for row in store.rows(table):
+                with self.spared.whatever(f"{table} {row.key}"):
+                    self._appeared(table, row)
+        store.sinks.append(self._hear)
+
+    async def run(self) -> None:
+        """For ever, until cancelled."""
+        while True:
+            self._work.clear()
+            while self.step():
+                await asyncio.sleep(0)  # requests come first
+            await self._work.wait()
+
+    def step(self) -> bool:
+        """Look at one thing; whether there was one."""
+        if self._orphaned:
+            for place in list(self._owned.get(self._orphaned.popleft(), ())):
+                self._suspects.append(place)
+            return True
+        if self._suspects:
+            table, key = self._suspects.popleft()
+            with self.spared.whatever(f"{table} {key}"):
+                self._judge(table, key)
+            return True
+        if self._ending:
+            namespace = next(iter(self._ending))
+            del self._ending[namespace]
+            with self.spared.whatever(f"namespaces {namespace}"):
+                self._end(namespace)
+            return True
+        return False
+
+    def release(self, uid: str) -> None:
+        """Let the dependents of an owner that goes live on: take its reference out of them."""
+        for table, key in list(self._owned.get(uid, ())):
+            row = self._objects.store.find(table, key)
+            resource = self._objects.registry.of_table(table)
+            if row is not None and resource is not None:
+                metadata = row.obj["metadata"]
+                left = [owner for owner in metadata["ownerReferences"] if owner["uid"] != uid]
+                self._objects.write(resource, row, {**row.obj, "metadata": {**metadata, "ownerReferences": left}})
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def _hear(self, change: Change) -> None:
+        with self.spared.whatever(f"{change.table} {change.now.key}"):
+            self._note(change)
+
+    def _note(self, change: Change) -> None:
+        place = change.table, change.now.key
+        if change.before is not None:
+            for uid in _owners(change.before.obj):
+                self._owned.get(uid, {}).pop(place, None)
+        if change.deleted:
+            uid = change.now.obj["metadata"]["uid"]
+            self._alive.discard(uid)
+            if self._owned.get(uid):
+                self._orphaned.append(uid)
+                self._work.set()
+            else:
+                self._owned.pop(uid, None)
+            self._left(change)
+        else:
+            self._appeared(change.table, change.now)
+
+    def _appeared(self, table: str, row: Stored) -> None:
+        metadata = row.obj["metadata"]
+        self._alive.add(metadata["uid"])
+        owners = _owners(row.obj)
+        for uid in owners:
+            self._owned.setdefault(uid, {})[table, row.key] = None
+        if owners and not any(uid in self._alive for uid in owners):
+            self._suspects.append((table, row.key))
+            self._work.set()
+        if table == "namespaces" and "deletionTimestamp" in metadata:
+            self._ending[row.key] = None
+            self._work.set()
+
+    def _left(self, change: Change) -> None:
+        """Something in a namespace that waits to be empty may have been the last there."""
+        namespace = change.now.obj["metadata"].get("namespace")
+        found = self._objects.store.find("namespaces", namespace) if namespace else None
+        if found is not None and "deletionTimestamp" in found.obj["metadata"]:
+            self._ending[found.key] = None
+            self._work.set()
+
+    # -- what is done --------------------------------------------------------------------------------------------------
+
+    def _judge(self, table: str, key: str) -> None:
+        """Delete an object all of whose owners are gone."""
+        row = self._objects.store.find(table, key)
+        resource = self._objects.registry.of_table(table)
+        if row is None or resource is None:
+            return
+        owners = _owners(row.obj)
+        if owners and not any(uid in self._alive for uid in owners):
+            self._delete(resource, row)
+
+    def _end(self, namespace: str) -> None:
+        """Delete what is in a namespace; the namespace itself once nothing is left."""
+        store = self._objects.store
+        empty, left = True, _AT_ONCE
+        for table in store.tables():
+            resource = self._objects.registry.of_table(table)
+            if resource is None or not resource.namespaced:
+                continue
+            for row in list(store.rows(table, prefix=f"{namespace}/")):
+                if "deletionTimestamp" in row.obj["metadata"]:  # it takes its time: its end is heard
+                    empty = False
+                    continue
+                if left <= 0:
+                    self._ending[namespace] = None  # to be gone on with
+                    return
+                left -= 1
+                with self.spared.whatever(f"{table} {row.key}"):
+                    self._delete(resource, row)
+                empty = empty and store.find(table, row.key) is None
+        found = store.find("namespaces", namespace)
+        if empty and found is not None and not found.obj["metadata"].get("finalizers"):
+            store.remove("namespaces", namespace)
+
+    def _delete(self, resource: Resource, row: Stored) -> None:
+        metadata = row.obj["metadata"]
+        with suppress(Refusal):  # what may not be deleted stays
+            self._objects.delete(Target(resource, metadata.get("namespace", ""), metadata["name"]), Deletion())
+
+
+def _owners(obj: Obj) -> list[str]:
+    return [owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ()]

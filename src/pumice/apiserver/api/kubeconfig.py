@@ -1,0 +1,32 @@
+"""The kubeconfig that leads a client to this server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+from pumice.apiserver.api.tls import AccessError
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.files.private import write_private
+
+_NO_TOKEN = "none-is-asked-for"  # lightkube takes a user without credentials for a missing one
+_MARK = "# Written by pumice serve; each start overwrites it.\n"
+
+
+def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b"") -> None:
+    """Raises: AccessError where a file of somebody else's is in the way, OSError."""
+    if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
+        raise AccessError(f"{path} is there and was not written by pumice serve; name another file with --kubeconfig")
+    cluster: Obj = {"server": url}
+    if trusted:
+        cluster["certificate-authority-data"] = base64.b64encode(trusted).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "pumice",
+        "clusters": [{"name": "pumice", "cluster": cluster}],
+        "users": [{"name": "pumice", "user": {"token": token or _NO_TOKEN}}],
+        "contexts": [{"name": "pumice", "context": {"cluster": "pumice", "user": "pumice"}}],
+    }
+    write_private(path, _MARK + json.dumps(config, indent=2) + "\n")

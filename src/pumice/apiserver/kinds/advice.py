@@ -1,0 +1,32 @@
+"""What to warn the user of when an object is created: it is kept, and will not do what it seems to ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pumice.apiserver.kinds.resources import Resource
+from pumice.apiserver.store import Store
+from pumice.model.manifest.reading.fields import Obj
+
+_QUEUES = "queues.scheduling.volcano.sh"
+_QUEUED = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh")
+_ALWAYS_THERE = ("", "default", "root")  # made as soon as a controller runs
+_KUBERNETES_OWN = "default-scheduler"
+
+
+def advice(resource: Resource, obj: Obj, store: Store) -> Iterator[str]:
+    """Warnings for a new object that was admitted."""
+    if resource.idle:
+        yield f"no controller here acts on {resource.plural}: the object is only stored"
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return
+    if resource.full_name == "pods" and spec.get("schedulerName") == _KUBERNETES_OWN and not spec.get("nodeName"):
+        yield f"Pumice leaves the pod alone: its schedulerName is {_KUBERNETES_OWN}, not volcano"
+    queue = spec.get("queue")
+    if resource.full_name in _QUEUED and isinstance(queue, str) and not _is_there(queue, store):
+        yield f"queue {queue} does not exist: the PodGroup waits until it does"
+
+
+def _is_there(queue: str, store: Store) -> bool:
+    return queue in _ALWAYS_THERE or store.find(_QUEUES, queue) is not None

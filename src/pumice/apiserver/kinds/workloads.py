@@ -1,0 +1,85 @@
+"""What a server fills in of the kinds that make pods of a template. Nobody acts on them here (``Resource.idle``): they
+are whole for who reads them. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from pumice.apiserver.kinds.pod_defaults import fill_pod
+from pumice.model.manifest.reading.fields import Obj
+
+_ROLLING: Final = {"maxSurge": "25%", "maxUnavailable": "25%"}
+_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
+    "Deployment": {
+        "replicas": 1,
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": _ROLLING},
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
+    },
+    "ReplicaSet": {"replicas": 1},
+    "StatefulSet": {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+        "serviceName": "",
+    },
+    "DaemonSet": {
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+        "revisionHistoryLimit": 10,
+    },
+    "Job": {
+        "completions": 1,
+        "parallelism": 1,
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "manualSelector": False,
+        "suspend": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+    },
+}
+_GENERATION: Final = "deprecated.daemonset.template.generation"
+_JOB_UID: Final = "batch.kubernetes.io/controller-uid"
+_COUNTED: Final[dict[str, dict[str, int]]] = {
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "ReplicaSet": {"replicas": 0},
+    "DaemonSet": dict.fromkeys(
+        ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
+    ),
+}
+
+
+def filled(kind: str, obj: Obj) -> Obj:
+    """A new object of one of these kinds, judged by its schema, as it is kept."""
+    spec = copy.deepcopy(obj.get("spec") or {})
+    for key, value in _DEFAULTS[kind].items():
+        spec.setdefault(key, copy.deepcopy(value))
+    metadata, template = obj["metadata"], spec.get("template")
+    if template and _fill_template(template) and kind == "Job":
+        metadata = _labelled(metadata, spec)
+    if kind == "DaemonSet":
+        metadata = {**metadata, "annotations": {_GENERATION: "1", **(metadata.get("annotations") or {})}}
+    return {**obj, "metadata": metadata, "spec": spec, "status": dict(_COUNTED.get(kind, {}))}
+
+
+def _labelled(metadata: Obj, spec: Obj) -> Obj:
+    """A job finds its pods by labels that it is given, in their older form, too; it has its template's itself."""
+    about = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+    labels = about | {f"batch.kubernetes.io/{key}": value for key, value in about.items()}
+    template = spec["template"]
+    labels |= template["metadata"].get("labels") or {}
+    template["metadata"] = {**template["metadata"], "labels": labels}
+    spec.setdefault("selector", {"matchLabels": {_JOB_UID: metadata["uid"]}})
+    return metadata if metadata.get("labels") else {**metadata, "labels": labels}
+
+
+def _fill_template(template: Obj) -> bool:
+    """Of a template that cannot be a pod nothing is filled in (False): no pod is ever made of it here."""
+    containers = (template.get("spec") or {}).get("containers")
+    if not containers or not all(container.get("image") for container in containers):
+        return False
+    template.setdefault("metadata", {})
+    fill_pod(template["spec"])
+    return True

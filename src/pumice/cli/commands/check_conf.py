@@ -1,0 +1,116 @@
+"""``pumice check-conf``: is a policy file right, and what does it stand for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.console import Table
+from pumice.cli.output import console, print_json, say
+from pumice.cli.params import require_there
+from pumice.cli.policies import plugins_option, registry_of
+from pumice.report.units import counted
+from pumice.runtime.printing import escaped
+
+STDIN = "-"
+
+if TYPE_CHECKING:
+    from pumice.framework.plugin.policy_file import PluginOption, Policy
+
+
+@click.command("check-conf")
+@click.argument("conf", metavar="CONF")
+@plugins_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems, and the policy.")
+@click.pass_context
+def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -> None:
+    """Check the policy file CONF, or the ConfigMap that holds it; - is standard input.
+
+    Lists all problems: unknown actions, plugins, arguments and switches, and wrong types. If there are none, prints
+    the actions, and the tiers with each plugin's arguments and the switches that are off.
+
+    \b
+    Examples:
+      pumice check-conf volcano-scheduler.conf
+      pumice check-conf volcano-scheduler.conf --json | jq .problems
+      kubectl get cm -n volcano-system volcano-scheduler-configmap -o yaml | pumice check-conf -
+    """
+    from pumice.framework.plugin.errors import PolicyError
+
+    shown = "standard input" if conf == STDIN else conf
+    try:
+        policy = _read(conf, plugins_dir)
+    except PolicyError as error:
+        if as_json:
+            print_json({"ok": False, "problems": list(error.problems)})
+        else:
+            for problem in error.problems:
+                say(f"error: {problem}")
+            say(f"{shown}: {counted(len(error.problems), 'problem')}")
+        ctx.exit(2)
+    for warning in policy.warnings:
+        say(f"warning: {warning}")
+    if as_json:
+        print_json({"ok": True, "problems": [], "policy": _described(policy)})
+        return
+    _print(shown, policy)
+
+
+def _read(conf: str, plugins_dir: str) -> Policy:
+    from pumice.runtime.policy.conf import SIZE_MAX, load_policy, loaded_from_bytes
+
+    if conf != STDIN:
+        require_there((conf,))
+        return load_policy(Path(conf), registry_of(plugins_dir))
+    raw = sys.stdin.buffer.read(SIZE_MAX + 1)
+    return loaded_from_bytes(raw, registry_of(plugins_dir), where="standard input").policy
+
+
+def _described(policy: Policy) -> dict[str, Any]:
+    return {
+        "dialect": policy.dialect.name,
+        "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
+        "tiers": [
+            [
+                {
+                    "name": o.spec.name,
+                    "arguments": _arguments(o),
+                    "off": _off(o),
+                    "on": [s for s, on in o.switches.items() if on],
+                }
+                for o in tier
+            ]
+            for tier in policy.tiers
+        ],
+    }
+
+
+def _arguments(option: PluginOption) -> dict[str, Any]:
+    """What is given, and the default of what is not."""
+    known = {name: argument.default for name, argument in option.spec.arguments.items() if name != "hierarchy"}
+    return {name: option.arguments.get(name, default) for name, default in known.items()}
+
+
+def _off(option: PluginOption) -> list[str]:
+    """Switches that are off and would matter: the plugin has hooks behind them."""
+    points = {point for point, *_ in option.spec.hooks}
+    return sorted({switch for point in points for switch in point.any_switch if not option.switches.get(switch, False)})
+
+
+def _print(conf: str, policy: Policy) -> None:
+    out = console()
+    out.print(escaped(f"{conf}: OK"))
+    out.print(f"dialect {policy.dialect.name}; actions: " + ", ".join(action.name for action in policy.actions))
+    for action in policy.actions:
+        for name, value in action.arguments.items():
+            out.print(escaped(f"  {action.name}: {name} = {value}"))
+    table = Table("tier", "plugin", "arguments", "switched off")
+    for number, tier in enumerate(policy.tiers, 1):
+        for option in tier:
+            given = ((name, value) for name, value in _arguments(option).items() if value not in (None, ""))
+            arguments = escaped(", ".join(f"{name} = {value}" for name, value in given))
+            table.add(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
+    out.print_table(table)

@@ -1,0 +1,230 @@
+"""``pumice compare``: two policies on the same inputs, in many universes, on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.cli.errors import INTERRUPTED, InputError, InternalError
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.cli.params import require_there
+from pumice.cli.policies import LENIENT_HELP, Chosen, choose_policy, plugins_option
+from pumice.cli.simulating import (
+    Flags,
+    read_scene,
+    require_nodes,
+    run_once,
+    settings_of,
+    simulation_options,
+)
+from pumice.cli.workers import Answer, Line, WorkerError, Workers
+
+if TYPE_CHECKING:
+    from pumice.report.comparison import Compared, RunOutcome
+    from pumice.sim.scenes.inputs import Inputs
+    from pumice.sim.world import Progress
+
+DEFAULT = "default"
+SHAKE_S = 60.0
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Job(Struct, frozen=True):
+    """What a worker prepares for: the input, and both policies by their files (None: the default one)."""
+
+    inputs: tuple[str, ...]
+    confs: tuple[Path | None, Path | None]
+    plugins_dir: str
+    strict: bool
+    flags: Flags
+
+
+class Task(Struct, frozen=True):
+    """One run: which policy, in which universe."""
+
+    side: int
+    repeat: int
+
+
+@click.command()
+@click.argument("a", metavar="A.conf")
+@click.argument("b", metavar="B.conf")
+@click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
+@plugins_option
+@simulation_options
+@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Universes.")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), metavar="N", help="Number of processes.  [default: one per core]"
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="F.html",
+    help="Write a report with the curves of both: one HTML file.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
+@click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    a: str,
+    b: str,
+    inputs: tuple[str, ...],
+    plugins_dir: str,
+    flags: Flags,
+    repeats: int,
+    workers: int | None,
+    report: Path | None,
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Simulate each INPUT under the policies A and B, and show the differences with confidence intervals.
+
+    Both policies get the same universes. A universe is the input with each arrival moved by up to --shake (default
+    60s; 0 for --repeats 1), with seeds from --seed on. Differences are taken within each universe. The interval
+    contains the true mean in 95 of 100 cases; if it contains 0, the difference may be chance. The word default means
+    Volcano's default policy. Ctrl-C ends early and compares the universes that both policies have finished. Unusable
+    input is named, the rest is simulated, and the exit code is 1.
+
+    \b
+    Examples:
+      pumice compare default new.conf examples/demo
+      pumice compare old.conf new.conf traces/philly-gavel --until 30d --report compare.html
+      pumice compare old.conf new.conf all.yaml --faults node-gone=6h --repeats 20 --json
+    """
+    require_there(inputs)
+    confs = (_conf_of(a), _conf_of(b))
+    flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats > 1 else None))
+    job = Job(inputs, confs, plugins_dir, strict, flags)
+    found = read_scene(inputs, flags)
+    chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
+    tell_problems(found.scene.problems)
+    require_nodes(found, inputs)
+    settings_of(found, flags)
+    with ExitStack() as files:
+        page = files.enter_context(written_whole(report)) if report else None
+        outcomes, interrupted = _run_all(job, repeats, workers or _cores(), chosen)
+        compared = _compared(outcomes, found, chosen, flags, repeats)
+        if compared is None:
+            say("interrupted: no universe is finished under both policies, so there is nothing to compare")
+            ctx.exit(INTERRUPTED)
+        if page is not None:
+            from pumice.report.comparison_page import comparison_data
+            from pumice.report.html import render
+
+            page.write(render(comparison_data(compared)))
+    if as_json:
+        print_json(compared.to_json() | {"problems": described(found.scene.problems)})
+    else:
+        from pumice.cli.comparison import print_comparison
+
+        print_comparison(compared)
+    if report is not None:
+        say(f"wrote {report}")
+    if interrupted:
+        say(f"interrupted: {len(compared.pairs)} of {repeats} universes are compared")
+        ctx.exit(INTERRUPTED)
+    fail_for(ctx, found.scene.problems)
+
+
+def _conf_of(text: str) -> Path | None:
+    """The file, or None for the default policy. Raises: InputError."""
+    if text == DEFAULT and not Path(text).exists():
+        return None
+    require_there((text,))
+    if Path(text).is_dir():
+        raise InputError(f"{text}: found a folder, wanted a policy file, or the word {DEFAULT}")
+    return Path(text)
+
+
+def _chosen(job: Job, side: int, *, tell: bool) -> Chosen:
+    return choose_policy(job.confs[side], (), strict=job.strict, plugins_dir=job.plugins_dir, tell=tell)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+# -- in a worker
+
+
+def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
+    """Read everything once; then simulate as often as asked."""
+    from pumice.report.comparison import outcome_of
+    from pumice.report.summary import summarise
+
+    found = read_scene(job.inputs, job.flags)
+    policies = [_chosen(job, side, tell=False).policy for side in (0, 1)]
+
+    def do(task: Task, line: Line) -> RunOutcome:
+        flags = replace(job.flags, seed=job.flags.seed + task.repeat)
+
+        def watch(now: Progress) -> None:
+            line.tell(_part(now, found, flags))
+
+        run = run_once(found, policies[task.side], flags, progress=watch)
+        return outcome_of(summarise(run), flags.seed, with_curves=task.repeat == 0)
+
+    return do
+
+
+def _part(now: Progress, found: Inputs, flags: Flags) -> float:
+    """How far a run is: by the clock where it has an end, else by jobs."""
+    if flags.until is not None:
+        return min((now.now - found.newest) / flags.until, 1.0)
+    return now.ended / max(now.jobs, 1)
+
+
+# -- in the command
+
+
+def _run_all(job: Job, repeats: int, workers: int, chosen: Sequence[Chosen]) -> tuple[dict[Task, RunOutcome], bool]:
+    """(outcomes of the runs that were finished, whether Ctrl-C ended it)."""
+    from pumice.cli.progress import sharing_out
+
+    for name in _THREADS:  # a run is one thread, and there are as many runs as cores
+        os.environ.setdefault(name, "1")
+    tasks = [Task(side, repeat) for repeat in range(repeats) for side in (0, 1)]
+    outcomes: dict[Task, RunOutcome] = {}
+    try:
+        with Workers(workers, prepare, job) as pool, sharing_out(len(tasks)) as show:
+            for event in pool.run(tasks):
+                if isinstance(event, Answer):
+                    task = tasks[event.task]
+                    outcomes[task] = event.value
+                    show(event.task, 1.0)
+                    seed = job.flags.seed + task.repeat
+                    say(f"{len(outcomes)} of {len(tasks)} runs: {chosen[task.side].where}, seed {seed}")
+                else:
+                    show(event.task, event.done)
+    except KeyboardInterrupt:
+        return outcomes, True
+    except WorkerError as error:
+        if os.environ.get("PUMICE_DEBUG", "") not in ("", "0"):
+            say(error.told)
+        raise InternalError(str(error)) from None
+    return outcomes, False
+
+
+def _compared(
+    outcomes: dict[Task, RunOutcome], found: Inputs, chosen: Sequence[Chosen], flags: Flags, repeats: int
+) -> Compared | None:
+    """The universes that both policies have finished; None where there is none."""
+    from pumice.report.comparison import Compared
+
+    pairs = [
+        (outcomes[Task(0, repeat)], outcomes[Task(1, repeat)])
+        for repeat in range(repeats)
+        if Task(0, repeat) in outcomes and Task(1, repeat) in outcomes
+    ]
+    if not pairs:
+        return None
+    names = (chosen[0].told, chosen[1].told)
+    return Compared(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs))

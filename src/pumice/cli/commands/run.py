@@ -1,0 +1,356 @@
+"""``pumice run``: schedule a real cluster, with the command line of Volcano's scheduler."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct
+
+from pumice import __version__
+from pumice.cli.errors import InputError
+from pumice.cli.extras import require
+from pumice.cli.params import SPAN
+from pumice.cli.policies import plugins_option, registry_of
+from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
+from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings
+from pumice.cli.run_pages import (
+    Files,
+    Wish,
+    certificate_of,
+    listen_where_volcano_does,
+    log_level_at,
+    places_of,
+    shown_at,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from pumice.framework.plugin.registry import Dialect
+    from pumice.kube.api.access import Access
+    from pumice.kube.api.client import Client
+    from pumice.kube.informers.watch_failures import Troubles
+    from pumice.kube.scheduler.languages import ClusterLanguage
+    from pumice.kube.scheduler.lease import Election
+    from pumice.kube.scheduler.live import Live, Settings
+    from pumice.kube.scheduler.reload import ConfFile
+    from pumice.runtime.telemetry.metrics import Metrics
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class _Wanted(Struct, frozen=True):
+    """What the command line asks for, beside the settings of the scheduler itself."""
+
+    kubeconfig: str
+    master: str
+    rate: float
+    burst: float
+    lease: tuple[float, float, float] | None
+    lease_key: tuple[str, str]
+    places: tuple[Wish, ...]
+    certificate: Files | None
+    controllers: str
+    dump_dir: Path | None
+
+
+@click.command()
+@click.option(
+    "--scheduler-conf",
+    type=_FILE,
+    metavar="F",
+    help="Policy file; reloaded when it changes. Default: Volcano's default policy.",
+)
+@plugins_option
+@click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
+@click.option("--master", default="", metavar="URL", help="The API server's address, in place of the kubeconfig's.")
+@click.option(
+    "--scheduler-name",
+    multiple=True,
+    help="Scheduler name of the pods. Can be repeated. Default: volcano, or kai-scheduler under dialect: kai.",
+)
+@click.option(
+    "--default-queue",
+    default="",
+    help="Queue of PodGroups without one. Default: default; default-queue under dialect: kai.",
+)
+@click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Longest time between two cycles.")
+@go_flag(
+    "--wake-on-change",
+    default=True,
+    help="Start a cycle as soon as something changes; false: only every period, as Volcano does.",
+)
+@go_flag("--leader-elect", default=True, help="Schedule only while holding the Lease.")
+@click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
+@click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
+@click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True)
+@click.option(
+    "--leader-elect-resource-name",
+    default="",
+    help="Name of the Lease. Default: volcano, or kai-scheduler under dialect: kai.",
+)
+@click.option(
+    "--leader-elect-resource-namespace",
+    "--lock-object-namespace",
+    "lease_namespace",
+    default="",
+    help="Namespace of the Lease. Default: volcano-system, or kai-scheduler under dialect: kai.",
+)
+@click.option("--kube-api-qps", type=click.FloatRange(0), default=2000.0, show_default=True, help="0: no limit.")
+@click.option("--kube-api-burst", type=click.IntRange(1), default=2000, show_default=True)
+@click.option(
+    "--node-selector",
+    multiple=True,
+    metavar="L:V",
+    help="Use only nodes with this label. Can be repeated: nodes with any of the labels.",
+)
+@kai_options
+@click.option(
+    "--feature-gates", multiple=True, metavar="G=BOOL", help="Feature gates of Volcano; unsupported ones are an error."
+)
+@go_flag("--disable-default-scheduler-config", default=False, help="Exit if --scheduler-conf is missing.")
+@go_flag("--priority-class", default=True, help="Take priorities from PriorityClasses.")
+@go_flag("--enable-metrics", default=True, help="Serve /metrics and /conf.")
+@click.option("--listen-address", default="127.0.0.1:8080", show_default=True, help=":8080 means every address.")
+@go_flag("--enable-healthz", default=True, help="Serve /healthz and /readyz.")
+@click.option("--healthz-address", default="127.0.0.1:11251", show_default=True, help=":11251 means every address.")
+@click.option("--tls-cert-file", type=_FILE, metavar="F", help="Serve /healthz and /readyz over TLS.")
+@click.option("--tls-private-key-file", type=_FILE, metavar="F", help="Key of --tls-cert-file.")
+@click.option("--ca-cert-file", type=_FILE, metavar="F", help="CA certificates for optional client certificates.")
+@go_flag("--metrics-tls", default=False, help="Serve /metrics and /conf over TLS as well.")
+@go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
+@click.option(
+    "--controllers",
+    default="auto",
+    metavar="auto|on|off|LIST",
+    show_default=True,
+    help="Controllers to run: those that Volcano's do not run (auto), all (on), none (off), or some of"
+    " podgroup,queue,job,cronjob,jobflow.",
+)
+@click.option(
+    "--cache-dump-dir",
+    "--dump-dir",
+    "dump_dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("/tmp"),
+    show_default=True,
+    help="Folder for the dumps of SIGUSR2, which `pumice schedule` reads.",
+)
+@click.option(
+    "-v", "--v", "verbosity", type=VERBOSITY, default=2, show_default=True, help="Log level; 3, 4 and 5 log more."
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--strict-conf/--lenient-conf", "strict", default=True, help="Whether unknown parts of the policy file are errors."
+)
+@click.version_option(__version__, prog_name="pumice")
+@click.argument("nothing", nargs=-1, type=REDIRECTION, metavar="")
+@not_obeyed
+def run(**given: Any) -> None:
+    """Schedule the pods of a Kubernetes cluster.
+
+    Watches pods, nodes, PodGroups, queues and the other objects that affect scheduling, and binds gangs whole or not at
+    all. Accepts the flags of Volcano's scheduler and its policy file. A flag without effect here gives a note; an
+    unsupported flag that would change decisions is an error. SIGTERM and Ctrl-C finish the cycle, write its decisions
+    and release the lease. SIGUSR2 dumps the scheduler's input.
+
+    \b
+    Examples:
+      pumice run --scheduler-conf volcano-scheduler.conf
+      pumice run --kubeconfig pumice.kubeconfig --leader-elect=false -v 3
+      pumice run --listen-address :8080 --healthz-address :11251 --log-format json
+    """
+    require("run", "run")
+    import asyncio
+
+    from pumice.kube.api.errors import KubeError
+    from pumice.kube.scheduler.languages import language_of
+    from pumice.kube.scheduler.live import Settings
+    from pumice.kube.scheduler.logs import set_up
+    from pumice.kube.scheduler.reload import ConfFile
+    from pumice.volcano.table import DEFAULT_CONF
+
+    gates = gates_of(given["feature_gates"])
+    listen_where_volcano_does(given)
+    set_up(given["verbosity"], given["log_format"] == "json")
+    registry = registry_of(given["plugins_dir"])
+    conf = ConfFile(given["scheduler_conf"], registry, DEFAULT_CONF, strict=given["strict"])
+    language = language_of(conf.current.policy)
+    _name_what_is_not_named(given, conf.current.policy.dialect, language)
+    wanted = _wanted(given)
+    settings = Settings(
+        scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
+        default_queue=given["default_queue"],
+        use_priority_classes=given["priority_class"] and gates.get("PriorityClass", True),
+        period_s=given["schedule_period"],
+        on_change=given["wake_on_change"],
+        node_labels=labels_of(given["node_selector"]),
+        lease_namespace=given["lease_namespace"],
+        replay=_replay_flags(given),
+        language=language,
+        **kai_settings(given, language),
+    )
+    try:
+        asyncio.run(_run(wanted, conf, settings))
+    except KubeError as error:
+        raise InputError(str(error)) from None
+
+
+def _name_what_is_not_named(given: dict[str, Any], dialect: Dialect, language: ClusterLanguage) -> None:
+    given["scheduler_name"] = given["scheduler_name"] or (dialect.scheduler,)
+    given["default_queue"] = given["default_queue"] or dialect.default_queue
+    given["lease_namespace"] = given["lease_namespace"] or language.lease[0]
+    given["leader_elect_resource_name"] = given["leader_elect_resource_name"] or language.lease[1]
+
+
+def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
+    """What ``pumice schedule`` has to be told as well, to decide alike."""
+    flags = [f"--scheduler-name={name}" for name in given["scheduler_name"] if given["scheduler_name"] != ("volcano",)]
+    if given["plugins_dir"]:
+        flags.append(f"--plugins-dir={given['plugins_dir']}")
+    return (*flags, *(() if given["strict"] else ("--lenient-conf",)))
+
+
+def _wanted(given: dict[str, Any]) -> _Wanted:
+    """Raises: InputError."""
+    lease = None
+    if given["leader_elect"]:
+        duration, renew, retry = (
+            given[f"leader_elect_{name}"] for name in ("lease_duration", "renew_deadline", "retry_period")
+        )
+        if not retry < renew < duration:
+            raise InputError("wanted --leader-elect-retry-period < --leader-elect-renew-deadline < …-lease-duration")
+        lease = (duration, renew, retry)
+    if given["disable_default_scheduler_config"] and given["scheduler_conf"] is None:
+        raise InputError("--disable-default-scheduler-config: found no --scheduler-conf, wanted a policy file")
+    certificate = certificate_of(given)
+    return _Wanted(
+        given["kubeconfig"],
+        given["master"],
+        given["kube_api_qps"],
+        float(given["kube_api_burst"]),
+        lease,
+        (given["lease_namespace"], given["leader_elect_resource_name"]),
+        tuple(places_of(given, certificate is not None)),
+        certificate,
+        given["controllers"],
+        given["dump_dir"] if given["cache_dumper"] else None,
+    )
+
+
+async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
+    from pumice.kube.api.client import Client
+    from pumice.kube.informers.watch_failures import Troubles
+    from pumice.kube.scheduler.http import serving
+    from pumice.kube.scheduler.live import Live
+    from pumice.runtime.serving.extenders import HttpOutside
+    from pumice.runtime.telemetry.metrics import Metrics
+
+    access = await _access(wanted)
+    # The election has a client of its own: no list and no burst of binds stands before a renewal.
+    async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
+        version = await client.version()
+        metrics, troubles = Metrics(settings.language.metrics), Troubles()
+        live = Live(
+            client,
+            conf,
+            settings,
+            metrics,
+            election=_election(wanted, aside),
+            beside=_controllers(wanted, client, settings, metrics, Troubles(troubles)),
+            troubles=troubles,
+        )
+        live.loop.outside = lambda: HttpOutside(time.monotonic)
+        _on_signals(live, wanted.dump_dir)
+        async with AsyncExitStack() as stack:
+            places = await shown_at(wanted.places, wanted.certificate, stack)
+            await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
+            try:
+                urls = await stack.enter_async_context(serving(live, places))
+            except OSError as error:
+                raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
+            _tell(access, version, urls)
+            await live.run()
+
+
+async def _access(wanted: _Wanted) -> Access:
+    """Raises: AccessError, InputError."""
+    from msgspec.structs import replace
+
+    from pumice.kube.api.access import Access
+    from pumice.kube.api.credentials import find_access
+    from pumice.kube.api.errors import AccessError
+
+    if wanted.master and not wanted.master.startswith(("http://", "https://")):
+        raise InputError(f"--master: found {wanted.master[:60]!r}, wanted http:// or https:// and an address")
+    try:
+        found = await find_access(wanted.kubeconfig)
+    except AccessError:
+        if wanted.kubeconfig or not wanted.master:
+            raise
+        return Access(wanted.master.rstrip("/"), whence="--master")
+    return replace(found, url=wanted.master.rstrip("/")) if wanted.master else found
+
+
+def _election(wanted: _Wanted, client: Client) -> Election | None:
+    if wanted.lease is None:
+        return None
+    from uuid import uuid4
+
+    from pumice.kube.scheduler.lease import Election
+
+    return Election(client, *wanted.lease_key, f"{socket.gethostname()}_{uuid4()}", *wanted.lease)
+
+
+def _controllers(
+    wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: Troubles
+) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    """What to run beside the scheduler. Raises: InputError."""
+    if settings.language.dialect == "kai":
+        return kai_controllers(wanted.controllers, client, settings, troubles)
+    from pumice.kube.controllers.kinds import WATCHED_BY
+    from pumice.kube.controllers.leading import Controllers, Deference
+    from pumice.kube.controllers.loop import ControlSettings
+    from pumice.runtime.controllers.podgroups import GroupSettings
+
+    if wanted.controllers in ("off", ""):
+        return None
+    names = tuple(WATCHED_BY) if wanted.controllers in ("auto", "on") else tuple(wanted.controllers.split(","))
+    if unknown := [name for name in names if name not in WATCHED_BY]:
+        raise InputError(
+            f"--controllers: found {unknown[0][:40]!r}, wanted auto, on, off or some of {','.join(WATCHED_BY)}"
+        )
+    deference = Deference(lease="") if wanted.controllers == "on" else None
+    groups = GroupSettings(scheduler_names=settings.scheduler_names)
+    control = ControlSettings(names, groups, settings.default_queue)
+    return Controllers(client, control, deference=deference, metrics=metrics, troubles=troubles).run
+
+
+def _on_signals(live: Live, dump_dir: Path | None) -> None:
+    import asyncio
+    import signal
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, live.stop)
+    for number in (signal.SIGUSR2, signal.SIGUSR1):  # Volcano's dumps: by one to the log, by the other to a file
+        if dump_dir is None:
+            signal.signal(number, signal.SIG_IGN)
+        else:
+            loop.add_signal_handler(number, live.dump, dump_dir)
+
+
+def _tell(access: Access, version: str, urls: list[str]) -> None:
+    import logging
+
+    log = logging.getLogger("pumice.run")
+    fields = {"server": access.url, "version": version, "urls": urls, "pid": os.getpid()}
+    log.info("API server %s, version %s", access.url, version, extra={"fields": fields})
+    for url in urls:
+        log.info("serving %s/metrics, /healthz, /readyz, /conf", url)

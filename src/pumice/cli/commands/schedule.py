@@ -1,0 +1,194 @@
+"""``pumice schedule``: one cycle on manifests or a snapshot, as a question: what would happen, and why not more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+
+from pumice.cli.errors import InputError, nothing_usable
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems
+from pumice.cli.params import require_there
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option, saved_policy
+
+if TYPE_CHECKING:
+    from pumice.model.events import Object
+    from pumice.runtime.one_cycle import Answer
+    from pumice.runtime.problems.problem import Problem
+    from pumice.sim.scenes.inputs import Inputs
+
+
+class _Options(Struct, frozen=True):
+    """``now``: None takes the time of the input. ``names``: scheduler names, None if none was given."""
+
+    conf: Path | None
+    strict: bool
+    plugins_dir: str
+    now: float | None
+    names: tuple[str, ...] | None
+
+
+class _Asked(Struct, frozen=True):
+    """The answer, on what objects, under which policy, and what of the input could not be used."""
+
+    answer: Answer
+    objects: Sequence[Object]
+    chosen: Chosen
+    problems: Sequence[Problem] = ()
+
+
+@click.command()
+@click.argument("manifests", metavar="MANIFESTS…|SNAPSHOT", nargs=-1, required=True)
+@click.option("--conf", type=click.Path(path_type=Path), help=f"{CONF_HELP} A snapshot contains a policy.")
+@plugins_option
+@click.option(
+    "--now",
+    type=float,
+    metavar="SECONDS",
+    help="Time of the cycle, seconds since the epoch. Default: the newest creationTimestamp, or the snapshot's.",
+)
+@click.option(
+    "--scheduler-name",
+    multiple=True,
+    help="Scheduler name of the pods. Can be repeated. Default: volcano, or kai-scheduler under dialect: kai.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+@click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
+@click.pass_context
+def schedule(
+    ctx: click.Context,
+    manifests: tuple[str, ...],
+    conf: Path | None,
+    plugins_dir: str,
+    now: float | None,
+    scheduler_name: tuple[str, ...],
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Run one scheduling cycle on MANIFESTS (files or folders) as they are, or on a SNAPSHOT.
+
+    Shows which pods are bound to which nodes, which have a reserved node that other pods are leaving (pipelined), which
+    are evicted, and why the others wait. Volcano Jobs are expanded into their PodGroup and pods. No cluster is read or
+    changed. Unusable input is named, the rest is scheduled, and the exit code is 1.
+
+    A SNAPSHOT is a file written by simulate --save-cycle or dumped by a running scheduler: the input of a cycle with
+    its policy and time. The decisions are those of that cycle, byte for byte.
+
+    \b
+    Examples:
+      pumice schedule cluster/ jobs.yaml
+      kubectl get nodes,queues,podgroups,pods -A -o json > all.json && pumice schedule all.json
+      pumice schedule manifests/ --json | jq .unscheduled
+      pumice schedule cycle.pumice
+      pumice schedule cycle.pumice --conf another.conf
+    """
+    from pumice.runtime.files.file_signs import is_archive
+
+    require_there(manifests)
+    said = ctx.get_parameter_source("scheduler_name") is not ParameterSource.DEFAULT
+    options = _Options(conf, strict, plugins_dir, now, scheduler_name if said else None)
+    if any(is_archive(Path(path)) for path in manifests):
+        asked = _on_snapshot(manifests, options)
+    else:
+        asked = _on_manifests(manifests, options)
+    if as_json:
+        beside = {"left_out_actions": list(asked.chosen.left_out), "problems": described(asked.problems)}
+        print_json(_described(asked.answer) | beside)
+    else:
+        from pumice.cli.answer import print_answer
+
+        print_answer(asked.answer, asked.objects, asked.chosen.told)
+    fail_for(ctx, asked.problems)
+
+
+def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
+    """Raises: InputError, PolicyError."""
+    from pumice.runtime.one_cycle import schedule_once
+    from pumice.sim.scenes.inputs import read_inputs
+
+    found = read_inputs(paths)
+    chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
+    problems = (*found.scene.problems, *_idle(found))
+    tell_problems(problems)
+    if not found.scene.objects and not found.scene.works:
+        raise nothing_usable(paths)
+    moment = found.newest if options.now is None else options.now
+    objects = _objects(found, moment)
+    answer = schedule_once(objects, chosen.policy, moment, options.names or (chosen.policy.dialect.scheduler,))
+    return _Asked(answer, objects, chosen, problems)
+
+
+def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
+    """Raises: InputError, PolicyError, OSError."""
+    from pumice import __version__
+    from pumice.runtime.files.known_objects import objects_in
+    from pumice.runtime.files.snapshot_file import SnapshotError, read_cycle
+    from pumice.runtime.one_cycle import decide
+
+    if len(paths) > 1:
+        raise InputError("a snapshot contains a whole cluster: wanted no other input")
+    path, plugins_dir = Path(paths[0]), options.plugins_dir
+    try:
+        cycle = read_cycle(path)
+    except SnapshotError as error:
+        raise InputError(f"{path}: {error}") from None
+    if cycle.version != __version__:
+        say(f"note: {path} was written by Pumice {cycle.version}, and may have decided differently from {__version__}")
+    if options.names is not None:
+        say("note: --scheduler-name has no effect: a snapshot contains the scheduler names")
+    if options.conf is not None:
+        chosen = choose_policy(options.conf, (), strict=options.strict, plugins_dir=plugins_dir)
+    else:
+        strict = options.strict and not cycle.lenient
+        chosen = saved_policy(cycle.conf, f"{path}: policy", strict=strict, plugins_dir=plugins_dir)
+    moment = cycle.now if options.now is None else options.now
+    objects = objects_in(cycle.snapshot, moment)
+    return _Asked(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
+
+
+def _idle(found: Inputs) -> Iterator[Problem]:
+    """What would make Jobs as time goes by."""
+    from pumice.model.workloads.job_makers import JOB_TEMPLATE
+    from pumice.runtime.problems.problem import Problem, Severity
+
+    for maker in found.scene.makers:
+        if maker.kind != JOB_TEMPLATE:
+            what = "creates no Jobs in a single cycle; see pumice simulate"
+            yield Problem(f"{maker.kind} {maker.key}", what, Severity.NOTE)
+
+
+def _objects(found: Inputs, now: float) -> list[Object]:
+    """Everything at once: what stands, and what is made of jobs."""
+    objects = list(found.scene.objects)
+    for work in found.scene.works:
+        group, pods = work.expand(now)
+        objects += (group, *pods)
+    return objects
+
+
+def _described(answer: Answer) -> dict[str, Any]:
+    """The stable shape of ``pumice schedule --json``, but for the problems."""
+    return {
+        "digest": answer.digest,
+        "binds": answer.binds,
+        "pipelined": dict(sorted(answer.pipelined.items())),
+        "evicts": [evict.pod for evict in answer.evicts],
+        "podgroups": {
+            key: {
+                "phase": status.phase,
+                "conditions": [
+                    {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message}
+                    for c in status.conditions
+                ],
+            }
+            for key, status in sorted(answer.statuses.items())
+        },
+        "plugin_faults": [fault._asdict() for fault in answer.outcome.faults],
+        "unscheduled": dict(sorted(answer.unscheduled.items())),
+        "hints": dict(sorted(answer.hints.items())),
+        "blockers": {key: [each.plain for each in found] for key, found in sorted(answer.blockers.items())},
+    }

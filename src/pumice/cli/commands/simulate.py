@@ -1,0 +1,190 @@
+"""``pumice simulate``: a workload on a simulated cluster, under a real policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from pumice.cli.errors import INTERRUPTED, InputError
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.cli.params import require_there
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
+from pumice.cli.simulating import Flags, read_scene, require_nodes, run_once, simulation_options
+from pumice.runtime.printing import json_text
+
+if TYPE_CHECKING:
+    from pumice.columns.snapshot import Snapshot
+    from pumice.report.summary import Summary
+    from pumice.sim.run import Run
+    from pumice.sim.scenes.inputs import Inputs
+
+Tell = Callable[[Mapping[str, object]], object]
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
+@click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
+@plugins_option
+@simulation_options
+@click.option("--events", type=_FILE, metavar="F.jsonl", help="Write every event, one line of JSON for each.")
+@click.option("--jobs", type=_FILE, metavar="F.csv", help="Write a table with one row for each job.")
+@click.option("--report", type=_FILE, metavar="F.html", help="Write a report with plots: one HTML file.")
+@click.option(
+    "--save-cycle",
+    type=(click.IntRange(1), _FILE),
+    metavar="N FILE",
+    help="Write the input of the Nth cycle (cluster, policy, time) to a file for pumice schedule.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
+@click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    inputs: tuple[str, ...],
+    conf: Path | None,
+    plugins_dir: str,
+    flags: Flags,
+    events: Path | None,
+    jobs: Path | None,
+    report: Path | None,
+    save_cycle: tuple[int, Path] | None,
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Simulate all INPUTs together: manifests (files or folders) and traces.
+
+    A trace is recognised by its content, or by philly-gavel:, acme:, tiresias:, swf: or openb: before the path. A
+    volcano-scheduler.conf in a folder is used as the policy. The same input always gives the same decisions, and so
+    the same digest. Ctrl-C ends early with the results so far. Unusable input and jobs that can never run are named,
+    the rest is simulated, and the exit code is 1. One run proves little: see --shake.
+
+    \b
+    Examples:
+      pumice simulate examples/demo --report demo.html
+      pumice simulate traces/philly-gavel --json
+      pumice simulate swf:theta_2022.swf --until 30d --events events.jsonl
+      pumice simulate traces/philly-gavel --until 60d --warm-up 7d --cool-down 7d --jobs jobs.csv
+      pumice simulate examples/demo --shake 60s --seed 3
+      pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
+      pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
+    """
+    require_there(inputs)
+    found = read_scene(inputs, flags)
+    chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
+    tell_problems(found.scene.problems)
+    for note in found.scene.notes:
+        say(f"note: {note}")
+    require_nodes(found, inputs)
+    with ExitStack() as files:
+        tell = files.enter_context(_event_file(events)) if events else None
+        table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))
+        saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
+        run = _run(found, chosen, flags, tell, saving)
+        summary = _summary(run)
+        if table is not None:
+            _write_jobs(table, run)
+        if page is not None:
+            _write_report(page, summary, found, chosen)
+    tell_problems(summary.problems)
+    _print(summary, found, chosen, flags, as_json)
+    for path in (events, jobs, report, saving.path if saving and saving.is_done else None):
+        if path is not None:
+            say(f"wrote {path}")
+    if run.result.ending == "interrupted":
+        say("interrupted: the figures cover the time until then")
+        ctx.exit(INTERRUPTED)
+    if saving and not saving.is_done:
+        cycles = run.result.cycles
+        raise InputError(f"--save-cycle {saving.number}: there were {cycles} cycles; {saving.path} is not written")
+    fail_for(ctx, [*found.scene.problems, *summary.problems])
+
+
+class _Saving:
+    """Writes the cycle of one number when it begins. Raises: InputError where it cannot be."""
+
+    def __init__(self, number: int, path: Path, chosen: Chosen) -> None:
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: the folder {path.parent} does not exist")
+        self.number, self.path, self.is_done = number, path, False
+        self._chosen = chosen
+
+    def __call__(self, number: int, now: float, snapshot: Snapshot) -> None:
+        from pumice.runtime.files.snapshot_file import Cycle, SnapshotError, write_cycle
+        from pumice.runtime.policy.conf import shown_text
+
+        if number != self.number:
+            return
+        cycle = Cycle(snapshot, now, shown_text(self._chosen.text), lenient=bool(self._chosen.policy.warnings))
+        try:
+            write_cycle(self.path, cycle)
+        except SnapshotError as error:
+            raise InputError(f"--save-cycle {number}: the snapshot {error}") from None
+        self.is_done = True
+
+
+@contextmanager
+def _event_file(path: Path) -> Iterator[Tell]:
+    with written_whole(path) as file:
+
+        def tell(event: Mapping[str, object]) -> None:
+            file.write(json_text(event) + "\n")
+
+        yield tell
+
+
+def _run(found: Inputs, chosen: Chosen, flags: Flags, tell: Tell | None, saving: _Saving | None) -> Run:
+    from pumice.cli.interrupt import stopped_by_ctrl_c
+    from pumice.cli.progress import simulating
+
+    with simulating(found.newest, flags.until) as show, stopped_by_ctrl_c(show) as progress:
+        run = run_once(found, chosen.policy, flags, progress=progress, event=tell, began=saving)
+    if tell is not None:
+        result = run.result
+        tell({"t": round(result.simulated_s, 6), "event": "end", "ending": result.ending.value, "digest": run.digest})
+    return run
+
+
+def _summary(run: Run) -> Summary:
+    from pumice.report.summary import summarise
+
+    return summarise(run)
+
+
+def _write_jobs(table: IO[str], run: Run) -> None:
+    from pumice.report.job_table import write_jobs
+
+    write_jobs(table, run)
+
+
+def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: Chosen) -> None:
+    from pumice.report.data import report_data
+    from pumice.report.html import render
+
+    page.write(render(report_data(summary, found, chosen.told)))
+
+
+def _print(summary: Summary, found: Inputs, chosen: Chosen, flags: Flags, as_json: bool) -> None:
+    if not as_json:
+        from pumice.cli.summary import print_summary
+
+        print_summary(summary, found, chosen.told)
+        return
+    print_json(
+        summary.to_json()
+        | {
+            "problems": described([*found.scene.problems, *summary.problems]),
+            "notes": list(found.scene.notes),
+            "sources": list(found.sources),
+            "conf": chosen.where,
+            "left_out_actions": list(chosen.left_out),
+            "nodes": len(found.nodes),
+            "seed": flags.seed,
+            "period_s": flags.period,
+            "shake_s": flags.shake or 0.0,
+        }
+    )

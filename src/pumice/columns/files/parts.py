@@ -1,0 +1,109 @@
+"""A snapshot taken apart into arrays and model values, and put together again: what there is to write to a file.
+
+What follows from the objects alone (facts of nodes, the tree of hypernodes) is no part: it is made anew. Everything
+else is there to the byte, rows that are not in use included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from pumice.columns.column import Versions
+from pumice.columns.dtypes import AnyArray, ResourceAxis
+from pumice.columns.files.references import PartsDiffer, check_references
+from pumice.columns.nodes import NodeFacts, NodeTable
+from pumice.columns.queues import QueueTable
+from pumice.columns.snapshot import Shard, Snapshot
+from pumice.columns.tables import NAMES, Tables
+from pumice.columns.topology.hypernodes import build_tree
+from pumice.model.node import Node
+from pumice.model.topology import HyperNode
+from pumice.model.workloads.gang import DEFAULT_NODE_POOL
+
+
+class Parts(Struct, frozen=True):
+    """``offered``, ``unoffered``: the axis of resources. ``columns``: every column of every table, by
+    ``table.column``."""
+
+    offered: tuple[str, ...]
+    unoffered: bool
+    columns: Mapping[str, AnyArray]
+    nodes: tuple[Node, ...]
+    hypernodes: tuple[HyperNode, ...]
+    number: int
+    shard: Shard | None
+    notes: Mapping[str, float] = {}
+    node_pool: str = DEFAULT_NODE_POOL
+
+
+class Wanted(Struct, frozen=True):
+    """What a column must be. ``further``: its shape less the rows. ``holds``: the type of its Python values, None for
+    numbers."""
+
+    dtype: np.dtype[Any]
+    further: tuple[int, ...]
+    holds: Any
+
+
+@lru_cache(maxsize=16)
+def wanted_columns(width: int) -> Mapping[str, Wanted]:
+    """Every column of a snapshot with so many resources, by ``table.column``."""
+    found = {}
+    more = width - len(ResourceAxis())
+    empty = Tables.empty(Versions(), ResourceAxis(map(str, range(more - 1)), unoffered=more > 0))
+    for name in NAMES:
+        table = getattr(empty, name)
+        for column, kind in table.FIELDS.items():
+            dtype = np.dtype(kind.dtype)
+            holds = table.value_type(column) if dtype == np.object_ else None
+            found[f"{name}.{column}"] = Wanted(dtype, table.shape(column, 0)[1:], holds)
+    return MappingProxyType(found)
+
+
+def take_apart(snapshot: Snapshot) -> Parts:
+    """All that the snapshot cannot be made without."""
+    tables = snapshot.tables
+    return Parts(
+        tables.axis.offered,
+        tables.axis.unoffered >= 0,
+        {f"{name}.{column}": held.array for name in NAMES for column, held in getattr(tables, name).columns.items()},
+        tables.nodes.facts.objs,
+        tables.tree.objs,
+        snapshot.number,
+        snapshot.shard,
+        snapshot.notes,
+        snapshot.node_pool,
+    )
+
+
+def put_together(parts: Parts) -> Snapshot:
+    """The snapshot with these parts, which are as ``wanted_columns`` says. Versions are of a source of its own, so what
+    is known of another snapshot is never taken for this one's.
+
+    Raises: PartsDiffer where one part says what another denies.
+    """
+    versions, axis = Versions(), ResourceAxis(parts.offered, unoffered=parts.unoffered)
+    specs = parts.columns["classes.specs"]
+    if axis.offered != parts.offered or not all(axis.covers(spec.request) for spec in specs if spec is not None):
+        raise PartsDiffer("the resources are not in order, or not all that pods ask for")
+    queues = [queue for queue in parts.columns["queues.objs"] if queue is not None]
+    tables = Tables.empty(versions, axis)
+    facts = NodeFacts(versions, parts.nodes, axis)
+    if facts.objs != parts.nodes or len(facts.row_of) != len(facts):
+        raise PartsDiffer("nodes are not in the order of their creation and names, or one is there twice")
+    tables.nodes = NodeTable(versions, facts)
+    tables.queues = QueueTable(versions, queues, axis)
+    labels = [node.labels for node in facts.objs]
+    tables.tree = build_tree(parts.hypernodes, facts.names, labels, versions.next())
+    for name in NAMES:
+        table = getattr(tables, name)
+        setattr(tables, name, table.restored({column: parts.columns[f"{name}.{column}"] for column in table.FIELDS}))
+    check_references(tables)
+    tables.version = versions.next()
+    return Snapshot(tables, parts.number, parts.shard, parts.notes, parts.node_pool)

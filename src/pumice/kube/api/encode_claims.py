@@ -1,0 +1,148 @@
+"""Claims of devices, and what there is to claim, as objects of the API: the inverse of ``model.manifest.claims``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.model.devices.claims import (
+    Allocation,
+    Device,
+    DeviceClass,
+    DeviceOption,
+    DeviceRequest,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
+from pumice.model.manifest.reading.fields import Obj
+from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
+
+API_VERSION = "resource.k8s.io/v1"
+
+
+def claim_object(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
+    """A claim with its status, or a template."""
+    devices: dict[str, Any] = {"requests": [_request(each) for each in claim.requests]}
+    if claim.same:
+        devices["constraints"] = [
+            {"matchAttribute": each.attribute, **({"requests": list(each.requests)} if each.requests else {})}
+            for each in claim.same
+        ]
+    metadata = {"namespace": claim.namespace, "name": claim.name}
+    labels = {"labels": dict(claim.labels)} if claim.labels else {}
+    spec: Obj = {"devices": devices}
+    if isinstance(claim, ResourceClaimTemplate):
+        inner = {"metadata": labels, "spec": spec} if labels else {"spec": spec}
+        return _object("ResourceClaimTemplate", metadata, inner)
+    if claim.uid:
+        metadata["uid"] = claim.uid
+    users = [{"resource": "pods", "uid": uid} for uid in claim.reserved_for]
+    status = {
+        **({"allocation": allocation_object(claim.allocation)} if claim.allocation is not None else {}),
+        **({"reservedFor": users} if users else {}),
+    }
+    return _object("ResourceClaim", {**metadata, **labels}, spec, status)
+
+
+def allocation_object(given: Allocation) -> Obj:
+    """``status.allocation`` of a claim."""
+    results = [
+        {"request": each.request, "driver": each.driver, "pool": each.pool, "device": each.device}
+        for each in given.devices
+    ]
+    found: Obj = {"devices": {"results": results}}
+    if given.nodes is not None:
+        found["nodeSelector"] = node_selector_object(given.nodes)
+    return found
+
+
+def node_selector_object(terms: tuple[NodeSelectorTerm, ...]) -> Obj:
+    """Terms of which one must hold."""
+    return {"nodeSelectorTerms": [_term(term) for term in terms]}
+
+
+def device_class_object(found: DeviceClass) -> Obj:
+    return _object("DeviceClass", {"name": found.name}, {"selectors": _selectors(found.selectors)})
+
+
+def resource_slice_object(found: ResourceSlice) -> Obj:
+    where: Obj = {"allNodes": True}
+    if found.node_name:
+        where = {"nodeName": found.node_name}
+    elif found.nodes:
+        where = {"nodeSelector": node_selector_object(found.nodes)}
+    pool = {"name": found.pool, "generation": found.generation, "resourceSliceCount": found.slice_count}
+    spec = {"driver": found.driver, "pool": pool, **where, "devices": [_device(each) for each in found.devices]}
+    return _object("ResourceSlice", {"name": found.name}, spec)
+
+
+def _object(kind: str, metadata: Obj, spec: Obj, status: Obj | None = None) -> Obj:
+    found = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+    return {**found, "status": status} if status else found
+
+
+def _request(request: DeviceRequest) -> Obj:
+    if len(request.options) > 1 or request.options[0].name:
+        return {"name": request.name, "firstAvailable": [_option(each) for each in request.options]}
+    return {"name": request.name, "exactly": _option(request.options[0])}
+
+
+def _option(option: DeviceOption) -> Obj:
+    found: Obj = {"deviceClassName": option.device_class, "count": option.count}
+    if option.name:
+        found["name"] = option.name
+    if option.every:
+        found["allocationMode"] = "All"
+    if option.selectors:
+        found["selectors"] = _selectors(option.selectors)
+    if option.capacity:
+        found["capacity"] = {"requests": {name: _amount(amount) for name, amount in option.capacity}}
+    if option.tolerations:
+        found["tolerations"] = [_toleration(each) for each in option.tolerations]
+    if option.admin:
+        found["adminAccess"] = True
+    return found
+
+
+def _selectors(selectors: tuple[str, ...]) -> list[Obj]:
+    return [{"cel": {"expression": expression}} for expression in selectors]
+
+
+def _toleration(toleration: Toleration) -> Obj:
+    fields = {name: getattr(toleration, name) for name in ("key", "operator", "value", "effect")}
+    return {name: value for name, value in fields.items() if value}
+
+
+def _device(device: Device) -> Obj:
+    found: Obj = {"name": device.name}
+    if device.attributes:
+        found["attributes"] = {each.name: {each.kind: _typed(each.kind, each.value)} for each in device.attributes}
+    if device.capacity:
+        found["capacity"] = {name: {"value": _amount(amount)} for name, amount in device.capacity}
+    if device.taints:
+        found["taints"] = [{"key": t.key, "value": t.value, "effect": t.effect} for t in device.taints]
+    if device.unknown:
+        found["consumesCounters"] = [{"counterSet": "unknown"}]
+    return found
+
+
+def _typed(kind: str, value: str) -> bool | int | str:
+    return bool(value) if kind == "bool" else int(value) if kind == "int" else value
+
+
+def _amount(amount: float) -> str:
+    milli = round(amount * 1000)
+    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
+def _term(term: NodeSelectorTerm) -> Obj:
+    found: Obj = {}
+    for name, requirements in (("matchExpressions", term.labels), ("matchFields", term.fields)):
+        if requirements:
+            found[name] = [_requirement(each) for each in requirements]
+    return found
+
+
+def _requirement(requirement: Requirement) -> Obj:
+    found: Obj = {"key": requirement.key, "operator": requirement.operator}
+    return {**found, "values": list(requirement.values)} if requirement.values else found

@@ -1,0 +1,109 @@
+"""KAI's kinds as objects of the API: the way back from ``model.manifest.kai``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.kube.api.encode_claims import allocation_object
+from pumice.model.bind_request import BindRequest
+from pumice.model.manifest.reading.fields import Obj
+from pumice.model.queue import Queue, QueueSharing, Quota
+from pumice.model.topology import Topology
+from pumice.model.workloads.gang import Gang, SubGroup, TopologyConstraint
+from pumice.model.workloads.podgroup import PodGroup
+
+_UNLIMITED = -1
+
+
+def kai_queue(queue: Queue, sharing: QueueSharing, metadata: Obj) -> Obj:
+    """``metadata`` as for every object."""
+    resources = {
+        "cpu": _quota(sharing.cpu, 1.0),
+        "memory": _quota(sharing.memory, 1e6),
+        "gpu": _quota(sharing.gpu, 1e3),
+    }
+    spec = _some(
+        parentQueue=queue.parent,
+        preemptMinRuntime=_duration(sharing.preempt_min_runtime),
+        reclaimMinRuntime=_duration(sharing.reclaim_min_runtime),
+    )
+    spec |= {"priority": queue.priority, "resources": resources}
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": metadata, "spec": spec}
+
+
+def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
+    """``metadata`` as for every object, annotations with times included."""
+    spec = {
+        "minMember": group.min_member,
+        "queue": group.queue,
+        "markUnschedulable": gang.mark_unschedulable,
+        "schedulingBackoff": gang.scheduling_backoff,
+        **_some(
+            priorityClassName=group.priority_class_name,
+            preemptibility=gang.preemptibility,
+            topologyConstraint=_constraint(gang.topology),
+            minSubGroup=gang.min_sub_group,
+            subGroups=[_sub_group(each) for each in gang.sub_groups],
+        ),
+    }
+    head = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata}
+    return head | {"spec": spec, "status": {"phase": group.status.phase}}
+
+
+def kai_topology(topology: Topology) -> Obj:
+    """Its levels, widest first."""
+    head = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": topology.name}}
+    return head | {"spec": {"levels": [{"nodeLabel": label} for label in topology.levels]}}
+
+
+def kai_bind_request(request: BindRequest) -> Obj:
+    """With what became of it."""
+    spec = {
+        "podName": request.pod,
+        "selectedNode": request.node,
+        "receivedResourceType": request.received_type,
+        "receivedGPU": _some(count=request.gpu_count or None, portion=request.gpu_portion),
+        **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
+        **_some(
+            resourceClaimAllocations=[
+                {"name": name, "allocation": allocation_object(given)} for name, given in request.claims
+            ]
+        ),
+    }
+    status = _some(phase=request.phase, reason=request.reason, failedAttempts=request.failed_attempts or None)
+    metadata: Obj = {"namespace": request.namespace, "name": request.name, **_some(uid=request.uid)}
+    if request.pod_uid:
+        metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": request.pod, "uid": request.pod_uid}]
+    head = {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest"}
+    return head | {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
+
+
+def _quota(quota: Quota, unit: float) -> Obj:
+    own, limit = (_UNLIMITED if each is None else each / unit for each in (quota.quota, quota.limit))
+    return {"quota": own, "limit": limit, "overQuotaWeight": quota.over_quota_weight}
+
+
+def _duration(seconds: float | None) -> str | None:
+    return None if seconds is None else f"{seconds:.9f}s"
+
+
+def _sub_group(sub: SubGroup) -> Obj:
+    return {
+        "name": sub.name,
+        "minMember": sub.min_member,
+        **_some(parent=sub.parent, topologyConstraint=_constraint(sub.topology), minSubGroup=sub.min_sub_group),
+    }
+
+
+def _constraint(wish: TopologyConstraint | None) -> Obj | None:
+    if wish is None:
+        return None
+    return {
+        "topology": wish.topology,
+        **_some(requiredTopologyLevel=wish.required, preferredTopologyLevel=wish.preferred),
+    }
+
+
+def _some(**fields: Any) -> Obj:
+    """Without what is empty."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [])}

@@ -1,0 +1,449 @@
+"""From model values back to objects of the API that mean the same to a scheduler.
+
+Only what decides is known here, so only that is written: no environment, no commands, no secrets. What a pod asks for
+is a sum over its containers; it is written as as many containers, of which the first asks for nearly all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pumice.kube.api.encode_claims import claim_object, device_class_object, resource_slice_object
+from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
+from pumice.kube.api.encode_volumes import (
+    csi_node_object,
+    storage_capacity_object,
+    storage_class_object,
+    volume_claim_object,
+    volume_object,
+)
+from pumice.model.bind_request import BindRequest
+from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.numa import Numatopology
+from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.events import Object
+from pumice.model.manifest.reading.fields import Obj
+from pumice.model.node import Node
+from pumice.model.pod import (
+    WHOLE_OBJECT_ANNOTATIONS,
+    Affinity,
+    LabelSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    Requirement,
+    TopologySpreadConstraint,
+)
+from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
+from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
+from pumice.model.resources import CPU, MEMORY, PODS, Resource
+from pumice.model.topology import HyperNode, HyperNodeMember, Topology
+from pumice.model.usage import NodeUsage, QueueHistory
+from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.controllers.encode import podgroup_object
+
+_VOLCANO = "scheduling.volcano.sh/v1beta1"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def object_of(value: Object) -> Obj:
+    """The object to write down."""
+    match value:
+        case Pod():
+            return _pod(value)
+        case Node():
+            return _node(value)
+        case PodGroup():
+            return _pod_group(value) if value.gang is None else kai_pod_group(value, value.gang, _metadata(value))
+        case Queue():
+            return _queue(value) if value.sharing is None else kai_queue(value, value.sharing, _metadata(value))
+        case PriorityClass():
+            return _priority_class(value)
+        case HyperNode():
+            return _hypernode(value)
+        case Topology():
+            return kai_topology(value)
+        case ResourceClaim() | ResourceClaimTemplate():
+            return claim_object(value)
+        case ResourceSlice():
+            return resource_slice_object(value)
+        case DeviceClass():
+            return device_class_object(value)
+        case PersistentVolume():
+            return volume_object(value)
+        case PersistentVolumeClaim():
+            return volume_claim_object(value)
+        case StorageClass():
+            return storage_class_object(value)
+        case CSINode():
+            return csi_node_object(value)
+        case CSIStorageCapacity():
+            return storage_capacity_object(value)
+        case BindRequest():
+            return kai_bind_request(value)
+        case PodDisruptionBudget():
+            return _disruption_budget(value)
+        case ResourceQuota():
+            return _resource_quota(value)
+        case NodeUsage():
+            return _node_usage(value)
+        case QueueHistory():
+            return _queue_history(value)
+        case Numatopology():
+            return _numa_topology(value)
+
+
+def _some(**fields: Any) -> Obj:
+    """Without what is empty."""
+    return {name.rstrip("_"): value for name, value in fields.items() if value not in (None, "", {}, [], ())}
+
+
+def _instant(seconds: float) -> str:
+    if not seconds:
+        return ""
+    digits = "seconds" if seconds.is_integer() else "microseconds"
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=digits).replace("+00:00", "Z")
+
+
+def _metadata(value: Pod | Node | PodGroup | Queue) -> Obj:
+    annotations = {key: text for key, text in value.annotations.items() if key not in WHOLE_OBJECT_ANNOTATIONS}
+    return _some(
+        namespace=getattr(value, "namespace", ""),
+        name=value.name,
+        uid=value.uid,
+        creationTimestamp=_instant(value.creation),
+        resourceVersion=value.resource_version,
+        labels=dict(value.labels),
+        annotations=annotations,
+    )
+
+
+def _amounts(resource: Resource | None) -> dict[str, str] | None:
+    return None if resource is None else resource.to_list()
+
+
+# -- pods
+
+
+def _pod(pod: Pod) -> Obj:
+    metadata = _metadata(pod)
+    if pod.deletion is not None:
+        metadata["deletionTimestamp"] = _instant(pod.deletion)
+    if pod.owner is not None:
+        kind, name, uid = pod.owner
+        metadata["ownerReferences"] = [{"kind": kind, "name": name, "uid": uid, "controller": True}]
+    conditions = [
+        _some(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            lastTransitionTime=_instant(each.last_transition),
+        )
+        for each in pod.conditions
+    ]
+    ended = _instant(pod.finish_time or 0.0)
+    status = _some(
+        phase=pod.phase,
+        startTime=_instant(pod.start_time or 0.0),
+        nominatedNodeName=pod.nominated_node,
+        conditions=conditions,
+        containerStatuses=[{"state": {"terminated": {"finishedAt": ended}}}] if ended else None,
+        resourceClaimStatuses=[
+            {"name": f"r{i}", "resourceClaimName": made} for i, made in enumerate(pod.made_claims) if made
+        ],
+    )
+    spec = {
+        **_spec(pod.spec),
+        **_some(
+            schedulerName=pod.scheduler_name,
+            nodeName=pod.node_name,
+            schedulingGates=[{"name": name} for name in pod.gates],
+        ),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _spec(spec: PodSpec) -> Obj:
+    containers = _containers(spec)
+    sidecars = [{**containers.pop(), "restartPolicy": "Always"}] if spec.has_sidecar and len(containers) > 1 else []
+    return _some(
+        containers=containers,
+        initContainers=sidecars,
+        overhead=_overhead(spec),
+        nodeSelector=dict(spec.node_selector),
+        affinity=_affinity(spec.affinity),
+        tolerations=[_some(key=t.key, operator=t.operator, value=t.value, effect=t.effect) for t in spec.tolerations],
+        topologySpreadConstraints=[_spread(each) for each in spec.spread],
+        volumes=[
+            {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(spec.claim_names)
+        ],
+        resourceClaims=[_claim(i, name) for i, name in enumerate(spec.resource_claims)],
+        priority=spec.priority,
+        priorityClassName=spec.priority_class_name,
+        preemptionPolicy=spec.preemption_policy,
+    )
+
+
+def _containers(spec: PodSpec) -> list[Obj]:
+    """As many as there are. Those that name no cpu (or memory) are as many as the scores count defaults for."""
+    count = max(spec.container_count, 1)
+    named = {name: count - silent for name, silent in _silent(spec, count).items()}
+    asked = {name: text for name, text in spec.request.to_list().items() if name != PODS}
+    ports = [
+        {"containerPort": port.port, "hostPort": port.port, "protocol": port.protocol, "hostIP": port.ip}
+        for port in spec.host_ports
+    ]
+    found: list[Obj] = []
+    names = [name for name, _ in spec.numa.containers] if spec.numa is not None else []
+    for i in range(count):
+        requests = asked if i == 0 else {CPU: "0", MEMORY: "0"}
+        requests = {name: text for name, text in requests.items() if i < named.get(name, count)}
+        limits = {name: text for name, text in spec.limit.to_list().items() if spec.limit.get(name)} if i == 0 else {}
+        resources = _some(requests=requests, limits=limits)
+        image = spec.images[i] if i < len(spec.images) else ""
+        found.append(
+            _some(
+                name=names[i] if i < len(names) else f"c{i}",
+                image=image,
+                resources=resources,
+                ports=ports if i == 0 else None,
+            )
+        )
+    return found
+
+
+def _silent(spec: PodSpec, count: int) -> dict[str, int]:
+    """How many of ``count`` containers name no cpu, and no memory: for each of them a default was added."""
+    missing = {
+        CPU: (spec.nonzero_milli_cpu - spec.request.milli_cpu) / DEFAULT_MILLI_CPU,
+        MEMORY: (spec.nonzero_memory - spec.request.memory) / DEFAULT_MEMORY,
+    }
+    return {name: min(max(round(number), 0), count) for name, number in missing.items()}
+
+
+def _overhead(spec: PodSpec) -> dict[str, str]:
+    """What is asked for although no container names it."""
+    silent = _silent(spec, count := max(spec.container_count, 1))
+    return {
+        name: text
+        for name, text in spec.request.to_list().items()
+        if silent.get(name) == count and spec.request.get(name)
+    }
+
+
+def _claim(i: int, name: str) -> Obj:
+    template = name.removeprefix("template/")
+    key = "resourceClaimName" if template == name else "resourceClaimTemplateName"
+    return {"name": f"r{i}", key: template}
+
+
+# -- terms
+
+
+def _expressions(requirements: Iterable[Requirement]) -> list[Obj]:
+    return [_some(key=r.key, operator=r.operator, values=list(r.values)) for r in requirements]
+
+
+def _selector(selector: LabelSelector | None) -> Obj | None:
+    """None says nothing, an empty one matches everything: they must stay apart."""
+    return None if selector is None else {"matchExpressions": _expressions(selector.requirements)}
+
+
+def _node_term(term: NodeSelectorTerm) -> Obj:
+    return _some(matchExpressions=_expressions(term.labels), matchFields=_expressions(term.fields))
+
+
+def _pod_term(term: PodAffinityTerm) -> Obj:
+    found: Obj = {"topologyKey": term.topology_key, "namespaces": list(term.namespaces)}
+    if term.selector is not None:
+        found["labelSelector"] = _selector(term.selector)
+    if term.namespace_selector is not None:
+        found["namespaceSelector"] = _selector(term.namespace_selector)
+    return found
+
+
+def _weighted(terms: Iterable[PodAffinityTerm]) -> list[Obj]:
+    return [{"weight": term.weight, "podAffinityTerm": _pod_term(term)} for term in terms]
+
+
+def _affinity(terms: Affinity) -> Obj:
+    node: Obj = {}
+    if terms.node_required is not None:
+        node[_REQUIRED] = {"nodeSelectorTerms": [_node_term(term) for term in terms.node_required]}
+    if terms.node_preferred:
+        node[_PREFERRED] = [{"weight": t.weight, "preference": _node_term(t.term)} for t in terms.node_preferred]
+    near, far = (
+        _some(**{_REQUIRED: [_pod_term(term) for term in required], _PREFERRED: _weighted(preferred)})
+        for required, preferred in (
+            (terms.pod_required, terms.pod_preferred),
+            (terms.anti_required, terms.anti_preferred),
+        )
+    )
+    return _some(nodeAffinity=node, podAffinity=near, podAntiAffinity=far)
+
+
+def _spread(each: TopologySpreadConstraint) -> Obj:
+    found: Obj = {
+        "maxSkew": each.max_skew,
+        "topologyKey": each.topology_key,
+        "whenUnsatisfiable": each.when_unsatisfiable,
+        "minDomains": each.min_domains,
+        "nodeAffinityPolicy": each.node_affinity_policy,
+        "nodeTaintsPolicy": each.node_taints_policy,
+    }
+    if each.selector is not None:
+        found["labelSelector"] = _selector(each.selector)
+    return found
+
+
+# -- the rest
+
+
+def _node(node: Node) -> Obj:
+    taints = [_some(key=t.key, value=t.value, effect=t.effect) for t in node.taints]
+    images = [{"names": list(image.names), "sizeBytes": image.size_bytes} for image in node.images]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": _metadata(node),
+        "spec": _some(taints=taints, unschedulable=node.unschedulable or None),
+        "status": _some(allocatable=_amounts(node.allocatable), capacity=_amounts(node.capacity), images=images),
+    }
+
+
+def _pod_group(group: PodGroup) -> Obj:
+    status = group.status
+    conditions = [
+        _some(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            transitionID=each.transition_id,
+            lastTransitionTime=_instant(each.last_transition),
+        )
+        for each in status.conditions
+    ]
+    counts = _some(running=status.running or None, succeeded=status.succeeded or None, failed=status.failed or None)
+    return {
+        **podgroup_object(group, []),
+        "metadata": _metadata(group),
+        "status": {"phase": status.phase, **_some(conditions=conditions), **counts},
+    }
+
+
+def _queue(queue: Queue) -> Obj:
+    spec = _some(
+        weight=queue.weight,
+        capability=_amounts(queue.capability),
+        deserved=_amounts(queue.deserved),
+        guarantee={"resource": _amounts(queue.guarantee)} if queue.guarantee is not None else None,
+        priority=queue.priority or None,
+        parent=queue.parent,
+        affinity=_node_groups(queue.affinity),
+    )
+    spec["reclaimable"] = queue.reclaimable
+    status = _some(state=queue.state, allocated=_amounts(queue.allocated))
+    return {"apiVersion": _VOLCANO, "kind": "Queue", "metadata": _metadata(queue), "spec": spec, "status": status}
+
+
+def _node_groups(affinity: NodeGroupAffinity | None) -> Mapping[str, Obj] | None:
+    if affinity is None:
+        return None
+    return {
+        "nodeGroupAffinity": {_REQUIRED: list(affinity.required), _PREFERRED: list(affinity.preferred)},
+        "nodeGroupAntiAffinity": {_REQUIRED: list(affinity.anti_required), _PREFERRED: list(affinity.anti_preferred)},
+    }
+
+
+def _priority_class(found: PriorityClass) -> Obj:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": found.name},
+        "value": found.value,
+        **_some(globalDefault=found.global_default or None, preemptionPolicy=found.preemption_policy),
+    }
+
+
+def _hypernode(found: HyperNode) -> Obj:
+    metadata = _some(
+        name=found.name, creationTimestamp=_instant(found.creation), resourceVersion=found.resource_version
+    )
+    spec = {"tier": found.tier, **_some(tierName=found.tier_name, members=[_member(each) for each in found.members])}
+    return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata, "spec": spec}
+
+
+def _disruption_budget(budget: PodDisruptionBudget) -> Obj:
+    disrupted = dict.fromkeys(budget.disrupted, _instant(1.0))
+    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=disrupted)}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"namespace": budget.namespace, "name": budget.name},
+        "spec": _some(selector=_selector(budget.selector)),
+        "status": status,
+    }
+
+
+def _resource_quota(quota: ResourceQuota) -> Obj:
+    hard = dict.fromkeys(quota.limited, "0") | quota.hard.to_list()
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"namespace": quota.namespace, "name": quota.name},
+        "status": {"hard": {name: hard[name] for name in quota.limited}, "used": quota.used.to_list()},
+    }
+
+
+def _node_usage(usage: NodeUsage) -> Obj:
+    status = {"cpuPercent": usage.cpu, "memoryPercent": usage.memory, **_some(measuredAt=_instant(usage.at))}
+    return {
+        "apiVersion": "pumice.dev/v1alpha1",
+        "kind": "NodeUsage",
+        "metadata": {"name": usage.name},
+        "status": status,
+    }
+
+
+def _queue_history(history: QueueHistory) -> Obj:
+    shares = {"cpuShare": history.cpu, "memoryShare": history.memory, "gpuShare": history.gpu}
+    return {
+        "apiVersion": "pumice.dev/v1alpha1",
+        "kind": "QueueHistory",
+        "metadata": {"name": history.name},
+        "status": shares | _some(measuredAt=_instant(history.at)),
+    }
+
+
+def _numa_topology(found: Numatopology) -> Obj:
+    free = None if found.free is None else {"allocatable": ",".join(map(str, found.free)), "capacity": len(found.cpus)}
+    assigned = [
+        dict(zip(("namespace", "name"), key.split("/"), strict=True)) | {"uid": uid} for uid, key in found.assigned
+    ]
+    policies = {"CPUManagerPolicy": found.cpu_policy, "TopologyManagerPolicy": found.topology_policy}
+    cpus = {str(cpu.id): {"numa": cpu.numa, "socket": cpu.socket, "core": cpu.core} for cpu in found.cpus}
+    spec = {"policies": policies, "cpuDetail": cpus, "resReserved": {"cpu": str(found.reserved)}}
+    return {
+        "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
+        "kind": "Numatopology",
+        "metadata": {"name": found.name},
+        "spec": spec | _some(numares=None if free is None else {"cpu": free}, podAllocations=assigned),
+    }
+
+
+def _member(member: HyperNodeMember) -> Obj:
+    selector: Obj = {}
+    if member.exact is not None:
+        selector["exactMatch"] = {"name": member.exact}
+    elif member.regex is not None:
+        selector["regexMatch"] = {"pattern": member.regex}
+    else:
+        selector["labelMatch"] = _selector(member.labels) or {}
+    return {"type": member.type, "selector": selector}

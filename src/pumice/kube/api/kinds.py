@@ -1,0 +1,138 @@
+"""The kinds of objects that are watched and written, and where an API server keeps them."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from pumice.model.queue import Queue
+from pumice.model.workloads.podgroup import PodGroup
+
+
+class Kind(Struct, frozen=True):
+    """One kind in one API version.
+
+    ``needed``: without it there is nothing to schedule. ``gives``: what is off where the kind is not installed.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    needed: bool = False
+    gives: str = "what needs it"
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """``podgroups.scheduling.volcano.sh``: short names exist in several groups."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def version_path(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def list_path(self) -> str:
+        return f"{self.version_path}/{self.plural}"
+
+    def path(self, key: str, subresource: str = "") -> str:
+        """Of one object: ``key`` is ``namespace/name``, or the name of a cluster-wide one."""
+        namespace, _, name = key.rpartition("/")
+        within = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced else ""
+        below = f"/{subresource}" if subresource else ""
+        return f"{self.version_path}{within}/{self.plural}/{quote(name, safe='')}{below}"
+
+    def namespace_path(self, namespace: str) -> str:
+        return f"{self.version_path}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+
+
+PODS = Kind("", "v1", "pods", "Pod", needed=True)
+NODES = Kind("", "v1", "nodes", "Node", namespaced=False, needed=True)
+NAMESPACES = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
+RESOURCE_QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota")
+PRIORITY_CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+DISRUPTION_BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+POD_GROUPS = Kind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", gives="gang scheduling")
+QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False, gives="queues")
+HYPER_NODES = Kind(
+    "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False, gives="network topology"
+)
+NUMA_TOPOLOGIES = Kind(
+    "nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", namespaced=False, gives="NUMA awareness"
+)
+NODE_SHARDS = Kind("shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", namespaced=False, gives="node sharding")
+_DEVICES, _CLAIMS_GIVE = "resource.k8s.io", "claims of devices"
+RESOURCE_CLAIMS = Kind(_DEVICES, "v1", "resourceclaims", "ResourceClaim", gives=_CLAIMS_GIVE)
+RESOURCE_CLAIM_TEMPLATES = Kind(_DEVICES, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", gives=_CLAIMS_GIVE)
+RESOURCE_SLICES = Kind(_DEVICES, "v1", "resourceslices", "ResourceSlice", namespaced=False, gives=_CLAIMS_GIVE)
+DEVICE_CLASSES = Kind(_DEVICES, "v1", "deviceclasses", "DeviceClass", namespaced=False, gives=_CLAIMS_GIVE)
+_STORAGE, _VOLUMES_GIVE = "storage.k8s.io", "volumes"
+VOLUMES_KIND = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, gives=_VOLUMES_GIVE)
+VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", gives=_VOLUMES_GIVE)
+STORAGE_CLASSES = Kind(_STORAGE, "v1", "storageclasses", "StorageClass", namespaced=False, gives=_VOLUMES_GIVE)
+CSI_NODES = Kind(_STORAGE, "v1", "csinodes", "CSINode", namespaced=False, gives="limits of volumes")
+STORAGE_CAPACITIES = Kind(_STORAGE, "v1", "csistoragecapacities", "CSIStorageCapacity", gives="capacity of volumes")
+KAI_QUEUES = Kind("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False, gives="queues")
+KAI_POD_GROUPS = Kind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", gives="gang scheduling")
+BIND_REQUESTS = Kind("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest", gives="bindings by KAI's binder")
+TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False, gives="topologies")
+EVENTS = Kind("", "v1", "events", "Event")
+LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+
+#: What claims of devices and of volumes rest on.
+_CLAIMED = (
+    DEVICE_CLASSES,
+    RESOURCE_SLICES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    STORAGE_CAPACITIES,
+    VOLUMES_KIND,
+    VOLUME_CLAIMS,
+)
+
+#: What a scheduler under Volcano's language follows, what the rest hangs on first.
+FOLLOWED = (
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    QUEUES,
+    RESOURCE_QUOTAS,
+    DISRUPTION_BUDGETS,
+    NODES,
+    HYPER_NODES,
+    NUMA_TOPOLOGIES,
+    NODE_SHARDS,
+    *_CLAIMED,
+    POD_GROUPS,
+    PODS,
+)
+#: The same under KAI's.
+KAI_FOLLOWED = (
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    KAI_QUEUES,
+    DISRUPTION_BUDGETS,
+    NODES,
+    TOPOLOGIES,
+    KAI_POD_GROUPS,
+    BIND_REQUESTS,
+    *_CLAIMED,
+    PODS,
+)
+
+
+def kind_of_group(group: PodGroup) -> Kind:
+    """Whose PodGroup it is: Volcano's or KAI's."""
+    return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
+
+
+def kind_of_queue(queue: Queue) -> Kind:
+    """Whose Queue it is: Volcano's or KAI's."""
+    return QUEUES if queue.sharing is None else KAI_QUEUES

@@ -1,0 +1,86 @@
+"""How long to wait for an API server that does not answer, or says no, and when to believe the no.
+
+A server that was just started, and a cluster in which this was just installed, refuse at first what they allow a moment
+later: roles, definitions and caches come up one after the other. So in the first minute of an outage's end, or of this
+process, a no is asked again soon.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from pumice.kube.api.backoff import Backoff
+
+
+class Patience(Struct, frozen=True):
+    """How patient a reflector is, in seconds.
+
+    Delays double from ``first_s``: to ``unreachable_last_s`` where nobody answers, which costs next to nothing to ask;
+    to ``soon_last_s`` in the first ``soon_s`` of refusals; to ``last_s`` after that. ``missing_s``: then between looks
+    for a kind that is not installed or not allowed. ``believed_s``: a refusal that has lasted so long is said, and
+    nobody waits for a kind that can be done without. ``watch_s``: the server ends a watch after this time to twice as
+    much.
+    """
+
+    first_s: float = 0.2
+    unreachable_last_s: float = 3.0
+    soon_s: float = 60.0
+    soon_last_s: float = 2.0
+    last_s: float = 30.0
+    missing_s: float = 30.0
+    believed_s: float = 3.0
+    watch_s: float = 300.0
+
+
+class Retrying:
+    """The delays of one reflector, one after the other."""
+
+    def __init__(self, patience: Patience, clock: Callable[[], float] = time.monotonic) -> None:
+        self._patience, self._clock = patience, clock
+        self.well()
+
+    def well(self) -> None:
+        """It works: the next trouble is a first one."""
+        p = self._patience
+        self._unreachable = Backoff(p.first_s, p.unreachable_last_s)
+        self._soon = Backoff(p.first_s, p.soon_last_s)
+        self._late = Backoff(p.first_s, p.last_s)
+        self._refused_since: float | None = None
+        self._read_anew = False
+
+    def unreachable(self) -> float:
+        """Nobody answered. Whoever answers next has perhaps just been started."""
+        delay = self._unreachable.next()
+        self._refused_since, self._read_anew = None, False
+        return delay
+
+    def refused(self, *, lasting: bool, at_least_s: float | None = None) -> float:
+        """The server said no. ``lasting``: somebody has to give a right, or a kind; else it may pass by itself."""
+        if self._refused_since is None:
+            p = self._patience
+            self._refused_since = self._clock()
+            self._unreachable, self._soon = Backoff(p.first_s, p.unreachable_last_s), Backoff(p.first_s, p.soon_last_s)
+        if self.refused_s < self._patience.soon_s:
+            return self._soon.next(at_least_s)
+        if lasting:
+            return self._patience.missing_s * (0.5 + random.random())
+        return self._late.next(at_least_s)
+
+    @property
+    def refused_s(self) -> float:
+        """How long it has been refused."""
+        return self._clock() - self._refused_since if self._refused_since is not None else 0.0
+
+    @property
+    def believed(self) -> bool:
+        """Whether the refusal has lasted long enough to be one."""
+        return self._refused_since is not None and self.refused_s >= self._patience.believed_s
+
+    def read_anew(self) -> float:
+        """All has to be read anew: at once, unless that was done last time and did not help."""
+        helped, self._read_anew = not self._read_anew, True
+        return 0.0 if helped else self._late.next()

@@ -1,0 +1,206 @@
+"""Binding by KAI's binder: a BindRequest in place of a binding, and what becomes of requests.
+
+A pod counts on its node from the request on. One that failed with no try left is told on its pod and deleted; the pod
+then waits, longer after each failure, so that a binder that fails for ever costs a bounded number of requests.
+Source: KAI cache (Bind), bindrequest_info, cluster_info (stale requests).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import BadObject, Codec
+from pumice.kube.api.encode_kai import kai_bind_request
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import BIND_REQUESTS
+from pumice.kube.binding.claims import ClaimProblem, claims_to_be_given
+from pumice.kube.binding.in_flight import Flight, Flights, has_come_true
+from pumice.kube.informers.informer_cache import Truth
+from pumice.kube.writers.event_recorder import Teller, about_pod
+from pumice.kube.writers.work_queue import Lane
+from pumice.model.bind_request import FRACTION, MIG_INSTANCE, REGULAR, BindRequest
+from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.model.devices.gpu import GPU_RESOURCE, MIG_PREFIX, node_gpu_memory
+from pumice.model.events import Seen
+from pumice.model.manifest import Decoder
+from pumice.model.pod import Pod
+
+_log = logging.getLogger("pumice.kube")
+
+
+def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int | None = None) -> BindRequest:
+    """What to ask the binder for. ``gpu_memory_mib``: of each device of the node."""
+    namespace, _, name = bind.pod.partition("/")
+    groups, share = bind.context.get(GPU_GROUPS, ()), pod.spec.gpu_share
+    request = BindRequest(namespace, name, name, bind.node, backoff_limit=backoff_limit, pod_uid=bind.uid)
+    if share is not None and (share.fraction or share.memory_mib):
+        portion = share.fraction or (share.memory_mib / gpu_memory_mib if gpu_memory_mib else 0.0)
+        return replace(
+            request,
+            received_type=FRACTION,
+            gpu_count=share.devices,
+            gpu_portion=f"{portion:.2f}",
+            gpu_groups=tuple(map(str, groups if isinstance(groups, list | tuple) else ())),
+        )
+    if any(each.startswith(MIG_PREFIX) for each in pod.spec.request.scalars or ()):
+        return replace(request, received_type=MIG_INSTANCE)
+    count = int(pod.spec.request.get(GPU_RESOURCE) / 1000.0)
+    return replace(request, received_type=REGULAR, gpu_count=count, gpu_portion="1" if count else "")
+
+
+class RequestBinder:
+    """Carries binds out as ``binding.Binder`` does. ``backoff_limit``: further tries of the binder, None for none.
+
+    ``timed`` and ``reached`` as there. ``failed`` is told of a pod whose request failed for good, with its uid and why.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        truth: Truth,
+        flights: Flights,
+        tell: Teller,
+        timed: Callable[[str, float], None],
+        reached: Callable[[str, Bind], None],
+        failed: Callable[[str, str, str], None],
+        backoff_limit: int | None = None,
+    ) -> None:
+        self._client, self._truth, self._flights, self._tell = client, truth, flights, tell
+        self._timed, self._reached, self._failed, self._backoff_limit = timed, reached, failed, backoff_limit
+        self._codec = Codec(BIND_REQUESTS, Decoder())
+        self._known: dict[str, BindRequest] = {}
+        self._lost: dict[str, str] = {}  # request -> its node, which was not there
+        self.deletes: Lane[BindRequest] = Lane("bindrequests", self._delete, workers=4, waiting_max=100_000)
+
+    # -- decisions -----------------------------------------------------------------------------------------------------
+
+    async def send(self, flight: Flight) -> bool:
+        """Ask for it. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
+        bind = _bind_of(flight)
+        pod, node = self._truth.pods.get(bind.pod), self._truth.nodes.get(bind.node)
+        if not self._flights.flies(flight) or pod is None:
+            return True  # the pod has changed while this waited
+        memory = node_gpu_memory(node.labels) if node is not None else 0
+        request, began = request_of(bind, pod, memory, self._backoff_limit), time.perf_counter()
+        try:
+            await self._create(replace(request, claims=await claims_to_be_given(self._client, bind)))
+        except (KubeError, ClaimProblem) as error:
+            flight.why = f"failed to ask for a binding to node {bind.node}: {error}"
+            if not (isinstance(error, ApiError) and error.namespace_goes):
+                _log.warning("pod %s: %s", bind.pod, flight.why)
+            return False
+        self._timed("Bind", time.perf_counter() - began)
+        self._asked(flight, bind)
+        return True
+
+    async def _create(self, request: BindRequest) -> None:
+        """One of its name that is about another pod, or has failed, is in the way: it goes first. Raises: KubeError."""
+        body = kai_bind_request(request)
+        body["metadata"]["labels"] = {"pod-name": request.pod[:63], "selected-node": request.node[:63]}
+        for last in (False, True):
+            try:
+                await self._client.post(BIND_REQUESTS.namespace_path(request.namespace), body)
+                return
+            except ApiError as error:
+                if error.reason != "AlreadyExists" or last:
+                    raise
+            there = await self._read(request.key)
+            if there is not None and there.is_live and (there.node, there.pod_uid) == (request.node, request.pod_uid):
+                return
+            if there is not None:
+                await self._client.delete(BIND_REQUESTS.path(there.key), uid=there.uid)
+
+    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+
+        Returns whether the task is to be given back. Raises: KubeError.
+        """
+        bind = _bind_of(flight)
+        if pod is None:
+            self._flights.end(flight)
+            self._truth.hear_of_end(bind.pod, bind.uid)
+            return False
+        if has_come_true(bind, pod):
+            self._flights.end(flight)
+            self._truth.hear_of(pod)
+            return False
+        request = await self._read(bind.pod)
+        if request is not None and request.is_live and request.node == bind.node and request.is_about(bind.uid):
+            self._asked(flight, bind)
+            self._truth.hear([Seen(request)])
+            self._flights.end(flight)
+            return False
+        flight.why = flight.why or "the BindRequest does not exist"
+        return self._flights.end(flight)
+
+    def _asked(self, flight: Flight, bind: Bind) -> None:
+        if flight.landed is None:
+            self._flights.land(flight)
+            self._reached("Bound", bind)
+            self._tell.tell(about_pod(bind), "Normal", "Scheduled", f"KAI's binder is asked to bind it to {bind.node}")
+
+    async def _read(self, key: str) -> BindRequest | None:
+        try:
+            found = self._codec.read(await self._client.request("GET", BIND_REQUESTS.path(key))).value
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+        except BadObject:
+            return None
+        return found if isinstance(found, BindRequest) else None
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def heard(self, request: BindRequest) -> bool:
+        """A request came or changed. Returns whether that only confirms a decision."""
+        before = self._known.get(request.key)
+        self._known[request.key] = request
+        flight = self._flights.of(request.pod_key)
+        pod = self._truth.pods.get(request.pod_key)
+        if request.is_live:
+            ours = flight is not None and isinstance(flight.decision, Bind) and flight.decision.node == request.node
+            if flight is not None and ours and request.is_about(flight.decision.uid):
+                self._flights.end(flight)
+                return True
+            return before is not None and before.is_live
+        if before is None or before.is_live:
+            if pod is not None and request.is_about(pod.uid) and not pod.node_name:
+                self._failed(pod.key, pod.uid, f"KAI's binder could not bind it to {request.node}: {request.reason}")
+            self.deletes.put(request.key, request)
+        return False
+
+    def gone(self, key: str) -> None:
+        """A request is not there any more."""
+        self._known.pop(key, None)
+
+    def sweep(self) -> None:
+        """Delete what nobody can carry out: requests for nodes that were not there at the last sweep either. Whoever
+        they were for is free again."""
+        nodes, pods = self._truth.nodes, self._truth.pods
+        lost = {
+            request.key: request.node
+            for request in self._known.values()
+            if nodes and request.node not in nodes and not ((pod := pods.get(request.pod_key)) and pod.node_name)
+        }
+        for key in [key for key, node in lost.items() if self._lost.get(key) == node]:
+            self.deletes.put(key, self._known[key])
+        self._lost = lost
+
+    async def _delete(self, request: BindRequest) -> None:
+        """What is not deleted is seen again when everything is listed, and asked for again where its pod is."""
+        try:
+            await self._client.delete(BIND_REQUESTS.path(request.key), uid=request.uid)
+        except KubeError as error:
+            if not (isinstance(error, ApiError) and error.status in (404, 409)):
+                _log.warning("BindRequest %s could not be deleted: %s", request.key, error)
+
+
+def _bind_of(flight: Flight) -> Bind:
+    assert isinstance(flight.decision, Bind)
+    return flight.decision

@@ -1,0 +1,185 @@
+"""Before a pod is bound its claims say what they were given, and that they are the pod's. Source: kube-scheduler
+DynamicResources (PreBind, Unreserve)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.encode_claims import allocation_object
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import PODS, RESOURCE_CLAIMS
+from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
+from pumice.model.devices.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
+from pumice.model.manifest import Decoder, ManifestError
+
+#: So that a claim with devices is not deleted while they are in use.
+FINALIZER = "resource.kubernetes.io/delete-protection"
+#: A claim that somebody else writes all the time is left alone after so many tries.
+_TRIES = 4
+
+Claim = dict[str, Any]
+
+
+class ClaimProblem(Exception):
+    """A claim is not as it was when it was decided about."""
+
+
+class ClaimBinding:
+    """Keeps nothing: what it did to a claim can be read off the claim."""
+
+    name = "DynamicResources"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # pods that share one take turns
+
+    async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
+        """Raises: ClaimProblem, KubeError; then nothing is left of what was done."""
+        done: list[ClaimGrant] = []
+        try:
+            for grant in _grants(bind):
+                done.append(grant)
+                await self._write(await self._key(bind, grant), partial(_reserved, bind, grant))
+        except BaseException:
+            await self._undo(bind, done)
+            raise
+        return None
+
+    def done(self, bind: Bind) -> None:
+        """Nothing is left to be done: what was written stays."""
+
+    async def undo(self, bind: Bind) -> None:
+        """The pod is taken out of its claims; one that nobody else uses gives back what it was given for it."""
+        await self._undo(bind, list(_grants(bind)))
+
+    async def _undo(self, bind: Bind, grants: list[ClaimGrant]) -> None:
+        for grant in reversed(grants):
+            try:
+                await self._write(await self._key(bind, grant), partial(_released, bind, grant))
+            except ClaimProblem:
+                continue  # it is not there any more
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+
+    async def _key(self, bind: Bind, grant: ClaimGrant) -> str:
+        """Of the claim itself: one that is made for a pod is named by the pod's status."""
+        namespace, name, *place = grant.claim.split("/")
+        if not place:
+            return grant.claim
+        claims = _claims_of(await self._client.get(PODS.path(bind.pod)))
+        own, found = claims[int(place[0])] if int(place[0]) < len(claims) else ("", "")
+        if not found:
+            raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} does not exist yet")
+        return f"{namespace}/{found}"
+
+    async def _write(self, key: str, change: Callable[[Claim], Claim | None]) -> None:
+        """Read a claim, change it, and write it if nobody else did meanwhile; again where somebody did."""
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            for left in reversed(range(_TRIES)):
+                claim = await self._client.get(RESOURCE_CLAIMS.path(key))
+                try:
+                    return await self._write_once(key, claim, change(claim))
+                except ApiError as error:
+                    if error.status != 409 or not left:
+                        raise
+
+    async def _write_once(self, key: str, claim: Claim, wanted: Claim | None) -> None:
+        if wanted is None:
+            return
+        kept = list(claim["metadata"].get("finalizers") or ())
+        gives = "allocation" in wanted["status"]
+        if gives and FINALIZER not in kept:
+            metadata = {**claim["metadata"], "finalizers": [*kept, FINALIZER]}
+            claim = await self._client.put(RESOURCE_CLAIMS.path(key), {**claim, "metadata": metadata})
+        written = await self._client.put(RESOURCE_CLAIMS.path(key, "status"), {**claim, "status": wanted["status"]})
+        if not gives and FINALIZER in kept:
+            left = {**written["metadata"], "finalizers": [each for each in kept if each != FINALIZER]}
+            await self._client.put(RESOURCE_CLAIMS.path(key), {**written, "metadata": left})
+
+
+def _claims_of(pod: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The claims of a pod as (name in its spec, name of the claim itself, empty while it is not made)."""
+    made = {each.get("name"): each for each in (pod.get("status") or {}).get("resourceClaimStatuses") or []}
+    asked = (pod.get("spec") or {}).get("resourceClaims") or []
+    each = [(claim["name"], claim.get("resourceClaimName")) for claim in asked]
+    return [(own, name or (made.get(own) or {}).get("resourceClaimName") or "") for own, name in each]
+
+
+async def claims_to_be_given(client: Client, bind: Bind) -> tuple[tuple[str, Allocation], ...]:
+    """What each claim of the pod is to have when it is bound, by its name in the pod's spec: what was decided, or what
+    the claim was given before. Raises: ClaimProblem, KubeError."""
+    grants = {grant.claim: grant for grant in _grants(bind)}
+    if not grants:
+        return ()
+    found: list[tuple[str, Allocation]] = []
+    namespace = bind.pod.partition("/")[0]
+    for i, (own, name) in enumerate(_claims_of(await client.get(PODS.path(bind.pod)))):
+        grant = grants.get(f"{namespace}/{name}") or grants.get(f"{bind.pod}/{i}")
+        if grant is None:
+            raise ClaimProblem(f"the claim {own!r} of pod {bind.pod} is another one than was decided about")
+        found.append((own, grant.allocation or await _given_before(client, f"{namespace}/{name}")))
+    return tuple(found)
+
+
+async def _given_before(client: Client, key: str) -> Allocation:
+    found = await client.get(RESOURCE_CLAIMS.path(key))
+    try:
+        claim = Decoder().decode(found)
+    except ManifestError as error:
+        raise ClaimProblem(f"claim {key} cannot be read: {error}") from error
+    if not isinstance(claim, ResourceClaim) or claim.allocation is None:
+        raise ClaimProblem(f"claim {key} has lost its devices")
+    return claim.allocation
+
+
+def _grants(bind: Bind) -> tuple[ClaimGrant, ...]:
+    return cast(tuple[ClaimGrant, ...], bind.context.get(CLAIMS, ()))
+
+
+def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
+    """The claim with what it was given, and the pod among its users; None where it says so already."""
+    metadata, status = claim["metadata"], claim.get("status") or {}
+    if metadata.get("deletionTimestamp"):
+        raise ClaimProblem(f"claim {grant.claim} is being deleted")
+    given, users = status.get("allocation"), list(status.get("reservedFor") or ())
+    if given is None and grant.allocation is None:
+        raise ClaimProblem(f"claim {grant.claim} has lost its devices")
+    if given is not None and grant.allocation is not None and not _is(given, grant.allocation):
+        raise ClaimProblem(f"claim {grant.claim} was given other devices in the meantime")
+    if any(user.get("uid") == bind.uid for user in users) and given is not None:
+        return None
+    if len(users) >= CLAIM_USERS_MAX:
+        raise ClaimProblem(f"claim {grant.claim} has as many users as it may have")
+    if given is None and grant.allocation is not None:
+        given = allocation_object(grant.allocation)
+    users.append({"resource": "pods", "name": bind.pod.partition("/")[2], "uid": bind.uid})
+    return {**claim, "status": {**status, "allocation": given, "reservedFor": users}}
+
+
+def _released(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
+    """The claim without the pod; None where it does not name it."""
+    status = dict(claim.get("status") or {})
+    users = list(status.get("reservedFor") or ())
+    others = [user for user in users if user.get("uid") != bind.uid]
+    if len(others) == len(users):
+        return None
+    status["reservedFor"] = others
+    if not others:
+        del status["reservedFor"]
+        if grant.allocation is not None and _is(status.get("allocation") or {}, grant.allocation):
+            del status["allocation"]
+    return {**claim, "status": status}
+
+
+def _is(given: Mapping[str, Any], allocation: Allocation) -> bool:
+    """Whether an allocation gives these devices."""
+    results = (given.get("devices") or {}).get("results") or ()
+    found = {tuple(each.get(key) for key in ("request", "driver", "pool", "device")) for each in results}
+    return found == {(each.request, each.driver, each.pool, each.device) for each in allocation.devices}

@@ -1,0 +1,265 @@
+"""Devices that pods share are held by a reservation pod each: made before the first of a group is bound, found again
+by the others, and gone when the last has left.
+
+The reservation pod asks its node for one GPU; what runs in it writes on it which one it got. Source: KAI's binder
+(resource reservation, gpu sharing).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import PODS
+from pumice.kube.controllers.kinds import CONFIG_MAPS
+from pumice.kube.informers.informer_cache import ENDED, Truth
+from pumice.kube.writers.event_recorder import Teller, about_pod
+from pumice.model.bind_request import FRACTION
+from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.model.devices.gpu import (
+    GPU_GROUP_LABEL,
+    GPU_GROUP_PREFIX,
+    GPU_INDEX_ANNOTATION,
+    GPU_RESOURCE,
+    RECEIVED_TYPE_ANNOTATION,
+    RESERVATION_NAMESPACE,
+    gpu_groups,
+)
+from pumice.model.pod import Pod
+
+_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"
+_NAME_MAX = 253
+
+_log = logging.getLogger("pumice.kube")
+
+
+class Reserving(Struct, frozen=True):
+    """``image``: what a reservation pod runs. ``wait_s``: how long it may take to say which device it got."""
+
+    image: str
+    wait_s: float = 40.0
+    service_account: str = "kai-resource-reservation"
+
+
+class NotReserved(Exception):
+    """A device could not be reserved."""
+
+
+class GpuReservations:
+    """A ``binding.PreBind``. ``settings`` None: pods that share devices are not bound here."""
+
+    name = "GPU sharing"
+
+    def __init__(self, client: Client, truth: Truth, tell: Teller, scheduler: str, settings: Reserving | None) -> None:
+        self._client, self._truth, self._tell, self._settings = client, truth, tell, settings
+        self._scheduler = scheduler
+        self._reserved: dict[str, Pod] = {}  # by group
+        self._sharers: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are there
+        self._groups_of: dict[str, tuple[str, ...]] = {}  # by pod
+        self._preparing: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are about to be bound
+        self._waiting: dict[str, asyncio.Future[str]] = {}  # by group
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._loose: frozenset[tuple[str, str]] = frozenset()  # (what is wrong, group) at the last sweep
+
+    # -- before a bind -------------------------------------------------------------------------------------------------
+
+    async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
+        """Raises: NotReserved, KubeError."""
+        groups = _groups_in(bind)
+        if not groups:
+            return None
+        if self._settings is None:
+            raise NotReserved("pods that share GPUs need --gpu-reservation-image, or --bind-requests and KAI's binder")
+        pod = self._truth.pods.get(bind.pod)
+        if pod is None:
+            raise NotReserved("the pod is gone")
+        for group in groups:
+            self._preparing[group].add(bind.pod)
+        try:
+            indices = [await self._reserve(self._settings, bind.node, group) for group in groups]
+            await self._label(bind, _labels(pod, groups))
+            await self._tell_devices(pod, indices)
+        except BaseException:
+            await self.undo(bind)
+            raise
+        return {RECEIVED_TYPE_ANNOTATION: FRACTION}
+
+    async def undo(self, bind: Bind) -> None:
+        """The labels go; a reservation that nobody needs goes with the next sweep."""
+        groups, pod = _groups_in(bind), self._truth.pods.get(bind.pod)
+        self.done(bind)
+        if pod is not None and groups and not pod.node_name:
+            await self._label(bind, dict.fromkeys(_labels(pod, groups)))
+
+    def done(self, bind: Bind) -> None:
+        """The pod is bound, or will not be: what it is from now on, its labels say."""
+        for group in _groups_in(bind):
+            self._preparing[group].discard(bind.pod)
+            if not self._preparing[group]:
+                del self._preparing[group]
+
+    async def _reserve(self, settings: Reserving, node: str, group: str) -> str:
+        """Which device of the node the group has. Raises: NotReserved, KubeError."""
+        async with self._locks[group]:
+            known = self._reserved.get(group)
+            if known is not None and known.annotations.get(GPU_INDEX_ANNOTATION):
+                return known.annotations[GPU_INDEX_ANNOTATION]
+            said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            self._waiting[group] = said
+            name = _reservation_name(node, group)
+            try:
+                if known is None:
+                    await self._make(settings, node, group, name)
+                return await asyncio.wait_for(said, settings.wait_s)
+            except TimeoutError:
+                await self._delete(f"{RESERVATION_NAMESPACE}/{name}", "")
+                raise NotReserved(f"no word for {settings.wait_s:.0f} s of the device that {name} has") from None
+            finally:
+                self._waiting.pop(group, None)
+
+    async def _make(self, settings: Reserving, node: str, group: str, name: str) -> None:
+        field = {"fieldRef": {"fieldPath": "metadata.name"}}, {"fieldRef": {"fieldPath": "metadata.namespace"}}
+        env = [{"name": key, "valueFrom": each} for key, each in zip(("POD_NAME", "POD_NAMESPACE"), field, strict=True)]
+        container = {
+            "name": "resource-reservation",
+            "image": settings.image,
+            "imagePullPolicy": "IfNotPresent",
+            "env": env,
+            "resources": {
+                "requests": {GPU_RESOURCE: "1", "cpu": "1m", "memory": "10Mi"},
+                "limits": {GPU_RESOURCE: "1", "cpu": "50m", "memory": "100Mi"},
+            },
+        }
+        labels = {"app": RESERVATION_NAMESPACE, GPU_GROUP_LABEL: group}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"namespace": RESERVATION_NAMESPACE, "name": name, "labels": labels},
+            "spec": {"nodeName": node, "serviceAccountName": settings.service_account, "containers": [container]},
+        }
+        try:
+            await self._client.post(PODS.namespace_path(RESERVATION_NAMESPACE), body)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    async def _label(self, bind: Bind, labels: Mapping[str, str | None]) -> None:
+        try:
+            await self._client.patch(PODS.path(bind.pod), {"metadata": {"uid": bind.uid, "labels": dict(labels)}})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    async def _tell_devices(self, pod: Pod, indices: list[str]) -> None:
+        """Fill the config maps from which the pod's container takes its devices, where its admission named some."""
+        prefix = pod.annotations.get(_CONFIG_MAP_ANNOTATION)
+        share = pod.spec.gpu_share
+        if not prefix or share is None:
+            return
+        devices = ",".join(indices)
+        amounts = {"RUNAI-VISIBLE-DEVICES": devices, "RUNAI_NUM_OF_GPUS": f"{share.fraction:.2f}"}
+        for name, data in ((f"{prefix}-0", amounts), (f"{prefix}-0-evar", {"NVIDIA_VISIBLE_DEVICES": devices})):
+            owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
+            metadata: dict[str, Any] = {"namespace": pod.namespace, "name": name, "ownerReferences": [owner]}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+            try:
+                await self._client.post(CONFIG_MAPS.namespace_path(pod.namespace), body)
+            except ApiError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+                await self._client.patch(CONFIG_MAPS.path(f"{pod.namespace}/{name}"), {"data": data})
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def heard(self, pod: Pod) -> None:
+        """A pod came or changed. On the loop."""
+        groups = gpu_groups(pod.labels) if pod.phase not in ENDED else ()
+        if not groups and pod.key not in self._groups_of:
+            return
+        self.gone(pod.key)
+        if groups:
+            self._groups_of[pod.key] = groups
+        for group in groups:
+            if pod.namespace != RESERVATION_NAMESPACE:
+                self._sharers[group].add(pod.key)
+                continue
+            self._reserved[group] = pod
+            index, waiting = pod.annotations.get(GPU_INDEX_ANNOTATION), self._waiting.get(group)
+            if index and waiting is not None and not waiting.done():
+                waiting.set_result(index)
+
+    def gone(self, key: str) -> None:
+        """A pod is not there any more."""
+        for group in self._groups_of.pop(key, ()):
+            if key.startswith(f"{RESERVATION_NAMESPACE}/"):
+                self._reserved.pop(group, None)
+            else:
+                self._sharers[group].discard(key)
+                if not self._sharers[group]:
+                    del self._sharers[group]
+
+    async def sweep(self) -> None:
+        """Reservations that nobody shares go, and so do pods that run on devices that nobody reserves any more, which
+        others may be given: both when the last sweep found the same."""
+        if self._settings is None:
+            return
+        unused = {
+            ("unused", group) for group in self._reserved if not (self._sharers.get(group) or self._is_busy(group))
+        }
+        lost = {("lost", group) for group in self._sharers if group not in self._reserved and not self._is_busy(group)}
+        found = frozenset(unused | lost)
+        for what, group in sorted(found & self._loose):
+            if what == "unused":
+                pod = self._reserved[group]
+                await self._delete(pod.key, pod.uid)
+            else:
+                await self._end(group)
+        self._loose = found
+
+    def _is_busy(self, group: str) -> bool:
+        return bool(self._preparing.get(group))
+
+    async def _end(self, group: str) -> None:
+        for key in sorted(self._sharers[group]):
+            pod = self._truth.pods.get(key)
+            if pod is None or pod.scheduler_name != self._scheduler:
+                continue
+            if pod.phase == "Running" and pod.deletion is None:
+                why = (
+                    f"the pod that reserved its GPU (group {group}) is gone, and its device can be given to other pods"
+                )
+                self._tell.tell(about_pod(pod), "Warning", "GpuReservationLost", why)
+                await self._delete(key, pod.uid)
+
+    async def _delete(self, key: str, uid: str) -> None:
+        try:
+            await self._client.delete(PODS.path(key), uid=uid)
+        except KubeError as error:
+            if not (isinstance(error, ApiError) and error.status in (404, 409)):
+                _log.warning("pod %s could not be deleted: %s", key, error)
+
+
+def _groups_in(bind: Bind) -> tuple[str, ...]:
+    found = bind.context.get(GPU_GROUPS, ())
+    return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
+
+
+def _labels(pod: Pod, groups: tuple[str, ...]) -> dict[str, str]:
+    share = pod.spec.gpu_share
+    if share is not None and share.devices > 1:
+        return {f"{GPU_GROUP_PREFIX}{group}": group for group in groups}
+    return {GPU_GROUP_LABEL: groups[0]}
+
+
+def _reservation_name(node: str, group: str) -> str:
+    """One a group, so that a request that is sent again makes no second one."""
+    end = f"-{sha256(group.encode()).hexdigest()[:5]}"
+    return f"gpu-reservation-{node}"[: _NAME_MAX - len(end)] + end

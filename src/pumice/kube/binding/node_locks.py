@@ -1,0 +1,90 @@
+"""Before a pod that was given cards is bound, its node is locked: its device plugin knows which pod it starts by the
+lock, and gives it back. Source: Volcano nodelock (spec 04 §24)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import NODES
+from pumice.model.decisions import DEVICES, Bind
+from pumice.model.devices.node_locks import LOCKED, is_locked
+from pumice.model.devices.shared_devices import DeviceGrant
+from pumice.model.manifest.reading.fields import Obj
+
+#: A node that somebody else writes all the time is left alone after so many tries.
+_TRIES = 4
+
+
+class NodeLockedError(Exception):
+    """Another pod is on its way to the cards of the node."""
+
+
+class NodeLocking:
+    """Remembers, of each pod that is being bound, what it wrote: nobody else's lock is taken off. ``clock``: seconds
+    since the epoch, as device plugins and others who lock have it."""
+
+    name = "NodeLock"
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
+        self._client, self._clock = client, clock
+        self._written: dict[str, dict[str, str]] = {}  # by the uid of the pod
+
+    async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
+        """Raises: NodeLockedError, KubeError; then nothing is left of what was done."""
+        given = bind.context.get(DEVICES)
+        if isinstance(given, DeviceGrant) and given.locks:
+            await self._lock(bind, given.locks)
+        return None
+
+    async def _lock(self, bind: Bind, locks: tuple[str, ...]) -> None:
+        """All at once, or none; only if the node is still what was looked at."""
+        now = self._clock()
+        # To the microsecond, so that a lock of ours is told from another of the same second.
+        taken = dict.fromkeys(locks, datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z"))
+        for tried in range(_TRIES):
+            metadata = (await self._client.get(NODES.path(bind.node)))["metadata"]
+            there = metadata.get("annotations") or {}
+            # A write that was not answered, and was repeated, may have been done.
+            wanted = [lock for lock in locks if not tried or there.get(lock) != taken[lock]]
+            if any(is_locked(there, lock, now) for lock in wanted):
+                raise NodeLockedError(f"node {bind.node} {LOCKED}")
+            try:
+                if wanted:
+                    await self._write(bind.node, metadata, taken)
+            except ApiError as error:
+                if error.status != 409 or tried == _TRIES - 1:
+                    raise
+                continue
+            self._written[bind.uid] = taken
+            return
+
+    async def _write(self, node: str, metadata: Obj, annotations: Mapping[str, str | None]) -> None:
+        """Only if the node is still what was looked at. Raises: KubeError."""
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "annotations": annotations}}
+        await self._client.patch(NODES.path(node), body)
+
+    def done(self, bind: Bind) -> None:
+        """The device plugin of the node gives the locks back."""
+        self._written.pop(bind.uid, None)
+
+    async def undo(self, bind: Bind) -> None:
+        """Take off the locks that were written for this pod, if they are still these."""
+        taken = self._written.pop(bind.uid, None)
+        if not taken:
+            return
+        for left in reversed(range(_TRIES)):
+            metadata = (await self._client.get(NODES.path(bind.node)))["metadata"]
+            there = metadata.get("annotations") or {}
+            ours: dict[str, None] = {lock: None for lock, written in taken.items() if there.get(lock) == written}
+            if not ours:
+                return
+            try:
+                await self._write(bind.node, metadata, ours)
+                return
+            except ApiError as error:
+                if error.status != 409 or not left:
+                    raise

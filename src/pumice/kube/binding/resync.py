@@ -1,0 +1,63 @@
+"""When it is not known what came of a decision, the pod is read again, as often as it takes, and what it says decides.
+
+Source: Volcano's resync queue of failed tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import BadObject, Codec
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import PODS
+from pumice.kube.api.rate_limit import Pace
+from pumice.kube.binding.in_flight import Flight
+from pumice.kube.writers.work_queue import Lane
+from pumice.model.pod import Pod
+
+_log = logging.getLogger("pumice.kube")
+
+#: What to do with a flight, given the pod as it is; None: it is gone, or another one by now.
+Decide = Callable[[Flight, Pod | None], Awaitable[None]]
+
+
+class Resync:
+    """Flights that failed, or of which the outcome is not known. ``pace`` limits the rate of reads."""
+
+    def __init__(self, client: Client, codec: Codec, decide: Decide, pace: Pace, workers: int = 4) -> None:
+        self._pace = pace
+        self._client, self._codec, self._decide = client, codec, decide
+        self.lane: Lane[Flight] = Lane("resync", self._settle, workers=workers, waiting_max=1 << 30)
+
+    def put(self, flight: Flight) -> None:
+        """On the loop only. There are never more of them than decisions that were let in."""
+        self.lane.put_later(flight.key, flight, self._pace.delay(flight.decision.pod))
+
+    async def _settle(self, flight: Flight) -> None:
+        try:
+            pod = await self._read(flight.decision.pod)
+        except (KubeError, BadObject) as error:
+            level = logging.DEBUG if flight.said else logging.WARNING
+            _log.log(level, "pod %s: the result of a decision is not known yet: %s", flight.decision.pod, error)
+            flight.said = True
+            self.put(flight)
+            return
+        self._pace.forget(flight.decision.pod)
+        try:
+            await self._decide(flight, pod if pod is not None and pod.uid == flight.decision.uid else None)
+        except Exception:  # the task must come back all the same
+            _log.exception("pod %s: a fault of this program", flight.decision.pod)
+            self.put(flight)
+
+    async def _read(self, key: str) -> Pod | None:
+        try:
+            raw = await self._client.request("GET", PODS.path(key))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+        pod = self._codec.read(raw).value
+        assert isinstance(pod, Pod)
+        return pod

@@ -1,0 +1,163 @@
+"""KAI's pods get their PodGroups: watch pods, look their owners up, write.
+
+Owners of kinds that are not known here are not read: what the pod's reference says of one is all there is to it then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
+from pumice.kube.api.retry_policy import Patience
+from pumice.kube.controllers.kinds import PlainCodec
+from pumice.kube.controllers.owner_kinds import READ_FOR_KAI
+from pumice.kube.controllers.reconcile import Part, Reconciling
+from pumice.kube.controllers.view import key_of
+from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.writers.reminders import AGAIN_S
+from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.controllers.kai_gangs import NoGang
+from pumice.runtime.controllers.kai_groups import (
+    GroupingSettings,
+    group_for,
+    member_of,
+    missing_queues,
+    needs_group,
+    reconcile_grouping,
+)
+from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
+
+FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
+
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ_FOR_KAI}
+_DEPTH_MAX = 8  # owners of owners
+_WORKERS = 5
+_OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are remembered, and how long: pods of a gang come together
+_QUEUES = ""  # the key of the work that is about queues
+_OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
+_JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
+
+
+class _Known(Struct, frozen=True):
+    obj: Obj
+    at: float
+
+
+class GroupingLoop:
+    """One run, from an empty view. ``clock``: seconds since the epoch."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: GroupingSettings,
+        clock: Callable[[], float],
+        patience: Patience | None = None,
+        troubles: Troubles | None = None,
+    ) -> None:
+        self._settings = settings
+        self.reconciling = Reconciling[str](client, clock, _named, (_OF_PODS, _OF_QUEUES), _part_of, patience, troubles)
+        self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in FOLLOWED}
+        for kind in FOLLOWED:
+            codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)
+            self.reconciling.follow(codec, partial(self._put, kind), partial(self._drop, kind))
+        self._owners: OrderedDict[Ref, _Known] = OrderedDict()
+        self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
+
+    async def run(self) -> None:
+        """For ever, until cancelled. Nothing is written before everything was listed."""
+        await self.reconciling.run(self._look_at, (_QUEUES,))
+
+    def _put(self, kind: Kind, obj: Obj) -> None:
+        key = key_of(obj)
+        self._note_launcher(self.objects[kind].get(key), obj)
+        self.objects[kind][key] = obj
+        if kind is PODS and not annotations_of(obj).get(KAI_GROUP_NAME_ANNOTATION):
+            self.reconciling.add(key)
+
+    def _drop(self, kind: Kind, key: str) -> None:
+        self._note_launcher(self.objects[kind].pop(key, None), None)
+        if kind is KAI_QUEUES and key == self._settings.default_queue:
+            self.reconciling.add(_QUEUES)
+
+    async def _look_at(self, key: str) -> float:
+        """Nothing has to rest. Raises: KubeError."""
+        await (self._look_at_pod(key) if key != _QUEUES else self._look_at_queues())
+        return 0.0
+
+    async def _look_at_queues(self) -> None:
+        writes = missing_queues(tuple(self.objects[KAI_QUEUES]), self._settings.default_queue)
+        await self.reconciling.writing.carry_out(writes)
+
+    async def _look_at_pod(self, key: str) -> None:
+        """Raises: KubeError."""
+        pod = self.objects[PODS].get(key)
+        if pod is None or not needs_group(pod, self._settings):
+            return
+        owners = await self._owners_of(pod)
+        try:
+            launched = self._launcher_there(owners)
+            wanted: Obj | NoGang = group_for(pod, owners, self._settings, launcher_there=launched)
+            member = member_of(pod, owners)
+        except NoGang as error:
+            wanted, member = error, ""
+        group = None if isinstance(wanted, NoGang) else self.objects[KAI_POD_GROUPS].get(key_of(wanted))
+        writes = reconcile_grouping(pod, group, wanted, self._settings, member)
+        await self.reconciling.writing.carry_out(writes)
+        for write in writes:
+            if isinstance(write, Tell):
+                self.reconciling.queue.later(key, AGAIN_S)  # where it still holds then, it is told again
+            elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
+                self._owners.clear()  # what owners say changes: the next pod looks anew
+
+    async def _owners_of(self, pod: Obj) -> list[Obj]:
+        """Those that control it, the nearest first, each as far as it can be read. Raises: KubeError."""
+        found: list[Obj] = []
+        at = controller_of(pod)
+        while at is not None and len(found) < _DEPTH_MAX:
+            owner = await self._read(at)
+            found.append(owner)
+            at = controller_of(owner)
+        return found
+
+    async def _read(self, ref: Ref) -> Obj:
+        known, now = self._owners.get(ref), time.monotonic()
+        if known is not None and now - known.at < _OWNERS_S:
+            return known.obj
+        stub: Obj = {"metadata": {"namespace": ref.namespace, "name": ref.name, "uid": ref.uid}}
+        kind = _BY_NAME.get((ref.api_version, ref.kind))
+        found = None if kind is None else await self.reconciling.read(kind, f"{ref.namespace}/{ref.name}")
+        obj = stub if found is None else found
+        if meta(obj).get("uid") != ref.uid:
+            obj = stub  # another one of its name by now
+        obj = {**obj, "apiVersion": ref.api_version, "kind": ref.kind}
+        self._owners[ref] = _Known(obj, now)
+        self._owners.move_to_end(ref)
+        if len(self._owners) > _OWNERS_MAX:
+            self._owners.popitem(last=False)
+        return obj
+
+    def _note_launcher(self, before: Obj | None, now: Obj | None) -> None:
+        for obj, change in ((before, -1), (now, 1)):
+            if obj is not None and labels_of(obj).get(_JOB_ROLE) == "launcher" and not leaving(obj):
+                self._launchers[meta(obj).get("namespace", ""), labels_of(obj).get(_JOB_NAME, "")] += change
+
+    def _launcher_there(self, owners: list[Obj]) -> bool:
+        """Whether the launcher of an MPI job among the owners has a pod."""
+        job = next((each for each in owners if each.get("kind") == "MPIJob"), None)
+        return job is None or self._launchers[meta(job).get("namespace", ""), meta(job).get("name", "")] > 0
+
+
+def _named(key: str) -> str:
+    return key or "queues"
+
+
+def _part_of(key: str) -> Part:
+    return _OF_PODS if key != _QUEUES else _OF_QUEUES

@@ -1,0 +1,162 @@
+"""The controllers of a cluster, as long as nobody else's do the same: Volcano's and KAI's own go first.
+
+Whether Volcano's run is read off the Lease by which its controller manager elects a leader, whether KAI's pod-grouper
+does off its Deployment: as a rule it elects nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from msgspec import Struct
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError, KubeError, clean
+from pumice.kube.api.kinds import LEASES
+from pumice.kube.api.retry_policy import Patience
+from pumice.kube.controllers.kai_grouping import GroupingLoop
+from pumice.kube.controllers.loop import ControlLoop, ControlSettings
+from pumice.kube.controllers.owner_kinds import DEPLOYMENTS
+from pumice.kube.informers.watch_failures import Troubles
+from pumice.model.instants import epoch_of
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.controllers.kai_groups import GroupingSettings
+from pumice.runtime.controllers.writes import part
+from pumice.runtime.telemetry.metrics import Metrics
+
+VOLCANO_LEASE = "volcano-system/vc-controller-manager"
+
+_log = logging.getLogger("pumice.controllers")
+
+
+class Deference(Struct, frozen=True):
+    """When to give way. ``lease``: namespace/name; empty: to nobody who has one. ``slack_s``: how far clocks may be
+    apart. ``deployments``: namespace/name of those to which it gives way while any of their pods is ready.
+
+    ``again_s``: until the next look where nothing could be seen; ours go on without for ``blind_s``: a server that has
+    just been started refuses at first what it allows a moment later.
+    """
+
+    lease: str = VOLCANO_LEASE
+    deployments: tuple[str, ...] = ()
+    check_s: float = 15.0
+    slack_s: float = 30.0
+    again_s: float = 2.0
+    blind_s: float = 60.0
+
+
+#: Its name was another one before KAI had an operator.
+FOR_KAI = Deference(lease="", deployments=("kai-scheduler/pod-grouper", "kai-scheduler/podgrouper"))
+NEVER = Deference(lease="")
+
+
+class _Unseen(Exception):
+    """Nobody knows whether others run."""
+
+
+class Controllers:
+    """Run them on the leader only, and cancel ``run`` to stop them. ``loop`` is there while they are on."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ControlSettings | None = None,
+        *,
+        deference: Deference | None = None,
+        metrics: Metrics | None = None,
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.time,
+        troubles: Troubles | None = None,
+        grouping: GroupingSettings | None = None,
+    ) -> None:
+        """``grouping``: these give KAI's pods their groups, in place of what Volcano's controllers do."""
+        self.loop: ControlLoop | GroupingLoop | None = None
+        self._grouping = grouping
+        self._client, self._metrics, self._patience, self._clock = client, metrics, patience, clock
+        self._settings = settings or ControlSettings()
+        self._deference = deference or Deference()
+        self._said = ""
+        self._troubles = troubles or Troubles()
+
+    async def run(self) -> None:
+        """For ever, until cancelled."""
+        if not self._settings.controllers:
+            return
+        names = ", ".join(self._settings.controllers)
+        while True:
+            pause = self._deference.check_s
+            try:
+                why = await self._why_not()
+            except _Unseen as error:
+                why, pause = f"cannot find out whether other controllers run: {error}", self._deference.again_s
+            if why:
+                self._say(f"controllers {names}: off: {why}")
+                await asyncio.sleep(pause)
+            else:
+                self._say(f"controllers {names}: on")
+                await self._run_until_another()
+
+    async def _run_until_another(self) -> None:
+        self.loop = self._new_loop()
+        task = asyncio.create_task(self.loop.run())
+        seen = time.monotonic()
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=self._deference.check_s)
+                try:
+                    if await self._why_not():
+                        break
+                    seen = time.monotonic()
+                except _Unseen:
+                    if time.monotonic() - seen > self._deference.blind_s:
+                        break
+        finally:
+            self.loop = None
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _new_loop(self) -> ControlLoop | GroupingLoop:
+        if self._grouping is not None:
+            return GroupingLoop(self._client, self._grouping, self._clock, self._patience, self._troubles)
+        return ControlLoop(self._client, self._settings, self._clock, self._metrics, self._patience, self._troubles)
+
+    async def _why_not(self) -> str:
+        """Why ours are to be off; empty where they are not. Raises: _Unseen."""
+        for key in self._deference.deployments:
+            ready = part(await self._found(DEPLOYMENTS.path(key)), "status").get("readyReplicas")
+            if isinstance(ready, int) and ready > 0:
+                return f"KAI's own run (Deployment {key})"
+        return self._held(await self._found(LEASES.path(self._deference.lease))) if self._deference.lease else ""
+
+    async def _found(self, path: str) -> Obj:
+        """An object, empty where it is not there. Raises: _Unseen."""
+        try:
+            found: Obj = await self._client.get(path)
+        except KubeError as error:
+            if isinstance(error, ApiError) and error.status == 404:
+                return {}
+            raise _Unseen(str(error)) from None
+        return found
+
+    def _held(self, lease: Obj) -> str:
+        """Why a Lease keeps ours off; empty where nobody holds it."""
+        spec = part(lease, "spec")
+        renewed = epoch_of(str(spec.get("renewTime", "")))
+        valid_s = spec.get("leaseDurationSeconds")
+        if not spec.get("holderIdentity") or renewed is None:
+            return ""
+        ends = renewed + (valid_s if isinstance(valid_s, int) else 15) + self._deference.slack_s
+        if self._clock() > ends:
+            return ""
+        return f"Volcano's own run (Lease {self._deference.lease}, held by {clean(str(spec['holderIdentity']), 100)})"
+
+    def _say(self, text: str) -> None:
+        """One line a change."""
+        if text != self._said:
+            _log.info("%s", text)
+        self._said = text

@@ -1,0 +1,36 @@
+"""The kinds that own pods and that are read one by one, and for whose gangs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pumice.kube.api.kinds import Kind
+
+DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
+REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet")
+STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
+
+#: Kind -> whether it is read for Volcano's PodGroups, whether for KAI's. What Volcano's controllers watch is not read.
+_OWNERS: Final = {
+    DEPLOYMENTS: (False, True),
+    REPLICA_SETS: (False, True),
+    STATEFUL_SETS: (False, True),
+    Kind("apps", "v1", "daemonsets", "DaemonSet"): (True, False),
+    Kind("batch", "v1", "jobs", "Job"): (True, True),
+    Kind("batch", "v1", "cronjobs", "CronJob"): (False, True),
+    Kind("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"): (True, True),
+    Kind("kubeflow.org", "v1", "tfjobs", "TFJob"): (True, True),
+    Kind("kubeflow.org", "v1", "mpijobs", "MPIJob"): (True, True),
+    Kind("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"): (True, True),
+    Kind("kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"): (True, True),
+    Kind("kubeflow.org", "v1", "paddlejobs", "PaddleJob"): (True, False),
+    Kind("kubeflow.org", "v1", "jaxjobs", "JAXJob"): (True, True),
+    Kind("kubeflow.org", "v1", "notebooks", "Notebook"): (False, True),
+    Kind("ray.io", "v1", "rayclusters", "RayCluster"): (True, True),
+    Kind("ray.io", "v1", "rayjobs", "RayJob"): (False, True),
+    Kind("ray.io", "v1", "rayservices", "RayService"): (False, True),
+    Kind("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"): (False, True),
+    Kind("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"): (False, True),
+}
+READ_FOR_VOLCANO: Final = tuple(kind for kind, (volcano, _) in _OWNERS.items() if volcano)
+READ_FOR_KAI: Final = tuple(kind for kind, (_, kai) in _OWNERS.items() if kai)

@@ -1,0 +1,146 @@
+"""Carries out what controllers want written, in order, and gives up at the first failure.
+
+What cannot be made is told on the object that it is for: there is nothing else for a user to look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import Kind
+from pumice.kube.controllers.kinds import SECRETS, kind_of
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.controllers.writes import (
+    Create,
+    Delete,
+    Patch,
+    Ref,
+    Tell,
+    Write,
+    controller_of,
+    controller_uid,
+    meta,
+)
+
+_AT_ONCE = 16  # what an API server takes from one client without queueing
+_log = logging.getLogger("pumice.controllers")
+
+
+class Taken(KubeError):
+    """The name is that of somebody else's object."""
+
+
+class Writing:
+    """Creates and deletes that stand next to each other go side by side; everything else one after the other."""
+
+    def __init__(self, client: Client, tell: Callable[[Ref, str, str, str], None]) -> None:
+        """``tell``: an event, by object, type, reason and message."""
+        self._client, self._tell = client, tell
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def carry_out(self, writes: Sequence[Write]) -> None:
+        """Raises: KubeError; what stood before in order is done then, what stands behind is not."""
+        for _, alike in groupby(writes, key=type):
+            batch = list(alike)
+            if isinstance(batch[0], Create | Delete):
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(self._one_of_many(write)) for write in batch]
+                failed = [(write, error) for write, task in zip(batch, tasks, strict=True) if (error := task.result())]
+                if failed:
+                    self._tell_of_failed(failed)
+                    raise failed[0][1]
+            else:
+                for write in batch:
+                    await self._one(write)
+
+    async def _one_of_many(self, write: Write) -> KubeError | None:
+        """Its failure is an answer, so that the others go on."""
+        async with self._slots:
+            try:
+                await self._one(write)
+            except KubeError as error:
+                return error
+        return None
+
+    async def _one(self, write: Write) -> None:
+        match write:
+            case Create(obj):
+                await self._create(obj)
+            case Patch():
+                await self._patch(write)
+            case Delete(ref):
+                await self._delete(ref)
+            case Tell(ref, kind, reason, message):
+                self._tell(ref, kind, reason, message)
+
+    def _tell_of_failed(self, failed: Sequence[tuple[Write, KubeError]]) -> None:
+        """On the owner, for the first of them: the others say the same, as a rule."""
+        write, error = failed[0]
+        owner = controller_of(write.obj) if isinstance(write, Create) else None
+        if owner is None or not isinstance(write, Create):
+            return
+        if not isinstance(error, ApiError | Taken) or (isinstance(error, ApiError) and error.namespace_goes):
+            return
+        why = error.message if isinstance(error, ApiError) else str(error)
+        others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        self._tell(owner, "Warning", "FailedCreate", f"Error creating {write.obj['kind']}: {why}{others}")
+
+    async def _create(self, obj: Obj) -> None:
+        kind, metadata = _kind(obj["apiVersion"], obj["kind"]), meta(obj)
+        path = kind.namespace_path(metadata["namespace"]) if kind.namespaced else kind.list_path
+        try:
+            await self._client.post(path, obj)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            if kind is SECRETS:  # it has its owner's uid in its name, and we may read none
+                return
+            there = await self._client.get(kind.path(_key(metadata.get("namespace", ""), metadata["name"])))
+            if _owner_uids(there) != _owner_uids(obj):
+                raise Taken(f"{kind.full_name} {metadata['name']} is there already and belongs to another") from None
+
+    async def _patch(self, patch: Patch) -> None:
+        body: dict[str, Any] = dict(patch.merge)
+        if patch.ref.uid or patch.version:
+            conditions = {"uid": patch.ref.uid, "resourceVersion": patch.version}
+            body["metadata"] = {
+                **body.get("metadata", {}),
+                **{key: value for key, value in conditions.items() if value},
+            }
+        kind = _kind(patch.ref.api_version, patch.ref.kind)
+        try:
+            await self._client.patch(kind.path(_key(patch.ref.namespace, patch.ref.name), patch.subresource), body)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            _log.debug("%s: gone before it was written", error.what)
+
+    async def _delete(self, ref: Ref) -> None:
+        kind = _kind(ref.api_version, ref.kind)
+        try:
+            await self._client.delete(kind.path(_key(ref.namespace, ref.name)), uid=ref.uid)
+        except ApiError as error:
+            if error.status not in (404, 409):  # 409: another object of that name by now
+                raise
+
+
+def _owner_uids(obj: Obj) -> set[str]:
+    """Whose an object is: of its controller, or of those that own it where none controls it."""
+    uid = controller_uid(obj)
+    return {uid} if uid else {str(owner.get("uid", "")) for owner in meta(obj).get("ownerReferences") or ()}
+
+
+def _kind(api_version: str, kind: str) -> Kind:
+    found = kind_of(api_version, kind)
+    assert found is not None, f"no controller writes {kind} of {api_version}"
+    return found
+
+
+def _key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name

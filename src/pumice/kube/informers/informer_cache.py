@@ -1,0 +1,108 @@
+"""What the API server said, as far as it was heard: news for the next drain, and objects as they are by now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any
+
+from pumice.kube.writers.pending_writes import is_older
+from pumice.kube.writers.refused_evictions import Spared
+from pumice.model.decisions import Decision, Evict
+from pumice.model.events import Event, Gone, Object, Seen, Undone
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue
+from pumice.model.workloads.podgroup import PodGroup
+
+ENDED = ("Succeeded", "Failed")
+
+
+class Truth:
+    """May be called from any thread. Reading an object by key needs no lock: objects are frozen.
+
+    It is ahead of the store, which takes events in only between cycles. ``on_news`` is called when it found something
+    out by itself that may change a decision.
+    """
+
+    def __init__(self, on_news: Callable[[], None]) -> None:
+        self._on_news = on_news
+        self.pods: dict[str, Pod] = {}
+        self.groups: dict[str, PodGroup] = {}
+        self.queues: dict[str, Queue] = {}
+        self.nodes: dict[str, Node] = {}
+        self._kept: dict[type[Object], dict[str, Any]] = {
+            Pod: self.pods,
+            PodGroup: self.groups,
+            Queue: self.queues,
+            Node: self.nodes,
+        }
+        self._news: list[Event] = []
+        self._spared = Spared()
+        self._lock = Lock()
+
+    def hear(self, events: Iterable[Event]) -> None:
+        """Take events in, oldest first. Whether they are news is for the caller to say."""
+        with self._lock:
+            for event in events:
+                self._take_in(event)
+
+    def give_back(self, decision: Decision) -> None:
+        """A decision that was taken could not be carried out. A pod that was to be evicted is spared for a while."""
+        with self._lock:
+            self._news.append(Undone(decision.pod, decision.uid))
+            known = self.pods.get(decision.pod)
+            if isinstance(decision, Evict) and known is not None:
+                self._spared.refused(decision.pod, decision.uid)
+                self._take_in(Seen(known))
+        self._on_news()
+
+    def spare_no_longer(self) -> None:
+        """Let pods go whose time is over."""
+        with self._lock:
+            pods = [self.pods[key] for key in self._spared.over() if key in self.pods]
+            for pod in pods:
+                self._take_in(Seen(pod))
+        if pods:
+            self._on_news()
+
+    def hear_of(self, pod: Pod) -> None:
+        """Take in a pod that was read on its own, unless more is known of it already, such as its end."""
+        with self._lock:
+            known = self.pods.get(pod.key)
+            if known is not None and known.uid == pod.uid and is_older(known.resource_version, pod.resource_version):
+                self._take_in(Seen(pod))
+        self._on_news()
+
+    def hear_of_end(self, key: str, uid: str) -> None:
+        """Take in that a pod turned out to be gone, if it is still known."""
+        with self._lock:
+            known = self.pods.get(key)
+            if known is not None and known.uid == uid:
+                self._take_in(Gone(Pod, key))
+        self._on_news()
+
+    def drain(self) -> list[Event]:
+        """All news since the last call, oldest first."""
+        with self._lock:
+            news, self._news = self._news, []
+        return news
+
+    def _take_in(self, event: Event) -> None:
+        if isinstance(event, Seen) and isinstance(event.obj, Pod):
+            event = Seen(self._spared.marked(event.obj))
+        elif isinstance(event, Gone) and event.kind is Pod:
+            self._spared.gone(event.key)
+        self._keep(event)
+        self._news.append(event)
+
+    def _keep(self, event: Event) -> None:
+        if isinstance(event, Seen):
+            kept = self._kept.get(type(event.obj))
+            if kept is not None:
+                obj = event.obj
+                kept[obj.key if isinstance(obj, Pod | PodGroup) else obj.name] = obj
+        elif isinstance(event, Gone):
+            kept = self._kept.get(event.kind)
+            if kept is not None:
+                kept.pop(event.key, None)

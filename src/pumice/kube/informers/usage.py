@@ -1,0 +1,53 @@
+"""Who measures nodes and queues for a scheduler that runs; the API server is asked through the client that everything
+else goes through."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pumice.framework.plugin.policy_file import Policy
+from pumice.kube.api.client import Client
+from pumice.kube.api.errors import KubeError
+from pumice.kube.scheduler.cluster import KubeCluster
+from pumice.runtime.usage.asking import ANSWER_BYTES_MAX, ANSWER_S
+from pumice.runtime.usage.feed import UsageFeed, of_nodes, of_queues
+from pumice.runtime.usage.history_settings import HISTORY
+from pumice.runtime.usage.sources import SourceError
+
+
+class ApiServerAsk:
+    """A question to the API server, which must be one that nothing hangs on: it is asked once. Answers are bounded in
+    size by the client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def __call__(self, path: str, body: Any = None) -> bytes:
+        """The answer to a GET. Raises: SourceError."""
+        try:
+            answer = await self._client.request("GET", path, body, timeout_s=ANSWER_S)
+        except KubeError as error:
+            raise SourceError(str(error)[:200]) from None
+        if len(answer) > ANSWER_BYTES_MAX:
+            raise SourceError(f"answered more than {ANSWER_BYTES_MAX:,} bytes")
+        return answer
+
+
+def usage_feeds(
+    policy: Callable[[], Policy],
+    cluster: KubeCluster,
+    client: Client,
+    timed: Callable[[float], None],
+    environ: Mapping[str, str] = os.environ,
+) -> Sequence[UsageFeed]:
+    """Those that the policy in force may ask for, which may name variables of ``environ``. ``timed`` is told how many
+    seconds it took to ask for the history of queues."""
+    truth, api_server = cluster.truth, ApiServerAsk(client)
+    nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY), environ)
+    return (
+        UsageFeed(nodes, lambda: list(truth.nodes.values()), cluster.sink, time.time, of_api_server=api_server),
+        UsageFeed(queues, lambda: list(truth.queues.values()), cluster.sink, time.time, timed=timed),
+    )

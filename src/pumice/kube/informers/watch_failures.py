@@ -1,0 +1,84 @@
+"""Why kinds are not followed just now, and what of it is said in the log."""
+
+from __future__ import annotations
+
+import logging
+from enum import StrEnum
+
+from msgspec import Struct
+
+from pumice.kube.api.kinds import Kind
+
+_log = logging.getLogger("pumice.kube")
+
+
+class Cause(StrEnum):
+    """What stands in the way. The first two stand in the way of every kind alike."""
+
+    UNREACHABLE = "the API server does not answer"
+    CREDENTIALS = "the credentials are not accepted"
+    FORBIDDEN = "forbidden"
+    MISSING = "not installed"
+    FAILS = "fails"
+
+
+_SHARED = {
+    Cause.UNREACHABLE: "the API server responds again",
+    Cause.CREDENTIALS: "the API server accepts these credentials again",
+}
+
+
+class _Trouble(Struct, frozen=True):
+    cause: Cause
+    text: str
+
+
+class Troubles:
+    """By kind. A cause is said once until it is over, however its words change from try to try and however many kinds
+    it concerns; then its end is said.
+
+    ``of`` and ``texts`` know of a trouble at once, also of one that is not said (yet). ``beside``: others who follow
+    the same kinds over the same API server have troubles of their own: what is said of one is said of all, and the
+    first one's ``texts`` are of all.
+    """
+
+    def __init__(self, beside: Troubles | None = None) -> None:
+        self._by_kind: dict[str, _Trouble] = {}
+        #: With the kind, empty where many share it.
+        self._said: set[tuple[Cause, str]] = beside._said if beside is not None else set()
+        self._beside: list[Troubles] = []
+        if beside is not None:
+            beside._beside.append(self)
+
+    def of(self, kind: Kind) -> str:
+        found = self._by_kind.get(kind.full_name)
+        return found.text if found is not None else ""
+
+    def tell(self, kind: Kind, cause: Cause, text: str, level: int = logging.WARNING, *, aloud: bool = True) -> None:
+        """Take down what is wrong with a kind now; ``aloud``: and say so."""
+        self._by_kind[kind.full_name] = _Trouble(cause, text)
+        said = cause, "" if cause in _SHARED else kind.full_name
+        if aloud and said not in self._said:
+            self._said.add(said)
+            _log.log(level, "%s", text)
+
+    def over(self, kind: Kind, text: str = "") -> None:
+        """The kind is followed. ``text``: what to say, where there is more to it."""
+        if self._by_kind.pop(kind.full_name, None) is None:
+            return
+        for cause in [cause for cause in _SHARED if (cause, "") in self._said]:
+            if all(trouble.cause is not cause for trouble in self._by_kind.values()):
+                self._said.discard((cause, ""))
+                _log.info("%s", _SHARED[cause])
+        own = {(cause, kind.full_name) for cause in Cause} & self._said
+        self._said -= own
+        if own:
+            _log.info("%s", text or f"{kind.full_name}: watched again")
+
+    def forget(self) -> None:
+        """Nobody follows these kinds any more."""
+        self._by_kind.clear()
+
+    def texts(self) -> list[str]:
+        own = {trouble.text for trouble in self._by_kind.values()}
+        return sorted(own.union(*(other.texts() for other in self._beside)))

@@ -1,0 +1,406 @@
+"""The cluster port over an API server: the cycle's thread hands over and goes on, tasks on the event loop do the rest.
+
+What a cycle needs to know comes in by ``sink``, from reflectors; what it decided goes out through lanes: binds first,
+then nominations, then evictions and statuses, then what people read. Every decision that is taken comes back in bounded
+time as an event: the pod as it became, its end, or ``Undone``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from pumice.kube.api.client import Client
+from pumice.kube.api.codec import Codec
+from pumice.kube.api.kinds import PODS
+from pumice.kube.api.rate_limit import Pace
+from pumice.kube.binding.bind import Binder, PreBind
+from pumice.kube.binding.bind_requests import RequestBinder
+from pumice.kube.binding.gpu_reservations import GpuReservations
+from pumice.kube.binding.in_flight import Flight, Flights
+from pumice.kube.binding.resync import Resync
+from pumice.kube.informers.informer_cache import ENDED, Truth
+from pumice.kube.writers.event_recorder import Teller, about_group
+from pumice.kube.writers.evicting import Evictor
+from pumice.kube.writers.evictions import Evictions
+from pumice.kube.writers.hint_conditions import HintConditions, without_hint
+from pumice.kube.writers.pending_writes import Sent
+from pumice.kube.writers.pod_status import SCHEDULER_ERROR, PodStatuses
+from pumice.kube.writers.scheduling_gates import Gates
+from pumice.kube.writers.statuses import Statuses
+from pumice.kube.writers.work_queue import Lane
+from pumice.kube.writers.writing import AS_VOLCANO_DOES, UNTIMED, Timers, Writing
+from pumice.model.bind_request import BindRequest
+from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.manifest import Decoder
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue, QueueUsage
+from pumice.model.resources import Resource
+from pumice.model.workloads.podgroup import PodGroup
+
+if TYPE_CHECKING:
+    from pumice.framework.cycle.outcome import Outcome
+
+_log = logging.getLogger("pumice.kube")
+
+
+class KubeCluster:
+    """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
+
+    * ``sink(events)``: what reflectors tell; from any thread, oldest first. Every kind that the store takes goes here.
+    * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the cycle; they
+      return at once. ``Loop.step`` calls the first four; ``tell(outcome)`` after it is for what users read, and
+      ``evictions.let_go`` in any case: those that were submitted wait for it.
+    * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
+    * ``is_synced``: a hook, whether everything was listed: before, nobody knows what is not needed.
+    * ``run()``: the workers; once, until cancelled. What is handed over before it runs waits; what is under way when it
+      is cancelled was done or was not: the next to lead reads from the API server which.
+    * ``flush(seconds)``: take no more decisions, and wait until those that were taken are done. Then cancel ``run``.
+
+    ``scheduler`` signs events and conditions. ``hooks`` run before each bind.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        writing: Writing = AS_VOLCANO_DOES,
+        *,
+        scheduler: str = "volcano",
+        hooks: Sequence[PreBind] = (),
+        timers: Timers = UNTIMED,
+    ) -> None:
+        self.changed: Callable[[], None] = lambda: None
+        self.is_synced: Callable[[], bool] = lambda: True
+        self.limits = limits = writing.limits
+        self.flights = flights = Flights(time.monotonic)
+        self.truth = truth = Truth(self._wake)
+        self.teller = teller = Teller(client, scheduler, self._room)
+        self._sent = Sent(limits.confirm_s, time.monotonic)
+        self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
+        self._statuses = Statuses(client, truth, teller, limits.confirm_s)
+        self._gates = Gates(client, truth, limits.confirm_s, limits.status_workers, limits.statuses)
+        self.take_off_gate = self._gates.put
+        self._hints = HintConditions(self._statuses.groups.is_under_way)
+        self._asking: RequestBinder | None = None
+        self._binder: Binder | RequestBinder
+        self._devices = GpuReservations(client, truth, teller, scheduler, writing.reserving)
+        if writing.requests is None:
+            self._binder = Binder(
+                client, truth, flights, teller, self._conditions, hooks, timers.timed, self._reached, self._devices
+            )
+        else:
+            limit = writing.requests.backoff_limit
+            self._asking = RequestBinder(
+                client, truth, flights, teller, timers.timed, self._reached, self._request_failed, limit
+            )
+            self._binder = self._asking
+        self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=writing.use_eviction)
+        self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, Pace())
+        self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
+        self._failures = Pace(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
+        self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
+        self.shared_binds: Lane[Flight] = Lane(  # of pods that wait for a device: nobody else waits with them
+            "shared binds", self._send, workers=limits.shared_bind_workers, waiting_max=2 * limits.binds
+        )
+        self.evictions = Evictions(
+            self._send, self._conditions.write_at_once, limits.evict_workers, limits.evictions, limits.hold_s
+        )
+        self._group_lane: Lane[PodGroupUpdate] = Lane(
+            "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
+        )
+        self._queue_lane: Lane[tuple[str, Resource, QueueUsage | None]] = Lane(
+            "queues", lambda item: self._statuses.write_queue(*item), workers=1, waiting_max=limits.statuses
+        )
+        self._notice_lane: Lane[PodNotice] = Lane(
+            "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
+        )
+        self._aged = timers.aged
+        self._stopping = False
+        self._taking = ""  # the job whose binds are being taken
+        self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+
+    def sink(self, events: list[Event]) -> None:
+        """What was heard from the API server, oldest first. Echoes of our own writes wake nobody, nor do heartbeats."""
+        nothing_new = [isinstance(event, Seen) and self._is_heartbeat(event.obj) for event in events]
+        self.truth.hear(events)  # first: a pod that is not in flight any more must be known to be bound
+        news = False
+        for event, is_heartbeat in zip(events, nothing_new, strict=True):
+            if isinstance(event, Seen):
+                news |= not (is_heartbeat or self._is_echo(event.obj))
+            else:
+                news = True
+                self._forget(event)
+        if news:
+            self.changed()
+
+    def _wake(self) -> None:
+        """Call the hook that is set by then."""
+        self.changed()
+
+    def _is_heartbeat(self, obj: Object) -> bool:
+        """Whether a node says nothing new to a scheduler: kubelets write its status all the time."""
+        if not isinstance(obj, Node):
+            return False
+        known = self.truth.nodes.get(obj.name)
+        return known is not None and replace(obj, resource_version=known.resource_version) == known
+
+    def _is_echo(self, obj: Object) -> bool:
+        match obj:
+            case BindRequest():
+                return self._asking is not None and self._asking.heard(obj)
+            case Pod():
+                self._devices.heard(obj)
+                if obj.node_name and self._asking is not None:
+                    self._forgive(obj.key)
+                ours = self._sent.heard(obj.key, obj.resource_version)
+                if self.flights.heard(obj):
+                    self._forgive(obj.key)
+                    return True
+                return ours
+            case PodGroup():
+                return self._statuses.groups.heard(obj.key, obj.resource_version)
+            case Queue():
+                return self._statuses.queues.heard(obj.name, obj.resource_version)
+            case _:
+                return False
+
+    def _forget(self, event: Event) -> None:
+        """An object is gone."""
+        if not isinstance(event, Gone):
+            return
+        if event.kind is Pod:
+            self.flights.gone(event.key)
+            self._conditions.gone(event.key)
+            self._gates.gone(event.key)
+            self._devices.gone(event.key)
+            self._forgive(event.key)
+        elif event.kind is PodGroup:
+            self._statuses.group_gone(event.key)
+        elif event.kind is Queue:
+            self._statuses.queue_gone(event.key)
+        elif event.kind is BindRequest and self._asking is not None:
+            self._asking.gone(event.key)
+
+    def drain(self) -> list[Event]:
+        """What happened since the last call, oldest first."""
+        self._taking = ""
+        self._turned_away.clear()
+        return self.truth.drain()
+
+    # -- what goes out -------------------------------------------------------------------------------------------------
+
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        """Take decisions on, one by one: each may be refused for a reason of its own."""
+        answers = (
+            self.bind(decision) if isinstance(decision, Bind) else self._hold(decision) for decision in decisions
+        )
+        return {place: refusal for place, refusal in enumerate(answers) if refusal is not None}
+
+    def bind(self, decision: Bind) -> Refusal | None:
+        """Take a bind on, unless the pod has changed since the snapshot by what is known, or there is no room."""
+        begun = decision.job == self._taking
+        why = self._stands_against(decision) or self._no_room_for(decision, begun)
+        if why is not None:
+            if not begun:
+                self._turned_away.add(decision.job)
+            return Refusal(why)
+        self._taking = decision.job
+        flight = Flight(decision)
+        self.flights.add(flight)
+        self._reached("Assumed", decision)
+        (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(flight.key, flight)
+        return None
+
+    def evict(self, decision: Evict) -> Refusal | None:
+        """Take an eviction on, and let it go."""
+        refusal = self._hold(decision)
+        self.evictions.let_go()
+        return refusal
+
+    def _hold(self, decision: Evict) -> Refusal | None:
+        flight, before = Flight(decision), self.flights.of(decision.pod)
+        why = self._not_this(self.truth.pods.get(decision.pod), decision)
+        if why is None and before is not None and isinstance(before.decision, Evict):
+            why = f"pod {decision.pod} is being evicted already"
+        if why is None and len(self.evictions) >= self.limits.evictions:
+            why = f"{len(self.evictions)} evictions are under way already"
+        if why is not None:
+            return Refusal(why)
+        self.flights.add(flight)
+        self.evictions.hold(flight)
+        return None
+
+    def write_group(self, update: PodGroupUpdate) -> None:
+        """Write the difference, unless it is on its way. One that finds no room comes again with the next cycle."""
+        update = without_hint(update)
+        if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
+            self._statuses.groups.gone(update.job)
+
+    def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
+        """As for a PodGroup."""
+        status = allocated, usage
+        if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
+            self._statuses.queues.gone(name)
+
+    def notice(self, notice: PodNotice) -> None:
+        """As for a PodGroup, with an event. While a pod is held back because its bind failed, that is why it waits."""
+        failed = self._failed_binds.get(notice.pod)
+        if failed is not None and failed[0] == notice.uid and self._failures.left_s(notice.pod):
+            notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
+        if self.flights.of(notice.pod) is not None or not self._conditions.begin(notice):
+            return
+        lane = self.evictions.nominations if self._conditions.nominates(notice) else self._notice_lane
+        if not lane.put(notice.pod, notice):
+            self._sent.gone(notice.pod)
+
+    def tell(self, outcome: Outcome) -> None:
+        """Say on pods and PodGroups what a cycle found out: why they wait."""
+        for notice in outcome.notices():
+            self.notice(notice)
+        for update in self._hints.updates(outcome):
+            self.write_group(update)
+        for event in outcome.events:
+            group = self.truth.groups.get(event.job)
+            if group is not None:
+                self.teller.tell(about_group(group), event.type, event.reason, event.message)
+
+    # -- what stands against a decision --------------------------------------------------------------------------------
+
+    def _stands_against(self, bind: Bind) -> str | None:
+        pod = self.truth.pods.get(bind.pod)
+        why = self._not_this(pod, bind)
+        if why is not None or pod is None:
+            return why
+        if pod.node_name:
+            return f"pod {bind.pod} is already on node {pod.node_name}"
+        if bind.node not in self.truth.nodes:
+            return f"node {bind.node} does not exist"
+        flight = self.flights.of(bind.pod)
+        return f"pod {bind.pod} is on its way to {flight.decision.node}" if flight is not None else None
+
+    def _not_this(self, pod: Pod | None, decision: Decision) -> str | None:
+        """Why a decision is not about the pod that is there, or comes too late, or too soon after one that failed."""
+        if self._stopping:
+            return "the scheduler is stopping"
+        if pod is None:
+            return f"pod {decision.pod} does not exist"
+        if pod.uid != decision.uid:
+            return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
+        if pod.deletion is not None:
+            return f"pod {decision.pod} is being deleted"
+        if pod.phase in ENDED:
+            return f"pod {decision.pod} has {pod.phase.lower()}"
+        left_s = self._failures.left_s(decision.pod)
+        return f"pod {decision.pod} failed recently: next attempt in {left_s:.1f} s" if left_s else None
+
+    def _no_room_for(self, bind: Bind, begun: bool) -> str | None:
+        """A gang is taken whole or not at all: the limit counts where a job begins; a no to its first is one to all."""
+        if bind.job in self._turned_away:
+            return f"another pod of {bind.job} was refused"
+        waiting = len(self.binds) + len(self.shared_binds)
+        if waiting >= (2 if begun else 1) * self.limits.binds:
+            return f"{waiting} binds are under way already"
+        return None
+
+    # -- the workers ---------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until cancelled. What is not done by then is known to the API server, or never happened."""
+        async with asyncio.TaskGroup() as group:
+            for lane in (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane, *self._quiet_lanes()):
+                group.create_task(lane.run())
+            if self._asking is not None:
+                group.create_task(self._asking.deletes.run())
+            group.create_task(self._confirm())
+
+    async def flush(self, seconds: float) -> int:
+        """Refuse all further decisions; wait for those that were taken, then for statuses and events, so long at most.
+
+        Returns how many decisions are still under way.
+        """
+        self._stopping = True
+        deciding = (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while any(lane.left for lane in deciding):
+                    for lane in deciding:
+                        await lane.empty()
+                for quiet in self._quiet_lanes():
+                    await quiet.empty()
+        return sum(lane.left for lane in deciding)
+
+    def _quiet_lanes(self) -> tuple[Lane[Any], ...]:
+        """Statuses, then what people read."""
+        statuses = self._gates.lane, self._group_lane, self._queue_lane, self.evictions.nominations
+        return *statuses, self._notice_lane, self.teller.lane
+
+    async def _room(self) -> None:
+        """Let binds go first, for a moment."""
+        if len(self.binds) > self.limits.bind_workers:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.binds.empty(), self.limits.hold_s)
+
+    async def _send(self, flight: Flight) -> None:
+        try:
+            known = await self._hand_of(flight).send(flight)
+        except Exception:  # the task must come back all the same
+            _log.exception("pod %s: a fault of this program", flight.decision.pod)
+            known, flight.why = False, "a fault of the scheduler, see its log"
+        if not known:
+            self._resync.put(flight)
+
+    async def _settle(self, flight: Flight, pod: Pod | None) -> None:
+        if await self._hand_of(flight).settle(flight, pod):
+            decision = flight.decision
+            self._failures.delay(decision.pod)
+            if isinstance(decision, Bind):
+                self._failed_binds[decision.pod] = decision.uid, flight.why
+                self._reached("Failed", decision)
+            self.truth.give_back(decision)
+
+    def _request_failed(self, pod: str, uid: str, why: str) -> None:
+        """KAI's binder has given up: the pod waits, longer each time, and is told why."""
+        _log.warning("pod %s: %s", pod, why)
+        self._failures.delay(pod)
+        self._failed_binds[pod] = uid, why
+
+    def _forgive(self, pod: str) -> None:
+        """What failed about a pod is over."""
+        self._failures.forget(pod)
+        self._failed_binds.pop(pod, None)
+
+    def _hand_of(self, flight: Flight) -> Binder | RequestBinder | Evictor:
+        return self._binder if isinstance(flight.decision, Bind) else self._evictor
+
+    def _reached(self, stage: str, bind: Bind) -> None:
+        pod = self.truth.pods.get(bind.pod)
+        if pod is not None:
+            self._aged(stage, bind, max(time.time() - pod.creation, 0.0) if pod.creation else 0.0)
+
+    async def _confirm(self) -> None:
+        """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""
+        while True:
+            await asyncio.sleep(self.limits.confirm_s / 4)
+            self.truth.spare_no_longer()
+            if self.is_synced():
+                await self._sweep()
+            for flight in self.flights.overdue(self.limits.confirm_s):
+                _log.warning("pod %s: no watch has confirmed a decision: looking it up", flight.decision.pod)
+                self.flights.land(flight)  # not again at once
+                self._resync.put(flight)
+
+    async def _sweep(self) -> None:
+        """Take away what nobody needs, and what nobody can carry out."""
+        if self._asking is not None:
+            self._asking.sweep()
+        await self._devices.sweep()

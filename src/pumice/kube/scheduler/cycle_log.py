@@ -1,0 +1,257 @@
+"""What a cycle did, logged when it is over, in the words of Volcano's log and at its levels.
+
+Read from what the cycle leaves behind, so that the core says nothing while it works: what it tried and took back is in
+the notes of tasks, what stood against them in the fit notes, the rest in the trace.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from pumice.columns.dtypes import F64
+from pumice.columns.nodes import IDLE, RELEASING, USED
+from pumice.columns.tasks import NO_GATE
+from pumice.explain.sentences import sentence
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import Entry, is_invalid
+from pumice.kube.scheduler.logs import V3, V4, V5
+from pumice.model import blockers
+from pumice.model.blockers import QueueLimit
+from pumice.model.decisions import Bind, Decision
+from pumice.model.status import TaskStatus
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.why import why_jobs_wait
+from pumice.volcano.status.fit_errors import error_text
+
+Line = tuple[int, str]  # level, text
+
+_log = logging.getLogger("pumice.cycle")
+
+
+def tell_cycle(outcome: Outcome, decisions: list[Decision]) -> None:
+    """Log a cycle. Costs nothing below ``-v 3``; the work for a level is only done where it is wanted."""
+    if not _log.isEnabledFor(V3):
+        return
+    for level, text in _Telling(outcome, decisions, _log.getEffectiveLevel()).lines():
+        if _log.isEnabledFor(level):
+            _log.log(level, "%s", text)
+
+
+class _Telling:
+    def __init__(self, outcome: Outcome, decisions: list[Decision], level: int) -> None:
+        self.outcome, self.decisions = outcome, decisions
+        self.tables = outcome.tables
+        self.detailed, self.all = level <= V4, level <= V5
+
+    def lines(self) -> Iterator[Line]:
+        """In the order in which Volcano's come: by action, then what leaves, then the end."""
+        outcome = self.outcome
+        queues, ready = len(self.tables.queues.names), str(bool(self.tables.tree.ready)).lower()
+        yield V4, "Start scheduling ..."
+        yield from self._left_out()
+        yield (
+            V3,
+            f"Open Session {outcome.uid} with {len(outcome.live_jobs)} Job and {queues} Queues."
+            f" HyperNodesReadyToSchedule: {ready}",
+        )
+        for action in outcome.policy.actions:
+            yield from self._action(action.name, queues)
+        yield from self._effects()
+        if self.detailed:
+            yield from self._queues()
+            for job, why in why_jobs_wait(self.outcome).items():
+                yield V4, f"Job <{job}> waits: {why.text}"
+        yield V3, f"Close Session {outcome.uid}"
+        yield V4, "End scheduling ..."
+
+    # -- what is no part of the session --------------------------------------------------------------------------------
+
+    def _left_out(self) -> Iterator[Line]:
+        """Jobs and pods that the session does not have: nothing else is ever said of them."""
+        jobs, tasks = self.tables.jobs, self.tables.tasks
+        for row in (jobs.alive & (jobs.queue < 0)).nonzero()[0].tolist():
+            group: PodGroup | None = jobs.groups[row]
+            if group is not None:
+                yield V3, f"The Queue <{group.queue}> of Job <{group.key}> does not exist, ignore it."
+            else:
+                yield V4, f"Job <{jobs.uids[row]}> has no PodGroup, ignore it."
+        if self.detailed:
+            for row in (tasks.alive & (tasks.job < 0) & (tasks.status == TaskStatus.PENDING)).nonzero()[0].tolist():
+                yield V4, f"Pod <{tasks.pods[row].key}> names no PodGroup, ignore it."
+
+    # -- by action -----------------------------------------------------------------------------------------------------
+
+    def _action(self, name: str, queues: int) -> Iterator[Line]:
+        shown = name.capitalize()
+        yield V5, f"Enter {shown} ..."
+        if name == "enqueue":
+            yield V3, f"Try to enqueue PodGroup to {queues} Queues"
+            yield from self._rejected()
+        elif name == "allocate":
+            yield V3, f"Try to allocate resource to {queues} Queues"
+        for entry in self._trace:
+            if entry.action == name:
+                yield from self._found(entry)
+        if name == "allocate":
+            yield from self._statements()
+        yield V5, f"Leaving {shown} ..."
+
+    def _rejected(self) -> Iterator[Line]:
+        if self.detailed:
+            for rows, refused in self.outcome.trace.rejected:
+                for row in rows.tolist():
+                    yield V4, f"{self._job(row)} skip enqueue, reason: {refused.detail}"
+
+    def _found(self, entry: Entry) -> Iterator[Line]:
+        finding = entry.finding
+        match finding:
+            case QueueLimit(queue, blockers.DESERVED):
+                yield V3, f"Queue <{queue}> is overused, ignore it."
+            case QueueLimit(queue, blockers.CAPACITY):
+                yield V3, f"Queue <{queue}> is overused when considering job <{entry.subject}>, ignore it."
+                if finding.detail:
+                    yield V4, f"<{entry.subject}> queue's reason: {finding.detail}"
+            case finding if is_invalid(finding):
+                job = self._job(self._row_of[entry.subject])
+                yield V4, f"{job} skip {entry.action}, reason: {sentence(finding)}"
+            case _:
+                yield V4, f"<{entry.subject}> {sentence(finding)}"
+
+    def _job(self, row: int) -> str:
+        jobs = self.tables.jobs
+        return f"Job <{jobs.uids[row]}> Queue <{self.tables.queues.names[jobs.queue[row]]}>"
+
+    @cached_property
+    def _trace(self) -> list[Entry]:
+        return self.outcome.entries
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        uids = self.tables.jobs.uids
+        return {uids[row]: row for row in self.outcome.live_jobs.tolist()}
+
+    # -- jobs that were tried ------------------------------------------------------------------------------------------
+
+    def _statements(self) -> Iterator[Line]:
+        """Who got its nodes, who was promised some, and who had to give back what it had been given."""
+        tasks, count, trace = self.tables.tasks, len(self.tables.nodes.facts), self.outcome.trace
+        committed = Counter(decision.job for decision in self.decisions if isinstance(decision, Bind))
+        promised = self._by_job(tasks.alive & (tasks.status == TaskStatus.PIPELINED))
+        for row in self.outcome.live_jobs.tolist():
+            job = self.tables.jobs.uids[row]
+            bound, errors, undone = committed.get(job, 0), trace.errors_of(row), self._undone(row)
+            if not (bound or undone or row in promised or errors):
+                continue
+            yield V3, f"There are <{count}> nodes for Job <{job}>"
+            yield from self._skipped(row)
+            for task, each in errors.items():
+                text = error_text(self.tables, task, each)
+                yield V3, f"Predicates failed: Task <{tasks.pods[task].key}>: {text}"
+            if bound:
+                yield V3, f"SubJob ready, return statement: Job <{job}>"
+                yield V3, f"Committing operations ... Job <{job}>: {bound} tasks"
+            elif row in promised:
+                yield V3, f"SubJob pipelined, return statement: Job <{job}>"
+            else:
+                yield V3, f"Discarding operations ... Job <{job}>: {len(undone)} tasks"
+            yield from self._taken_back(undone)
+
+    def _undone(self, job: int) -> list[tuple[int, int]]:
+        """Tasks of a job that had been placed, and where."""
+        last_trial = self.outcome.trace.undone_of(job)
+        if last_trial is None:
+            return []
+        there = (last_trial.status >= 0).nonzero()[0]
+        return list(zip(self.tables.jobs.tasks[job][there].tolist(), last_trial.node[there].tolist(), strict=True))
+
+    def _by_job(self, chosen: Any) -> dict[int, list[int]]:
+        """Rows of tasks, by the row of their job."""
+        found: dict[int, list[int]] = {}
+        for row, job in zip(chosen.nonzero()[0].tolist(), self.tables.tasks.job[chosen].tolist(), strict=True):
+            found.setdefault(job, []).append(row)
+        return found
+
+    def _skipped(self, job: int) -> Iterator[Line]:
+        tasks = self.tables.tasks
+        if not self.detailed:
+            return
+        for row in self.tables.jobs.tasks[job].tolist():
+            if tasks.status[row] != TaskStatus.PENDING:
+                continue
+            if tasks.gate[row] != NO_GATE:
+                yield V4, f"Task <{tasks.pods[row].key}> has scheduling gates, skip it."
+            elif tasks.best_effort[row]:
+                yield V4, f"Task <{tasks.pods[row].key}> is BestEffort, skip it."
+
+    def _taken_back(self, undone: Iterable[tuple[int, int]]) -> Iterator[Line]:
+        tasks, names = self.tables.tasks, self.tables.nodes.facts.names
+        for row, node in undone:
+            if node >= 0:
+                yield V3, f"Remove Task <{tasks.pods[row].key}> on node <{names[node]}>"
+
+    # -- what leaves ---------------------------------------------------------------------------------------------------
+
+    def _effects(self) -> Iterator[Line]:
+        came: dict[str, list[str]] = {}
+        for decision in self.decisions:
+            if isinstance(decision, Bind):
+                yield V3, f"Binding Task <{decision.pod}> to node <{decision.node}>"
+                came.setdefault(decision.node, []).append(decision.pod)
+            else:
+                yield V3, f"Evicting Task <{decision.pod}> from node <{decision.node}>: {decision.reason}"
+        yield from self._books("allocated", came)
+        promised: dict[str, list[str]] = {}
+        for pod, node in self.outcome.pipelined.items():
+            yield V3, f"Pipelining Task <{pod}> to node <{node}>"
+            promised.setdefault(node, []).append(pod)
+        yield from self._books("pipelined", promised)
+        hypernodes = self.tables.tree.names
+        for row, hypernode in self.outcome.writes.job_hypernodes.items():
+            if hypernode >= 0:
+                yield (
+                    V3,
+                    f"Allocate job to hyperNode success: Job <{self.tables.jobs.uids[row]}>"
+                    f" hyperNode <{hypernodes[hypernode]}>",
+                )
+
+    def _books(self, what: str, came: dict[str, list[str]]) -> Iterator[Line]:
+        """What the nodes that took tasks have left at the end of the session."""
+        nodes = self.tables.nodes
+        for name, pods in came.items():
+            books = nodes.books[nodes.facts.row_of[name]]
+            idle, used, releasing = (self._amount(books[column]) for column in (IDLE, USED, RELEASING))
+            tasks = ", ".join(f"<{pod}>" for pod in pods)
+            yield (
+                V3,
+                f"After {what} Task {tasks} to Node <{name}>: idle <{idle}>, used <{used}>, releasing <{releasing}>",
+            )
+        if self.all and what == "allocated":
+            for row, name in enumerate(nodes.facts.names):
+                yield V5, f"Node <{name}>: idle <{self._amount(nodes.books[row, IDLE])}>"
+
+    def _queues(self) -> Iterator[Line]:
+        """What a plugin that shares out the cluster counts for each queue."""
+        figures = self.outcome.figures
+        if "queue.elastic" not in figures:
+            return
+        shown_as = {
+            "deserved": "deserved",
+            "realCapability": "real_capacity",
+            "allocate": "allocated",
+            "request": "request",
+            "elastic": "elastic",
+        }
+        for row, name in enumerate(self.tables.queues.names):
+            amounts = {what: self._amount(figures[f"queue.{figure}"][row]) for what, figure in shown_as.items()}
+            shown = ", ".join(f"{what} <{amount}>" for what, amount in amounts.items())
+            share = figures["queue.share"][row]
+            yield V4, f"The attributes of queue <{name}> in proportion: {shown}, share <{share:.2f}>"
+
+    def _amount(self, row: F64) -> str:
+        """``cpu 1500.00, memory 1073741824.00``: thousandths, bytes, and of the rest what there is any of."""
+        pairs = zip(self.tables.axis.names, row.tolist(), strict=True)
+        return ", ".join(f"{name} {value:.2f}" for i, (name, value) in enumerate(pairs) if i < 2 or value)

@@ -1,0 +1,82 @@
+"""What a scheduler knows, as a snapshot and as manifests: ``pumice schedule`` decides on either as the scheduler would
+have.
+
+In the manifests, what was decided and is not confirmed yet counts as done: that is how the store has it, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from errno import EEXIST
+from pathlib import Path
+from shlex import join
+
+import msgspec
+
+from pumice.columns.snapshot import Snapshot
+from pumice.kube.api.encode_objects import object_of
+from pumice.model.events import Object
+from pumice.runtime.files.known_objects import groups_in, pods_in
+from pumice.runtime.files.snapshot_file import Cycle, write_cycle
+from pumice.state.store import Store
+
+_encode = msgspec.json.Encoder().encode
+CONF_NAME = "volcano-scheduler.conf"
+SNAPSHOT_NAME = "cycle.pumice"
+_SAME_NAME_MAX = 100
+_IN_SNAPSHOTS = ("--scheduler-name=", "--lenient-conf")  # flags whose meaning a snapshot has in it
+
+
+def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[Object]]:
+    """By name of the file to put them into; nodes in the order in which they came. ``now``: where a time is needed."""
+    return {
+        "nodes": list(store.nodes.values()),
+        "hypernodes": list(store.hypernodes.values()),
+        "priorityclasses": list(store.priority_classes.values()) if store.use_priority_classes else [],
+        "queues": list(store.queues.values()),
+        "podgroups": list(groups_in(snapshot.tables)),
+        "pods": list(pods_in(snapshot.tables, now)),
+        **{name: values for name, values in store.beside().items() if values},
+    }
+
+
+def write_dump(
+    store: Store, conf: str, folder: Path, now: float, flags: Sequence[str] = (), *, lenient: bool = False
+) -> Path:
+    """A new folder below ``folder``, with a snapshot, a file a kind, the policy, and the commands that decide on them.
+
+    ``lenient``: something in ``conf`` was left out. ``flags``: what the commands need besides. Raises: OSError.
+    """
+    place, snapshot = _new_folder(folder, f"pumice-dump-{int(now)}"), store.snapshot()
+    write_cycle(place / SNAPSHOT_NAME, Cycle(snapshot, now, conf, lenient))
+    for name, values in objects_of(store, snapshot, now).items():
+        _write(place / f"{name}.yaml", _documents(values))
+    _write(place / CONF_NAME, [conf.encode()])
+    known = [flag for flag in flags if not flag.startswith(_IN_SNAPSHOTS)]
+    commands = (str(place / SNAPSHOT_NAME), *known), (str(place), "--now", repr(now), *flags)
+    _write(place / "README", [f"{join(('pumice', 'schedule', *words))}\n".encode() for words in commands])
+    return place
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    """Ours alone: what is there already, perhaps put there by others, is not written into."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(1, _SAME_NAME_MAX):
+        place = folder / (f"{name}-{number}" if number > 1 else name)
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+            return place
+    raise FileExistsError(EEXIST, "there are too many dumps of this second already", str(folder / name))
+
+
+def _documents(values: Iterable[Object]) -> Iterator[bytes]:
+    """YAML, with each document in JSON: it is read many times faster."""
+    for value in values:
+        yield b"---\n" + _encode(object_of(value)) + b"\n"
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.writelines(parts)

@@ -1,0 +1,112 @@
+"""What a scheduler that runs answers over HTTP: metrics, whether it is well, and which policy is in force."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import PROCESS_COLLECTOR
+from prometheus_client.core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+from pumice.kube.scheduler.live import Live
+from pumice.kube.scheduler.plugin_pages import PluginPages
+from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, connections_here, listening
+from pumice.runtime.telemetry.metrics import CONTENT_TYPE
+
+_AT_WORK_MAX = 64  # requests that are answered at a time, at each place
+_HEALTH = ("/healthz", "/readyz")
+
+
+class Pages:
+    """Nothing here changes anything, and but for pages of plugins no answer costs more than reading the metrics."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._of_plugins = PluginPages(live)
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=1 << 10)
+        pages = (("/metrics", self.metrics), ("/healthz", self.health), ("/readyz", self.ready), ("/conf", self.conf))
+        app.add_routes([web.get(path, page) for path, page in (*pages, *self._of_plugins.pages.items())])
+        return app
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        body = self._live.metrics.text(self._own())
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+
+    async def health(self, request: web.Request) -> web.Response:
+        why = self._live.unwell()
+        return web.Response(text=f"{why or 'ok'}\n", status=500 if why else 200)
+
+    async def ready(self, request: web.Request) -> web.Response:
+        """Who does not lead is ready too: it could. Below an ok stands what is off for want of a kind, or a right."""
+        why = self._live.unready()
+        lines = why or ("ok", *self._live.following.trouble())
+        return web.Response(text="".join(f"{line}\n" for line in lines), status=503 if why else 200)
+
+    async def conf(self, request: web.Request) -> web.Response:
+        conf = self._live.conf
+        headers = {"X-Conf-Hash": conf.current.hash}
+        return web.Response(text=conf.current.text + "\n", content_type="application/json", headers=headers)
+
+    def _own(self) -> Iterator[Metric]:
+        """What Volcano has no metric for."""
+        live = self._live
+        info = GaugeMetricFamily("pumice_conf_info", "The policy in force, by the hash of /conf", labels=["hash"])
+        info.add_metric([live.conf.current.hash], 1)
+        yield info
+        gauges = {
+            "pumice_conf_refused": (
+                "1 while the conf file is wrong and an older one in force",
+                bool(live.conf.refused),
+            ),
+            "pumice_leader": ("1 while this process decides", live.leads),
+            "pumice_binds_in_flight": ("Decisions that are on their way", len(live.cluster.flights)),
+            "pumice_kinds_not_followed": ("Reasons why kinds are not followed", len(live.following.trouble())),
+        }
+        for name, (about, value) in gauges.items():
+            yield GaugeMetricFamily(name, about, value=float(value))
+        yield CounterMetricFamily("pumice_failed_cycles", "Cycles that failed", value=live.failed_cycles)
+        faults = CounterMetricFamily(
+            "pumice_plugin_faults",
+            "Errors of plugins; each skipped a job or a phase of a cycle",
+            labels=["plugin", "point", "hook", "where"],
+        )
+        for culprit, count in dict(live.loop.faults.counts).items():
+            faults.add_metric(culprit, count)
+        if faults.samples:
+            yield faults
+        unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
+        standing = GaugeMetricFamily("pumice_objects_unread", "Objects that are unreadable now", labels=["kind"])
+        for kind, reflector in live.following.reflectors.items():
+            if reflector.unread.count:
+                unread.add_metric([kind.full_name], reflector.unread.count)
+                standing.add_metric([kind.full_name], len(reflector.unread))
+        if unread.samples:
+            yield unread
+            yield standing
+        about = "Requests to the API server, by what came of them"
+        requests = CounterMetricFamily("pumice_api_requests", about, labels=["method", "code"])
+        for (method, code), count in sorted(live.counts.answers.items()):
+            requests.add_metric([method, code], count)
+        yield requests
+        lost = live.counts.events_lost
+        yield CounterMetricFamily("pumice_events_lost", "Events for users that were not written", value=lost)
+        yield CounterMetricFamily("pumice_conf_reloads", "Confs taken over while running", value=live.conf.reloads)
+        yield from PROCESS_COLLECTOR.collect()
+
+
+@asynccontextmanager
+async def serving(live: Live, places: Iterable[Place]) -> AsyncIterator[list[str]]:
+    """The URLs of the places. Raises: OSError.
+
+    Each has connections of its own: whoever takes all of the metrics' leaves those of the health pages.
+    """
+    async with AsyncExitStack() as stack:
+        urls = []
+        for place in places:
+            connections = Connections(ConnectionLimits(connections_here(_AT_WORK_MAX)), _HEALTH)
+            urls.append(await stack.enter_async_context(listening(Pages(live).application(), place, connections)))
+        yield urls

@@ -1,0 +1,448 @@
+"""A scheduler that runs: it follows a cluster, stands for leader, and while it leads runs cycle after cycle.
+
+The event loop has the reflectors, the writers, the lease and HTTP; cycles have a thread of their own, so that a long
+one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else. Who has lost
+the lease forgets all it knew and begins anew, as a new process would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from pumice.kube.api.client import Client, Counts
+from pumice.kube.api.errors import KubeError
+from pumice.kube.api.kinds import NAMESPACES, Kind
+from pumice.kube.api.retry_policy import Patience
+from pumice.kube.binding.claims import ClaimBinding
+from pumice.kube.binding.node_locks import NodeLocking
+from pumice.kube.binding.volumes import VolumeBinding
+from pumice.kube.informers.all_kinds import Following
+from pumice.kube.informers.scheduler_objects import taken
+from pumice.kube.informers.unparsable import Unread
+from pumice.kube.informers.usage import usage_feeds
+from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.scheduler.cluster import KubeCluster
+from pumice.kube.scheduler.cycle_log import tell_cycle
+from pumice.kube.scheduler.dump import write_dump
+from pumice.kube.scheduler.languages import KAI, VOLCANO, ClusterLanguage, NodePool
+from pumice.kube.scheduler.lease import Election
+from pumice.kube.scheduler.reload import Conf, ConfFile
+from pumice.kube.scheduler.schedule import Rhythm
+from pumice.kube.writers.reminders import Reminders, tell_of_unread
+from pumice.kube.writers.writing import AS_VOLCANO_DOES, Timers, Writing
+from pumice.model.decisions import Bind
+from pumice.model.events import Seen
+from pumice.model.manifest import Decoder
+from pumice.model.workloads.gang import DEFAULT_NODE_POOL
+from pumice.runtime.loop import Loop
+from pumice.runtime.memory import give_back_freed
+from pumice.runtime.telemetry.cycle_metrics import CycleTimer, report_bound, report_cycle
+from pumice.runtime.telemetry.kai_metrics import report_bind_written, report_kai_cycle, report_usage_asked
+from pumice.runtime.telemetry.metrics import Metrics
+from pumice.state.store import Store
+
+_log = logging.getLogger("pumice.run")
+T = TypeVar("T")
+_TIDY_S = 60.0  # how often freed memory is given back
+_STUCK_S = 300.0  # a cycle that takes so long will not end
+
+
+class Settings(Struct, frozen=True):
+    """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read.
+    ``flush_s``: how long, at the end, what was decided may take. ``node_labels``: only nodes with one of these (key,
+    value) are there for it; none: all are.
+
+    ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
+    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects
+    of this pool of nodes are there for it; None: all are. ``writing``: how decisions are.
+    """
+
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    default_queue: str = "default"
+    use_priority_classes: bool = True
+    period_s: float = 1.0
+    on_change: bool = True
+    node_labels: tuple[tuple[str, str], ...] = ()
+    conf_s: float = 2.0
+    flush_s: float = 20.0
+    lease_namespace: str = ""
+    replay: tuple[str, ...] = ()
+    language: ClusterLanguage = VOLCANO
+    pool: NodePool | None = None
+    writing: Writing = AS_VOLCANO_DOES
+
+
+class Live:
+    """``run`` is the whole life. ``stop`` ends it in good order, from the loop; ``leads`` says whether it decides.
+
+    ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
+    ``cluster`` and ``following`` are of one term: others take their places in the next.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        conf: ConfFile,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        election: Election | None = None,
+        beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+        patience: Patience | None = None,
+        troubles: Troubles | None = None,
+    ) -> None:
+        self.conf, self.metrics, self.settings = conf, metrics, settings
+        self._client, self._patience, self._troubles = client, patience, troubles or Troubles()
+        self.leads = False
+        self._know_nothing()
+        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
+        self.failed_cycles = 0
+        self.cycle_began: float | None = None  # while one runs; by time.monotonic
+        self.failing_since: float | None = None  # since when every cycle failed
+        self._election, self._beside = election, beside
+        self._rhythm = self._new_rhythm()
+        self._on_loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+        self._news = asyncio.Event()
+        self._turn_over = asyncio.Event()
+        self._turn_over.set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
+        self._tidied = time.monotonic()
+
+    def stop(self) -> None:
+        """Finish the cycle, write what was decided, give the lease back, end."""
+        if not self._stopping.is_set():
+            _log.info("stopping")
+        self._stopping.set()
+        self._news.set()
+
+    def dump(self, folder: Path) -> None:
+        """Write what is known below ``folder``, between two cycles."""
+        self._thread.submit(self._dump, folder)
+
+    async def look(self, find: Callable[[Store, Conf], T]) -> T:
+        """What can be found out between two cycles of what is known then, and the policy in force."""
+        return await asyncio.wrap_future(self._thread.submit(find, self.loop.store, self.conf.current))
+
+    async def run(self) -> None:
+        """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
+        self._on_loop = asyncio.get_running_loop()
+        self.conf.changed = self._change
+        self.conf.tell()
+        watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
+        turns, terms = asyncio.create_task(self._turns()), asyncio.create_task(self._terms())
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({terms, stopping, turns}, return_when=asyncio.FIRST_COMPLETED)
+            if self.leads and self._stopping.is_set():
+                await asyncio.wait({terms})
+            for task in (terms, turns):
+                if task.done():
+                    task.result()
+        finally:
+            await _ended(terms, stopping, watching, turns)
+            self._thread.shutdown(wait=True, cancel_futures=True)
+
+    # -- leading -------------------------------------------------------------------------------------------------------
+
+    async def _terms(self) -> None:
+        """Term after term, each from nothing: what is left of one that was lost may be half true."""
+        while True:
+            parts = [asyncio.create_task(part) for part in (self._term(), self.following.run(), self._sync())]
+            try:
+                await asyncio.wait(parts[:2], return_when=asyncio.FIRST_COMPLETED)
+                for task in parts:
+                    if task.done():
+                        task.result()
+            finally:
+                await _ended(*parts)
+            if self._stopping.is_set() or self._election is None:
+                return
+            await self._turn_over.wait()
+            self._know_nothing()
+            self.loop.begin_anew(self._empty_store(), self.cluster)
+
+    async def _term(self) -> None:
+        """Stand as soon as the API server lets everything be read: it is read meanwhile. Returns when leadership is
+        lost, or the work is done. Raises: KubeError."""
+        if self._election is None:
+            await self._lead()
+            return
+        await self.following.answered()
+        if self.settings.lease_namespace:
+            await self.following.reflectors[NAMESPACES].synced.wait()
+            self._check_namespace(self.settings.lease_namespace)
+        await self._election.run(self._lead)
+
+    def _check_namespace(self, name: str) -> None:
+        """Raises: KubeError where the Lease cannot be made, rather than to stand for ever."""
+        if not self.following.reflectors[NAMESPACES].trouble and name not in self.following.objects(NAMESPACES):
+            raise KubeError(
+                f"namespace {name}, where the Lease would be, does not exist: create it, use another with"
+                " --leader-elect-resource-namespace, or use --leader-elect=false"
+            )
+
+    async def _sync(self) -> None:
+        await self.following.synced()
+        self.synced.set()
+        needed = [kind for kind in self.settings.language.followed if kind.needed]
+        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in needed)
+        _log.info("synced: %s", counts)
+        self._at_once()
+
+    def _know_nothing(self) -> None:
+        """The port, and what it hears from, as they are before anything was heard."""
+        settings = self.settings
+        self.cluster = KubeCluster(
+            self._client,
+            settings.writing,
+            scheduler=settings.scheduler_names[0],
+            hooks=(VolumeBinding(self._client), ClaimBinding(self._client), NodeLocking(self._client)),
+            timers=Timers(self._timed, self._aged),
+        )
+        self.cluster.changed = self._change
+        decoder = Decoder(default_queue=settings.default_queue)
+        self.following = Following(
+            self._client,
+            self.cluster.sink,
+            decoder=decoder,
+            kinds=settings.language.followed,
+            patience=self._patience,
+            troubles=self._troubles,
+            takes=taken(self.settings.pool, self.settings.node_labels),
+            told=self._tell_of_unread,
+        )
+        self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
+        asked = partial(report_usage_asked, self.metrics)
+        self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client, asked)
+        self.synced, self._decided = asyncio.Event(), asyncio.Event()
+        self.cluster.is_synced = self.synced.is_set
+
+    async def _lead(self) -> None:
+        """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
+        works = (self.cluster.run(), self._reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
+        tasks = [asyncio.create_task(work) for work in works]
+        stopping = asyncio.create_task(self._stopping.wait())
+        self.leads = True
+        self._at_once()
+        try:
+            await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+            await self._turn_over.wait()
+            left = await self.cluster.flush(self.settings.flush_s)
+            if left:
+                _log.warning(
+                    "%d decisions were still in flight after %.0f s and were abandoned", left, self.settings.flush_s
+                )
+        finally:
+            self.leads = False
+            await _ended(stopping, *tasks)
+
+    def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
+        if self.leads:  # else who leads tells it, or the reminders do once this leads
+            tell_of_unread(self.cluster.teller, kind, unread)
+
+    async def _run_beside(self) -> None:
+        """Once the first cycle is over: what it reads as well must not stand before that."""
+        await self._decided.wait()
+        if self._beside is not None:
+            await self._beside()
+        await self._stopping.wait()
+
+    # -- cycles --------------------------------------------------------------------------------------------------------
+
+    async def _turns(self) -> None:
+        """Cycle after cycle while this leads; while it does not, what happens is taken in all the same."""
+        while not self._stopping.is_set():
+            await self._due()
+            if self._stopping.is_set():
+                return
+            self._turn_over.clear()
+            rhythm = self._rhythm
+            try:
+                failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
+            finally:
+                self._turn_over.set()
+            if self.leads and self.synced.is_set():
+                self._decided.set()
+            rhythm.end(time.monotonic(), failed)
+            if time.monotonic() - self._tidied > _TIDY_S:
+                self._tidied = time.monotonic()
+                await asyncio.get_running_loop().run_in_executor(self._thread, give_back_freed)
+            if failed:
+                await self._start_over()
+
+    async def _due(self) -> None:
+        """Wait for the next turn."""
+        while not self._stopping.is_set():
+            left_s = self._rhythm.due() - time.monotonic()
+            if left_s <= 0:
+                self._rhythm.begin(time.monotonic())
+                return
+            self._news.clear()
+            waits_for = self._stopping if self._rhythm.changed else self._news
+            with suppress(TimeoutError):
+                await asyncio.wait_for(waits_for.wait(), left_s)
+
+    def _change(self) -> None:
+        """Something happened that may change a decision. From any thread."""
+        is_first = not self._rhythm.changed
+        self._rhythm.change(time.monotonic())
+        if is_first and self._on_loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._on_loop.call_soon_threadsafe(self._news.set)
+
+    def _at_once(self) -> None:
+        """The next turn waits for nothing."""
+        self._rhythm = self._new_rhythm()
+        self._change()
+
+    def _new_rhythm(self) -> Rhythm:
+        return Rhythm(self.settings.period_s, on_change=self.settings.on_change)
+
+    def _turn(self) -> bool:
+        """In the thread of cycles. Whether it failed: that is told, and the process goes on."""
+        try:
+            if self.leads and not self.unready():  # what is known may be old: others may have bound meanwhile
+                self._cycle()
+            else:
+                self.loop.take_in()
+        except Exception as error:
+            self.failed_cycles += 1
+            self.failing_since = self.failing_since or time.monotonic()
+            if self._rhythm.failures == 0:
+                _log.exception("a cycle failed: a fault of this program or of a plugin")
+            else:
+                _log.error("%d cycles in a row failed: %s: %s", self._rhythm.failures + 1, type(error).__name__, error)
+            return True
+        finally:
+            self.cluster.evictions.let_go()
+            self.cycle_began = None
+        self.failing_since = None
+        return False
+
+    def _cycle(self) -> None:
+        self.cycle_began = time.monotonic()
+        conf = self.conf.current
+        self.loop.policy = conf.policy
+        now, timer = time.time(), CycleTimer(time.perf_counter)
+        outcome = self.loop.step(now, timer)
+        decisions = self.loop.decisions
+        timer.report(self.metrics)
+        report_cycle(self.metrics, outcome)
+        if self.settings.language is KAI:
+            report_kai_cycle(self.metrics, outcome, timer, decisions, self.loop.store.node_pool)
+        tell_cycle(outcome, decisions)
+        self.cluster.tell(outcome)
+        self._reminders.note(outcome)
+        if decisions:
+            binds = sum(isinstance(decision, Bind) for decision in decisions)
+            fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}
+            _log.info(
+                "cycle %d: %d to bind, %d to evict; digest %s at %r",
+                self.loop.cycles,
+                binds,
+                len(decisions) - binds,
+                self.loop.digest.hex,
+                now,
+                extra={"fields": {**fields, "to_bind": binds, "to_evict": len(decisions) - binds}},
+            )
+
+    async def _start_over(self) -> None:
+        """After a failure: wait until what was decided has come true or was given up, then build the store anew.
+
+        Events may be half applied, decisions taken and not assumed: neither can be told from outside.
+        """
+        while len(self.cluster.flights) and not self._stopping.is_set():
+            await asyncio.sleep(0.1)
+        self.cluster.drain()  # it is in what the reflectors know
+        known = [obj.value for each in self.following.reflectors.values() for obj in each.known.values()]
+        store = self._empty_store()
+        for value in known:
+            if not isinstance(value, dict):
+                store.apply(Seen(value))  # type: ignore[arg-type]  # the kinds that are followed are those of events
+        self.loop.store = store
+
+    def _dump(self, folder: Path) -> None:
+        """In the thread of cycles, which alone may touch the store."""
+        try:
+            conf, flags = self.conf.current, self.settings.replay
+            lenient = bool(conf.policy.warnings)
+            place = write_dump(self.loop.store, conf.file, folder, time.time(), flags, lenient=lenient)
+        except Exception as error:
+            _log.error("no dump in %s: %s", folder, error)
+        else:
+            _log.info("dumped: pumice schedule %s", place)
+
+    def _empty_store(self) -> Store:
+        return Store(
+            scheduler_names=self.settings.scheduler_names,
+            default_queue=self.settings.default_queue,
+            use_priority_classes=self.settings.use_priority_classes,
+            node_pool=self.settings.pool.name if self.settings.pool is not None else DEFAULT_NODE_POOL,
+        )
+
+    def _timed(self, stage: str, seconds: float) -> None:
+        self.metrics.observe("scheduling_stage_duration_milliseconds", 1000.0 * seconds, stage)
+        if stage == "Bind" and self.settings.language is KAI:
+            report_bind_written(self.metrics, seconds)
+
+    def _aged(self, stage: str, bind: Bind, seconds: float) -> None:
+        if stage == "Failed":
+            self.metrics.add("schedule_attempts_total", 1.0, "error")
+            return
+        self.metrics.observe("task_scheduling_latency_milliseconds", 1000.0 * seconds, stage)
+        if stage == "Bound":
+            self.metrics.add("schedule_attempts_total", 1.0, "scheduled")
+            group = self.cluster.truth.groups.get(bind.job)
+            if group is not None:
+                report_bound(self.metrics, group, time.time())
+
+    # -- what is asked from outside ------------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> Counts:
+        """What came of the requests to the API server."""
+        return self._client.counts
+
+    def unwell(self) -> str:
+        """Why this process should be started anew; empty when it is well."""
+        now = time.monotonic()
+        for since, what in (
+            (self.cycle_began, "a cycle has been running for"),
+            (self.failing_since, "every cycle has failed for"),
+        ):
+            if since is not None and now - since > _STUCK_S:
+                return f"{what} {now - since:.0f} s"
+        return ""
+
+    def unready(self) -> list[str]:
+        """Why it could not schedule just now, a line each."""
+        needed = [each.trouble for kind, each in self.following.reflectors.items() if kind.needed and each.trouble]
+        waiting = [
+            f"{kind.full_name} is not listed yet"
+            for kind, each in self.following.reflectors.items()
+            if not each.synced.is_set()
+        ]
+        return sorted({*needed, *waiting})
+
+
+async def _ended(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel them, and wait until they are over."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError, Exception):
+            await task

@@ -1,0 +1,58 @@
+"""Pages that are served while a plugin of the policy in force names them: the next cycle as a file, the order of jobs.
+
+They say much about a cluster and cost the thread of cycles time, so that they are for this machine alone (``kubectl
+port-forward`` counts as that), and one at a time. Source: KAI's plugin server, whose paths these are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
+
+import msgspec
+from aiohttp import web
+
+from pumice.kube.scheduler.live import Live
+from pumice.kube.scheduler.reload import Conf
+from pumice.runtime.files import snapshot_file
+from pumice.runtime.files.snapshot_file import Cycle
+from pumice.runtime.job_order import job_order
+from pumice.state.store import Store
+
+Page = Callable[[Store, Conf], web.Response]
+
+
+def _snapshot(store: Store, conf: Conf) -> web.Response:
+    """For ``pumice schedule``."""
+    cycle = Cycle(store.snapshot(), time.time(), conf.file, lenient=bool(conf.policy.warnings))
+    headers = {"Content-Disposition": 'attachment; filename="cycle.pumice"'}
+    return web.Response(body=snapshot_file.to_bytes(cycle), content_type=snapshot_file.KIND, headers=headers)
+
+
+def _job_order(store: Store, conf: Conf) -> web.Response:
+    order = job_order(store.snapshot(), conf.policy, time.time())
+    return web.Response(body=msgspec.json.encode(order), content_type="application/json")
+
+
+_PAGES: Mapping[str, Page] = {"/get-snapshot": _snapshot, "/get-job-order": _job_order}
+
+
+class PluginPages:
+    """``pages``: by path."""
+
+    def __init__(self, live: Live) -> None:
+        self._live, self._one = live, asyncio.Lock()
+        self.pages = dict.fromkeys(_PAGES, self.answer)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        options = self._live.conf.current.policy.options
+        if all(option.spec.page != request.path for option in options):
+            return web.Response(text="no plugin of the policy in force serves this\n", status=404)
+        if not ip_address(request.remote or "0.0.0.0").is_loopback:
+            return web.Response(text="for this machine alone: see kubectl port-forward\n", status=403)
+        if self._one.locked():
+            return web.Response(text="another one is being written\n", status=503)
+        async with self._one:
+            return await self._live.look(_PAGES[request.path])

@@ -1,0 +1,151 @@
+"""The policy file of a scheduler that runs: looked at again and again, and taken whole where it is right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import PluginOption, Policy
+from pumice.framework.plugin.registry import Registry
+from pumice.kube.api.errors import clean
+from pumice.kube.scheduler.logs import V2
+from pumice.runtime.policy.conf import SIZE_MAX, policy_of, shown_text, without_secrets
+from pumice.runtime.problems.problem import not_utf8
+
+_log = logging.getLogger("pumice.conf")
+_PROBLEMS_TOLD_MAX = 5
+
+
+class Conf(Struct, frozen=True):
+    """A policy and the file it was read from, without passwords. ``text`` (JSON) is everything that it stands for,
+    defaults written out; ``hash`` is of that, so files that mean the same have the same."""
+
+    policy: Policy
+    where: str
+    file: str
+    text: str
+    hash: str
+
+
+def conf_of(policy: Policy, where: str, file: str) -> Conf:
+    text = json.dumps(described(policy), indent=2, sort_keys=True, default=str)
+    return Conf(policy, where, file, text, sha256(text.encode()).hexdigest()[:16])
+
+
+def described(policy: Policy) -> dict[str, Any]:
+    """A policy as plain values, without passwords."""
+    return {
+        "dialect": policy.dialect.name,
+        "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
+        "tiers": [[_plugin(option) for option in tier] for tier in policy.tiers],
+        "metrics": without_secrets(policy.metrics),
+        **without_secrets(dict(policy.sections)),
+    }
+
+
+def _plugin(option: PluginOption) -> dict[str, Any]:
+    known = {name: argument.default for name, argument in option.spec.arguments.items()}
+    arguments = {name: option.arguments.get(name, default) for name, default in known.items()}
+    return {"name": option.spec.name, "switches": dict(option.switches), "arguments": arguments}
+
+
+class ConfFile:
+    """``current`` is what decides. ``changed`` is called, on the loop, after it was replaced.
+
+    A file that is wrong at the start is an error; one that turns wrong later is told in one line, and what was in force
+    stays in force. ``refused`` says why the file as it is now is not in force; empty where it is.
+    """
+
+    def __init__(self, path: Path | None, registry: Registry, default: str, *, strict: bool = True) -> None:
+        """``default``: the text that stands where no file is named. Raises: PolicyError."""
+        self.path = path
+        self.refused = ""
+        self.reloads = 0
+        self.changed: Callable[[], None] = lambda: None
+        self._registry, self._strict = registry, strict
+        self._bytes = default.encode() if path is None else self._read(path)
+        self.current = self._parsed(self._bytes)
+
+    async def watch(self, every_s: float) -> None:
+        """Look for changes until cancelled. It is read each time: the links of a ConfigMap change without a trace."""
+        while self.path is not None:
+            await asyncio.sleep(every_s)
+            try:
+                self.look()
+            except Exception:
+                _log.exception("conf not looked at: a fault of this program or of a plugin")
+
+    def look(self) -> bool:
+        """Read the file. Whether something else is in force now."""
+        if self.path is None:
+            return False
+        try:
+            found = self._read(self.path)
+            if found == self._bytes and not self.refused:
+                return False
+            new = self._parsed(found)
+            self._check_language(new)
+        except PolicyError as error:
+            self._refuse(error)
+            return False
+        self._bytes, self.refused = found, ""
+        if new.hash == self.current.hash:
+            return False
+        self.current = new
+        self.reloads += 1
+        self.tell()
+        self.changed()
+        return True
+
+    def _check_language(self, new: Conf) -> None:
+        """Raises: PolicyError for another language: its objects are others, and nobody follows them."""
+        now, then = (conf.policy.dialect.name for conf in (self.current, new))
+        if now != then:
+            raise PolicyError(
+                [f'{self.path}: dialect: found "{then}", but this runs under "{now}": restart the scheduler']
+            )
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            if path.exists() and not path.is_file():  # a pipe would be waited for
+                raise PolicyError([f"{path}: cannot be read: it is not a file"])
+            with path.open("rb") as file:
+                return file.read(SIZE_MAX + 1)
+        except OSError as error:
+            raise PolicyError([f"{path}: cannot be read: {error.strerror or error}"]) from None
+
+    def _parsed(self, raw: bytes) -> Conf:
+        where = "the default conf" if self.path is None else str(self.path)
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
+        return conf_of(policy_of(text, self._registry, where=where, strict=self._strict), where, shown_text(text))
+
+    def _refuse(self, error: PolicyError) -> None:
+        """Once for each way of being wrong."""
+        shown = "; ".join(clean(problem) for problem in error.problems[:_PROBLEMS_TOLD_MAX])
+        more = len(error.problems) - _PROBLEMS_TOLD_MAX
+        text = shown + (f"; and {more} more" if more > 0 else "")
+        if text != self.refused:
+            _log.error("conf not loaded, going on with %s: %s", self.current.hash, text)
+        self.refused = text
+
+    def tell(self) -> None:
+        """What is in force, to the log. Whoever made this says when: nobody reads it before what stands in the way."""
+        conf = self.current
+        _log.info("Successfully loaded Scheduler conf %s from %s", conf.hash, conf.where)
+        for warning in conf.policy.warnings:
+            _log.warning("%s: ignored: %s", conf.where, clean(warning))
+        if _log.isEnabledFor(V2):
+            _log.log(V2, "Successfully loaded Scheduler conf as follows:")
+            for line in conf.file.splitlines():
+                _log.log(V2, "%s", line)

@@ -1,0 +1,182 @@
+"""Events on objects, for those who look at them with kubectl: told from any thread, aggregated, bounded.
+
+What is said again is counted on the event that is there, at most once in a while. What cannot be written is dropped.
+An API server keeps an event for an hour after it was written last: what holds for longer has to be told again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from pumice.kube.api.backoff import TokenBucket
+from pumice.kube.api.client import FOR_CREATES, Client
+from pumice.kube.api.errors import ApiError, KubeError, clean
+from pumice.kube.api.kinds import EVENTS, Kind, kind_of_group
+from pumice.kube.informers.unparsable import Unread
+from pumice.kube.writers.work_queue import Lane
+from pumice.model.decisions import Bind, Decision
+from pumice.model.pod import Pod
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.controllers.writes import Ref, stamp
+
+MESSAGE_MAX = 1024  # what the API server takes
+_NAME_MAX = 236  # leaves room for what makes it unique
+
+_log = logging.getLogger("pumice.kube")
+
+
+@dataclass(slots=True, eq=False)
+class _Told:
+    """One event, and how often it happened. ``name`` is empty until it is written."""
+
+    ref: Ref
+    type: str
+    reason: str
+    message: str
+    first: float
+    count: int = 1
+    name: str = ""
+    written: float = 0.0
+
+
+async def _at_once() -> None:
+    """Nobody goes first."""
+
+
+class Teller:
+    """``component`` is who tells: the scheduler's name. ``room`` is waited for before each write: others go first.
+
+    ``again_s``: how long a count may be behind. ``rate``: writes a second. What was told and will never be written is
+    counted by the client.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        component: str,
+        room: Callable[[], Awaitable[None]] = _at_once,
+        *,
+        now: Callable[[], float] = time.time,
+        workers: int = 4,
+        waiting_max: int = 20_000,
+        rate: float = 500.0,
+        again_s: float = 60.0,
+    ) -> None:
+        self.lane: Lane[_Told | Bind] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
+        self._client, self._component, self._room, self._now = client, component, room, now
+        self._bucket = TokenBucket(rate, rate)
+        self._again_s = again_s
+        self._told: OrderedDict[tuple[Ref, str, str], _Told] = OrderedDict()
+        self._lock = Lock()
+        self._number = time.time_ns()
+
+    def tell(self, ref: Ref, kind: str, reason: str, message: str) -> None:
+        """Say something about an object. ``kind`` is Normal or Warning."""
+        key, message, now = (ref, kind, reason), clean(message, MESSAGE_MAX - 1), self._now()
+        with self._lock:
+            told = self._told.pop(key, None)
+            if told is not None and told.message == message:
+                told.count += 1
+                self._told[key] = told
+                if now - told.written < self._again_s:
+                    return
+            else:
+                told = self._told[key] = _Told(ref, kind, reason, message, now)
+                if len(self._told) > self.lane.waiting_max:
+                    self._told.popitem(last=False)
+        if not self.lane.put(f"{ref.uid} {ref.name} {reason}", told):
+            self._client.counts.events_lost += 1
+
+    def tell_bound(self, bind: Bind) -> None:
+        """Say that a pod is on its node. It is said of a pod once, so nothing of it is remembered, and while pods are
+        bound nothing is made ready for it."""
+        if not self.lane.put(bind.uid, bind):
+            self._client.counts.events_lost += 1
+
+    async def _write(self, item: _Told | Bind) -> None:
+        await self._room()
+        await self._bucket.take()
+        told = _of_bind(item, self._now()) if isinstance(item, Bind) else item
+        told.written = self._now()
+        try:
+            if told.name:
+                with suppress(_Forgotten):
+                    await self._count(told)
+                    return
+            await self._create(told)
+        except KubeError as error:
+            if isinstance(error, ApiError) and error.namespace_goes:
+                return  # with all that is in it, events too
+            self._client.counts.events_lost += 1
+            _log.info("event %s on %s %s is lost: %s", told.reason, told.ref.kind, told.ref.name, error)
+
+    async def _count(self, told: _Told) -> None:
+        """Raises: _Forgotten where the server has let the event go."""
+        path = EVENTS.path(f"{told.ref.namespace or 'default'}/{told.name}")
+        try:
+            await self._client.patch(path, {"count": told.count, "lastTimestamp": stamp(told.written)})
+        except ApiError as error:
+            if error.status == 404:
+                raise _Forgotten from None
+            raise
+
+    async def _create(self, told: _Told) -> None:
+        self._number += 1
+        name = f"{told.ref.name[:_NAME_MAX].rstrip('.-')}.{self._number:x}"
+        namespace = told.ref.namespace or "default"
+        path = EVENTS.namespace_path(namespace)
+        await self._client.post(path, self._event(told, namespace, name), retries=FOR_CREATES)
+        told.name = name
+
+    def _event(self, told: _Told, namespace: str, name: str) -> dict[str, Any]:
+        ref = told.ref
+        about = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "uid": ref.uid}
+        if ref.namespace:
+            about["namespace"] = ref.namespace
+        return {
+            "metadata": {"namespace": namespace, "name": name},
+            "involvedObject": about,
+            "type": told.type,
+            "reason": told.reason,
+            "message": told.message,
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "count": told.count,
+            "firstTimestamp": stamp(told.first),
+            "lastTimestamp": stamp(told.written),
+        }
+
+
+def _of_bind(bind: Bind, now: float) -> _Told:
+    text = clean(f"Successfully assigned {bind.pod} to {bind.node}", MESSAGE_MAX - 1)
+    return _Told(about_pod(bind), "Normal", "Scheduled", text, now)
+
+
+class _Forgotten(Exception):
+    """An event that was written is not there any more."""
+
+
+def about_pod(what: Pod | Decision) -> Ref:
+    """A pod, to tell something about it."""
+    key = what.key if isinstance(what, Pod) else what.pod
+    namespace, _, name = key.partition("/")
+    return Ref("v1", "Pod", namespace, name, what.uid)
+
+
+def about_unread(kind: Kind, unread: Unread) -> Ref:
+    """An object that could not be read, to tell something about it."""
+    namespace, _, name = unread.key.rpartition("/")
+    return Ref(kind.api_version, kind.kind, namespace, name, unread.uid)
+
+
+def about_group(group: PodGroup) -> Ref:
+    """A PodGroup, to tell something about it."""
+    kind = kind_of_group(group)
+    return Ref(kind.api_version, kind.kind, group.namespace, group.name, group.uid)

@@ -1,0 +1,121 @@
+"""Eviction: a condition that says so, an event, and the pod is deleted.
+
+Source: Volcano, which deletes without asking disruption budgets. With ``use_eviction`` the eviction API is asked, which
+keeps them: what a budget forbids is given back.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pumice.kube.api.client import FOR_REPEATABLE, ONCE, STRATEGIC_PATCH, Client
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import PODS
+from pumice.kube.binding.in_flight import Flight, Flights, has_come_true
+from pumice.kube.informers.informer_cache import Truth
+from pumice.kube.writers.event_recorder import Teller, about_group, about_pod
+from pumice.model.decisions import Evict
+from pumice.model.pod import Pod
+from pumice.runtime.controllers.writes import stamp
+
+_log = logging.getLogger("pumice.kube")
+
+
+class Evictor:
+    """Carries evictions out, each as often as it takes: all of it may be done twice."""
+
+    def __init__(
+        self,
+        client: Client,
+        truth: Truth,
+        flights: Flights,
+        tell: Teller,
+        scheduler: str,
+        *,
+        use_eviction: bool = False,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._client, self._truth, self._flights, self._tell = client, truth, flights, tell
+        self._scheduler, self._use_eviction, self._now = scheduler, use_eviction, now
+
+    async def send(self, flight: Flight) -> bool:
+        """Evict. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
+        evict = _evict_of(flight)
+        if not self._flights.flies(flight):
+            return True
+        try:
+            if not self._use_eviction:
+                await self._mark(evict)
+            await self._remove(evict)
+        except ApiError as error:
+            if error.status == 404:
+                self._truth.hear_of_end(evict.pod, evict.uid)
+                return True
+            flight.why = str(error)
+        except KubeError as error:
+            flight.why = str(error)
+        else:
+            self._flights.land(flight)
+            self._say(evict)
+            return True
+        _log.warning("pod %s: not evicted: %s", evict.pod, flight.why)
+        return False
+
+    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+
+        Returns whether the task is to be given back.
+        """
+        evict, flew = _evict_of(flight), self._flights.end(flight)
+        if pod is None:
+            self._truth.hear_of_end(evict.pod, evict.uid)
+        elif has_come_true(evict, pod):
+            self._truth.hear_of(pod)
+        else:
+            return flew
+        return False
+
+    def _say(self, evict: Evict) -> None:
+        self._tell.tell(about_pod(evict), "Warning", "Evict", f"Pod is evicted, because of {evict.reason}")
+        group = self._truth.groups.get(evict.job)
+        if group is not None:
+            self._tell.tell(about_group(group), "Normal", "Evict", evict.reason)
+
+    async def _mark(self, evict: Evict) -> None:
+        """Say on the pod why it goes: its owner may then not count it as a failure."""
+        at = stamp(self._now())
+        why = f"{self._scheduler}: preempting to accommodate a higher priority pod"
+        conditions = [
+            {"type": "Ready", "status": "False", "reason": "Evict", "lastTransitionTime": at},
+            {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "PreemptionByScheduler",
+                "message": why,
+                "lastTransitionTime": at,
+            },
+        ]
+        body = {"metadata": {"uid": evict.uid}, "status": {"conditions": conditions}}
+        path = PODS.path(evict.pod, "status")
+        await self._client.patch(path, body, content_type=STRATEGIC_PATCH, retries=FOR_REPEATABLE)
+
+    async def _remove(self, evict: Evict) -> None:
+        if not self._use_eviction:
+            await self._client.delete(PODS.path(evict.pod), uid=evict.uid)
+            return
+        namespace, _, name = evict.pod.partition("/")
+        body: dict[str, Any] = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": namespace, "name": name},
+            "deleteOptions": {"preconditions": {"uid": evict.uid}},
+        }
+        await self._client.post(PODS.path(evict.pod, "eviction"), body, retries=ONCE)
+
+
+def _evict_of(flight: Flight) -> Evict:
+    assert isinstance(flight.decision, Evict)
+    return flight.decision

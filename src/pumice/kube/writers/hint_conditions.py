@@ -1,0 +1,83 @@
+"""Hints as conditions of PodGroups: what would help, for who looks at the object and not at a log.
+
+A condition ``PumiceHint`` beside those of Volcano. The numbers in it change with the cluster, so that it is written at
+most once in a while for each group, for some groups a cycle, and never where the cycle itself writes the status. It is
+over when the gang runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from msgspec.structs import replace
+
+from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
+from pumice.explain.hints import hints
+from pumice.framework.cycle.outcome import Outcome
+from pumice.model.decisions import PodGroupUpdate
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+
+HINT = "PumiceHint"
+#: Seconds between two hints on one group.
+AGAIN_S = 30.0
+#: Groups that are looked at in one cycle.
+GROUPS_MAX = 64
+_BEGUN = ("Running", "Completed")
+
+
+class HintConditions:
+    """``is_busy``: whether something else is being written to the group of a key."""
+
+    def __init__(self, is_busy: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
+        self._is_busy, self._clock = is_busy, clock
+        self._looked_at: dict[str, float] = {}
+
+    def updates(self, outcome: Outcome) -> list[PodGroupUpdate]:
+        """What to write after a cycle, on the statuses that it began with; those who were not looked at for the longest
+        time come first."""
+        jobs, now = outcome.tables.jobs, self._clock()
+        live = outcome.live_jobs
+        waits = live[np.isin(jobs.phase[live], (PENDING_PHASE, INQUEUE_PHASE))]
+        # gangs of KAI's have no such conditions: theirs say why they wait
+        keys = {jobs.uids[row]: row for row in waits.tolist() if jobs.groups[row].gang is None}
+        self._looked_at = {key: at for key, at in self._looked_at.items() if key in keys}
+        written = {update.job for update in outcome.groups}
+        due = [key for key in keys if now - self._looked_at.get(key, -AGAIN_S) >= AGAIN_S and key not in written]
+        due.sort(key=lambda key: (self._looked_at.get(key, -AGAIN_S), key))
+        due = [key for key in due[:GROUPS_MAX] if not self._is_busy(key)]
+        if not due:
+            return []
+        self._looked_at.update(dict.fromkeys(due, now))
+        only = np.zeros(jobs.capacity, dtype=bool)
+        only[[keys[key] for key in due]] = True
+        return [
+            PodGroupUpdate(key, status)
+            for key, text in hints(outcome, only).items()
+            if (status := with_hint(jobs.groups[keys[key]], text, outcome)) is not None
+        ]
+
+
+def with_hint(group: PodGroup, text: str, outcome: Outcome) -> PodGroupStatus | None:
+    """The status with the hint, None where it says so already."""
+    status = group.status
+    before = next((each for each in status.conditions if each.type == HINT), None)
+    if before is not None and (before.status, before.message) == ("True", text):
+        return None
+    hint = PodGroupCondition(HINT, "True", "Waiting", text, outcome.uid, outcome.now)
+    if before is None:
+        return replace(status, conditions=(*status.conditions, hint))
+    return replace(status, conditions=tuple(hint if each is before else each for each in status.conditions))
+
+
+def without_hint(update: PodGroupUpdate) -> PodGroupUpdate:
+    """A hint is over where the gang has begun to run."""
+    conditions = update.status.conditions
+    if update.status.phase not in _BEGUN or not any(each.type == HINT and each.status == "True" for each in conditions):
+        return update
+    over = tuple(
+        replace(each, status="False", reason="Scheduled", message="") if each.type == HINT else each
+        for each in conditions
+    )
+    return replace(update, status=replace(update.status, conditions=over))

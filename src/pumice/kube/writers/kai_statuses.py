@@ -1,0 +1,61 @@
+"""Statuses and annotations of KAI's objects, as the API has them. Source: KAI's API types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.model.queue import QueueUsage
+from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.gang import (
+    GROUP_RESOURCES,
+    LAST_START_ANNOTATION,
+    STALE_ANNOTATION,
+    GangTimes,
+    SchedulingCondition,
+)
+from pumice.model.workloads.podgroup import PodGroupStatus
+from pumice.runtime.controllers.writes import stamp
+
+
+def kai_group_status(status: PodGroupStatus) -> dict[str, Any]:
+    """Of a PodGroup, as far as a scheduler writes it; counts of nothing are left out."""
+    counts = {name: getattr(status, name) for name in ("pending", "running", "succeeded", "failed")}
+    found: dict[str, Any] = {name: count for name, count in counts.items() if count}
+    if status.scheduling:
+        found["schedulingConditions"] = [_condition(each) for each in status.scheduling]
+    if status.resources is not None:
+        amounts = zip(GROUP_RESOURCES, status.resources, strict=True)
+        found["resourcesStatus"] = {name: amount.to_list() for name, amount in amounts if amount != EMPTY}
+    return found
+
+
+def _condition(condition: SchedulingCondition) -> dict[str, Any]:
+    found = {
+        "type": condition.type,
+        "status": condition.status,
+        "nodePool": condition.node_pool,
+        "reason": condition.reason,
+        "message": condition.message,
+        "reasons": [{"reason": reason, "message": message} for reason, message in condition.reasons],
+        "transitionID": condition.transition_id,
+        "lastTransitionTime": stamp(condition.last_transition) if condition.last_transition else "",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def kai_queue_status(allocated: Resource | None, usage: QueueUsage | None) -> dict[str, Any]:
+    """Of a Queue; what was never written is left out."""
+    found: dict[str, Any] = {} if allocated is None else {"allocated": allocated.to_list()}
+    if usage is not None:
+        found |= {
+            "allocatedNonPreemptible": usage.non_preemptible.to_list(),
+            "requested": usage.requested.to_list(),
+            "childQueues": list(usage.children),
+        }
+    return found
+
+
+def time_annotations(times: GangTimes) -> dict[str, str | None]:
+    """Of a PodGroup, to be merged; None for one that goes."""
+    each = {LAST_START_ANNOTATION: times.last_start, STALE_ANNOTATION: times.stale_since}
+    return {key: None if at is None else stamp(at) for key, at in each.items()}

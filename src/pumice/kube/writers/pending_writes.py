@@ -1,0 +1,93 @@
+"""What was written and not yet heard back: so that nothing is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from pumice.kube.api.errors import NO_JSON
+
+_DIGITS_MAX = 100  # of two resource versions; a server's word for a number is not taken
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Answer(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+_answer_decoder = msgspec.json.Decoder(_Answer)
+
+
+def version_of(raw: bytes) -> str:
+    """The resource version of an object in an answer; empty where there is none to be read."""
+    try:
+        return _answer_decoder.decode(raw).metadata.resource_version
+    except NO_JSON:
+        return ""
+
+
+def is_older(version: str, other: str) -> bool:
+    """Whether a resource version is older than another one of the same object. Unknown ones are older than any."""
+    if version.isdecimal() and other.isdecimal() and len(version) + len(other) < _DIGITS_MAX:
+        return int(version) < int(other)
+    return version != other
+
+
+class Sent:
+    """What was written last to each object, until its echo comes. May be asked from any thread.
+
+    Something else that is to be written to the object is not held up. What was sent is forgotten when a version of the
+    object is heard that is not older than the one written, or after ``keep_s``: then the echo was lost.
+    """
+
+    def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
+        self._keep_s, self._clock = keep_s, clock
+        self._by_key: dict[str, tuple[object, str, float]] = {}
+
+    def begin(self, key: str, said: object) -> bool:
+        """Note that this is about to be written. False: it has been written already, or is about to be."""
+        last = self._by_key.get(key)
+        if last is not None and last[0] == said and self._clock() - last[2] < self._keep_s:
+            return False
+        self._by_key[key] = (said, "", self._clock())
+        return True
+
+    def done(self, key: str, said: object, version: str, known: str) -> None:
+        """It was written and made this version; ``known`` is the version that was heard of last."""
+        last = self._by_key.get(key)
+        if last is None or last[0] != said:
+            return
+        if is_older(known, version):
+            self._by_key[key] = (said, version, self._clock())
+        else:
+            del self._by_key[key]  # the echo was faster than the answer
+
+    def failed(self, key: str, said: object) -> None:
+        """It was not written."""
+        last = self._by_key.get(key)
+        if last is not None and last[0] == said:
+            del self._by_key[key]
+
+    def heard(self, key: str, version: str) -> bool:
+        """The object was heard of in this version. Returns whether that is the echo of what was written."""
+        last = self._by_key.get(key)
+        if last is None or not last[1] or is_older(version, last[1]):
+            return False
+        self._by_key.pop(key, None)
+        return version == last[1]
+
+    def is_newest(self, key: str, said: object) -> bool:
+        """Whether this is what was begun last, and not done yet."""
+        last = self._by_key.get(key)
+        return last is not None and last[0] == said
+
+    def is_under_way(self, key: str) -> bool:
+        """Whether something was written to it of which no echo has come."""
+        return key in self._by_key
+
+    def gone(self, key: str) -> None:
+        self._by_key.pop(key, None)

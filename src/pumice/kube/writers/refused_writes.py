@@ -1,0 +1,48 @@
+"""Objects whose writes are refused: each is tried again later and later, and said once until it goes well."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from pumice.kube.api.rate_limit import Pace
+
+_log = logging.getLogger("pumice.kube")
+_FIRST_S, _LAST_S = 1.0, 60.0
+_SAID_MAX = 10_000
+
+
+class Refusals:
+    """``what`` is what is written, such as ``status of PodGroup``. Keys are of one kind. From any thread."""
+
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._what = what
+        self._pace = Pace(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
+        self._said: dict[str, None] = {}
+
+    def holds_back(self, key: str) -> bool:
+        """Whether it is too soon to try again."""
+        return self._pace.left_s(key) > 0
+
+    def refused(self, key: str, why: object) -> None:
+        """It was not written."""
+        delay = self._pace.delay(key)
+        if key in self._said:
+            _log.debug("%s %s not written: %s; next attempt in %.0f s", self._what, key, why, delay)
+            return
+        if len(self._said) >= _SAID_MAX:
+            self._said.clear()
+        self._said[key] = None
+        _log.warning("%s %s not written: %s; retried at longer and longer intervals", self._what, key, why)
+
+    def written(self, key: str) -> None:
+        """It was."""
+        self._pace.forget(key)
+        if key in self._said:
+            del self._said[key]
+            _log.info("%s %s written", self._what, key)
+
+    def gone(self, key: str) -> None:
+        self._pace.forget(key)
+        self._said.pop(key, None)

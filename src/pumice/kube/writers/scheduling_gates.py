@@ -1,0 +1,68 @@
+"""Volcano's queue gate is taken off pods, and no other gate with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pumice.kube.api.client import FOR_REPEATABLE, STRATEGIC_PATCH, Client
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import PODS
+from pumice.kube.informers.informer_cache import Truth
+from pumice.kube.writers.pending_writes import Sent
+from pumice.kube.writers.refused_writes import Refusals
+from pumice.kube.writers.work_queue import Lane
+from pumice.model.decisions import GateRemoval
+from pumice.model.pod import QUEUE_GATE
+
+
+class Gates:
+    """Takes gates off, each once. ``keep_s``: when to try again where the pod was not heard of without its gate.
+
+    Source: Volcano, which deletes the one gate by a strategic merge (spec 05 §13).
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        truth: Truth,
+        keep_s: float,
+        workers: int,
+        waiting_max: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client, self._truth = client, truth
+        self.lane: Lane[GateRemoval] = Lane("gates", self._take_off, workers=workers, waiting_max=waiting_max)
+        self._sent = Sent(keep_s, clock)
+        self._refusals = Refusals("scheduling gate of pod", clock)
+
+    def put(self, removal: GateRemoval) -> None:
+        """Take a gate off, from any thread. One that finds no room comes again with a later cycle. That the pod has no
+        gate any more is news, though it is our own doing."""
+        if self._begin(removal) and not self.lane.put(removal.pod, removal):
+            self._sent.failed(removal.pod, removal)
+
+    def _begin(self, removal: GateRemoval) -> bool:
+        """Whether the gate is to be taken off: the pod has it, and nobody is about to."""
+        pod = self._truth.pods.get(removal.pod)
+        if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
+            return False
+        return not self._refusals.holds_back(removal.pod) and self._sent.begin(removal.pod, removal)
+
+    def gone(self, pod: str) -> None:
+        """A pod is not there any more."""
+        self._sent.gone(pod)
+        self._refusals.gone(pod)
+
+    async def _take_off(self, removal: GateRemoval) -> None:
+        """Write it. What fails is begun again by a later cycle."""
+        gates = [{"$patch": "delete", "name": QUEUE_GATE}]
+        body = {"metadata": {"uid": removal.uid}, "spec": {"schedulingGates": gates}}
+        try:
+            await self._client.patch(PODS.path(removal.pod), body, content_type=STRATEGIC_PATCH, retries=FOR_REPEATABLE)
+        except KubeError as error:
+            self._sent.failed(removal.pod, removal)
+            if not (isinstance(error, ApiError) and error.status in (404, 409)):
+                self._refusals.refused(removal.pod, error)
+            return
+        self._refusals.written(removal.pod)

@@ -1,0 +1,200 @@
+"""The statuses of PodGroups and Queues, written as differences from what they are.
+
+Whether a kind has a status subresource is asked of the server: Volcano's PodGroup has none, its Queue has one. What
+could not be written is not tried again here: a later cycle wants it again, from what there is by then. What was refused
+is held back for a while, object by object: else each cycle would be refused again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from pumice.kube.api.client import ONCE, Client
+from pumice.kube.api.errors import ApiError, KubeError
+from pumice.kube.api.kinds import Kind, kind_of_group, kind_of_queue
+from pumice.kube.informers.informer_cache import Truth
+from pumice.kube.writers.event_recorder import Teller, about_group
+from pumice.kube.writers.kai_statuses import kai_group_status, kai_queue_status, time_annotations
+from pumice.kube.writers.pending_writes import Sent, version_of
+from pumice.kube.writers.refused_writes import Refusals
+from pumice.model.decisions import PodGroupUpdate
+from pumice.model.queue import Queue, QueueUsage
+from pumice.model.resources import Resource
+from pumice.model.workloads.gang import GangTimes
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.runtime.controllers.writes import merge_patch, stamp
+
+
+def group_status(status: PodGroupStatus) -> dict[str, Any]:
+    """A PodGroup's status as the API has it; counts of nothing are left out."""
+    found: dict[str, Any] = {"phase": status.phase}
+    if status.conditions:
+        found["conditions"] = [_condition(condition) for condition in status.conditions]
+    counts = {"running": status.running, "succeeded": status.succeeded, "failed": status.failed}
+    return found | {name: count for name, count in counts.items() if count}
+
+
+def _condition(condition: PodGroupCondition) -> dict[str, Any]:
+    found = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "transitionID": condition.transition_id,
+    }
+    if condition.last_transition:
+        found["lastTransitionTime"] = stamp(condition.last_transition)
+    return {name: value for name, value in found.items() if value}
+
+
+def group_words(status: PodGroupStatus) -> PodGroupStatus:
+    """The status without what differs from session to session: when a condition was set, and in which session."""
+    conditions = (replace(condition, transition_id="", last_transition=0.0) for condition in status.conditions)
+    scheduling = (replace(condition, transition_id="", last_transition=0.0) for condition in status.scheduling)
+    return replace(status, conditions=tuple(conditions), scheduling=tuple(scheduling))
+
+
+def group_difference(group: PodGroup, wanted: PodGroupStatus) -> dict[str, Any]:
+    """What to merge into the PodGroup's status; empty where it says the same already."""
+    if group_words(group.status) == group_words(wanted):
+        return {}
+    written = group_status if group.gang is None else kai_group_status
+    return merge_patch(written(group.status), written(wanted))
+
+
+def times_difference(group: PodGroup, times: GangTimes | None) -> dict[str, str | None]:
+    """Which annotations to merge into the PodGroup; empty where it says the same already."""
+    if group.gang is None or times is None or times == (group.gang.last_start, group.gang.stale_since):
+        return {}
+    return time_annotations(times)
+
+
+def queue_difference(queue: Queue, allocated: Resource, usage: QueueUsage | None = None) -> dict[str, Any]:
+    """What to merge into a Queue's status; empty where there is nothing to write."""
+    if queue.sharing is not None:
+        return merge_patch(kai_queue_status(queue.allocated, queue.usage), kai_queue_status(allocated, usage))
+    change = merge_patch(queue.allocated.to_list() if queue.allocated is not None else {}, allocated.to_list())
+    return {"allocated": change} if change else {}
+
+
+def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
+    """(type, reason, message): what users of the PodGroup are told beside its status.
+
+    Source: Volcano, which says in every session that a gang is unschedulable; here it is told with the status.
+    """
+    waits = next((condition.message for condition in reversed(status.scheduling) if condition.status == "True"), "")
+    if waits:
+        return "Warning", "Unschedulable", waits
+    if status.phase in ("Running", "Completed"):
+        return "Normal", "Scheduled", "pod group is ready"
+    said = next((c.message for c in status.conditions if c.type == "Unschedulable"), "")
+    return ("Warning", "Unschedulable", said) if said else None
+
+
+class Statuses:
+    """Writes statuses, and never the same thing twice. ``keep_s``: when to stop waiting for an echo."""
+
+    def __init__(
+        self, client: Client, truth: Truth, tell: Teller, keep_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.groups = Sent(keep_s, clock)
+        self.queues = Sent(keep_s, clock)
+        self._refused_groups, self._refused_queues = (
+            Refusals("status of PodGroup", clock),
+            Refusals("status of Queue", clock),
+        )
+        self._client, self._truth, self._tell = client, truth, tell
+        self._subresource: dict[Kind, bool] = {}
+
+    def begin_group(self, update: PodGroupUpdate) -> bool:
+        """Whether this is to be written: it differs from what is known, and is not on its way already."""
+        group = self._truth.groups.get(update.job)
+        if group is None or self._refused_groups.holds_back(update.job):
+            return False
+        wanted = bool(group_difference(group, update.status) or times_difference(group, update.times))
+        return wanted and self.groups.begin(update.job, _said(update))
+
+    def group_gone(self, job: str) -> None:
+        """A PodGroup is not there any more."""
+        self.groups.gone(job)
+        self._refused_groups.gone(job)
+
+    def queue_gone(self, name: str) -> None:
+        """As for a PodGroup."""
+        self.queues.gone(name)
+        self._refused_queues.gone(name)
+
+    async def write_group(self, update: PodGroupUpdate) -> None:
+        """Write what differs by now, and tell an event."""
+        group = self._truth.groups.get(update.job)
+        version = await self._write_group(group, update) if group is not None else ""
+        if group is None or not version:
+            self.groups.failed(update.job, _said(update))
+            return
+        self.groups.done(update.job, _said(update), version, self._truth.groups.get(update.job, group).resource_version)
+        if (event := group_event(update.status)) is not None:
+            self._tell.tell(about_group(group), *event)
+
+    async def _write_group(self, group: PodGroup, update: PodGroupUpdate) -> str:
+        """The version that the last write made; empty where nothing was written."""
+        kind, version = kind_of_group(group), ""
+        if annotations := times_difference(group, update.times):
+            body = {"metadata": {"uid": group.uid, "annotations": annotations}}
+            version = await self._patch(kind.path(update.job), body, update.job, self._refused_groups)
+        if change := group_difference(group, update.status):
+            version = await self._merge(kind, update.job, group.uid, change, self._refused_groups)
+        return version
+
+    def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
+        """As for a PodGroup."""
+        queue = self._truth.queues.get(name)
+        if queue is None or self._refused_queues.holds_back(name):
+            return False
+        return bool(queue_difference(queue, allocated, usage)) and self.queues.begin(name, (allocated, usage))
+
+    async def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
+        """Write what differs by now."""
+        queue = self._truth.queues.get(name)
+        change = queue_difference(queue, allocated, usage) if queue is not None else {}
+        version = ""
+        if queue is not None and change:
+            version = await self._merge(kind_of_queue(queue), name, queue.uid, change, self._refused_queues)
+        if queue is None or not version:
+            self.queues.failed(name, (allocated, usage))
+            return
+        self.queues.done(name, (allocated, usage), version, self._truth.queues.get(name, queue).resource_version)
+
+    async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any], refusals: Refusals) -> str:
+        """The version that it made; empty where nothing was written."""
+        try:
+            if kind not in self._subresource:
+                self._subresource[kind] = await self._client.served(kind, "status")
+        except KubeError as error:
+            refusals.refused(key, error)
+            return ""
+        path = kind.path(key, "status" if self._subresource[kind] else "")
+        return await self._patch(path, {"metadata": {"uid": uid}, "status": status}, key, refusals)
+
+    async def _patch(self, path: str, body: dict[str, Any], key: str, refusals: Refusals) -> str:
+        """The version that it made; empty where nothing was written."""
+        try:
+            version = version_of(await self._client.patch(path, body, retries=ONCE))
+        except ApiError as error:
+            if error.status == 404:
+                self._subresource.clear()  # the object is gone, or another definition was installed
+            elif error.status != 409:
+                refusals.refused(key, error)
+            return ""
+        except KubeError as error:
+            refusals.refused(key, error)
+            return ""
+        refusals.written(key)
+        return version
+
+
+def _said(update: PodGroupUpdate) -> object:
+    return group_words(update.status), update.times

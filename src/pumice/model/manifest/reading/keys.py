@@ -1,0 +1,129 @@
+"""Which keys the objects of Volcano have: a key that is none of them is a spelling mistake, and would be passed over.
+
+Source: the CustomResourceDefinitions in ``deploy/crds``; a test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pumice.model.manifest.reading.fields import Obj
+
+#: Keys of an object, with those of what is below each; None: whatever is there.
+Keys = Mapping[str, Any]
+
+#: Of one object: what a tenant writes must not cost more than that.
+UNKNOWN_MAX = 20
+_ITEMS_MAX = 200
+
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+
+
+def _plain(*names: str, **below: Keys) -> Keys:
+    return {**dict.fromkeys(names), **below}
+
+
+_TOPOLOGY = _plain("mode", "highestTierAllowed", "highestTierName")
+_POLICY = _plain("action", "event", "events", "exitCode", "timeout")
+_SELECTOR = _plain("matchLabels", matchExpressions=_plain("key", "operator", "values"))
+_NODE_GROUPS = _plain(
+    "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+)
+_TASK = _plain(
+    *("name", "replicas", "minAvailable", "maxRetry", "topologyPolicy"),
+    template=_plain("metadata", "spec"),
+    dependsOn=_plain("name", "iteration"),
+    partitionPolicy=_plain("totalPartitions", "partitionSize", "minPartitions", networkTopology=_TOPOLOGY),
+    policies=_POLICY,
+)
+_RETRY = _plain("maxRetries", "policy", backoff=_plain("type", "baseDelay", "maxDelay"))
+#: Of ``spec``, by apiVersion and kind.
+SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
+    ("batch.volcano.sh/v1alpha1", "Job"): _plain(
+        *("schedulerName", "minAvailable", "queue", "priorityClassName", "maxRetry", "minSuccess"),
+        *("ttlSecondsAfterFinished", "runningEstimate", "plugins"),
+        networkTopology=_TOPOLOGY,
+        volumes=_plain("mountPath", "volumeClaimName", "volumeClaim"),
+        policies=_POLICY,
+        tasks=_TASK,
+    ),
+    ("batch.volcano.sh/v1alpha1", "CronJob"): _plain(
+        *("schedule", "timeZone", "startingDeadlineSeconds", "concurrencyPolicy", "suspend"),
+        *("successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
+        jobTemplate=_plain("spec", metadata=_plain("labels", "annotations")),
+    ),
+    ("flow.volcano.sh/v1alpha1", "JobFlow"): _plain(
+        "jobRetainPolicy",
+        retryPolicy=_RETRY,
+        flows=_plain(
+            "name",
+            dependsOn=_plain(
+                *("targets", "strategy"),
+                probe=_plain("httpGetList", "tcpSocketList", taskStatusList=_plain("taskName", "phase")),
+            ),
+            patch=_plain("spec"),
+            retryPolicy=_RETRY,
+        ),
+    ),
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"): _plain(
+        *("minMember", "minTaskMember", "queue", "priorityClassName", "minResources"),
+        networkTopology=_TOPOLOGY,
+        subGroupPolicy=_plain(
+            *("name", "subGroupSize", "minSubGroups", "matchLabelKeys"),
+            networkTopology=_TOPOLOGY,
+            labelSelector=_SELECTOR,
+        ),
+    ),
+    ("scheduling.volcano.sh/v1beta1", "Queue"): _plain(
+        *("weight", "capability", "deserved", "reclaimable", "priority", "parent", "dequeueStrategy", "type"),
+        guarantee=_plain("resource"),
+        affinity=_plain(nodeGroupAffinity=_NODE_GROUPS, nodeGroupAntiAffinity=_NODE_GROUPS),
+        extendClusters=_plain("name", "weight", "capability"),
+    ),
+    ("topology.volcano.sh/v1alpha1", "HyperNode"): _plain(
+        *("tier", "tierName"),
+        members=_plain(
+            "type",
+            selector=_plain(exactMatch=_plain("name"), regexMatch=_plain("pattern"), labelMatch=_SELECTOR),
+        ),
+    ),
+}
+
+
+class UnknownKey(NamedTuple):
+    """``path`` names the key with its place, without numbers of items; ``near`` is the key that was probably meant."""
+
+    path: str
+    near: str | None
+
+
+def unknown_keys(obj: Obj) -> list[UnknownKey]:
+    """The keys of a Volcano object that nothing reads; none for an object of another kind."""
+    keys = SPEC_KEYS.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
+    if keys is None:
+        return []
+    found: dict[UnknownKey, None] = {}
+    for each in _unknown(obj, dict.fromkeys(_TOP, None) | {"spec": keys}, ""):
+        found[each] = None
+        if len(found) == UNKNOWN_MAX:
+            break
+    return list(found)
+
+
+def _unknown(value: object, keys: Keys, path: str) -> Iterator[UnknownKey]:
+    if isinstance(value, list):
+        for item in value[:_ITEMS_MAX]:
+            yield from _unknown(item, keys, f"{path}[]")
+        return
+    if not isinstance(value, dict):
+        return
+    for name, held in value.items():
+        text = name[:80] if isinstance(name, str) else str(name)[:80]
+        place = f"{path}.{text}" if path else text
+        if name not in keys:
+            near = difflib.get_close_matches(text, list(keys), n=1)
+            yield UnknownKey(place, near[0] if near else None)
+        elif keys[name] is not None:
+            yield from _unknown(held, keys[name], place)

@@ -1,0 +1,285 @@
+"""Objects that cannot be read, kind by kind: what stands in the place of a wrong field, and what follows from it.
+
+An unreadable pod on a node counts there; one that waits is held back. An unreadable node takes nothing new, nor does an
+unreadable queue; of an unreadable PodGroup nothing is placed; an unreadable HyperNode holds no node, an unreadable
+PriorityClass is the lowest, and of an unreadable quota nothing is left. Decision 0012 says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from msgspec.structs import replace
+
+from pumice.model.bind_request import BindRequest
+from pumice.model.devices.numa import Numatopology
+from pumice.model.manifest.reading.fields import INT32_MAX, INT32_MIN, Obj
+from pumice.model.manifest.reading.salvage import Rule, metadata_rules, rule, salvage, texts_of
+from pumice.model.node import Node
+from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
+from pumice.model.resources import Resource
+from pumice.model.topology import HyperNode, Topology
+from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
+
+_ENDED = ("Succeeded", "Failed")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_HOSTNAME = "kubernetes.io/hostname"
+_TIER_MAX = INT32_MAX - 1
+_SOMETHING = Resource(1.0)  # a thousandth of a core
+_NAMES_MAX, _NAME_MAX = 200, 300
+
+
+# -- pods
+
+
+def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
+    """Raises: FieldError for a pod without a name."""
+    found = salvage(obj, read, _POD, _least_of_pod)
+    pod = found.value
+    if pod.node_name and pod.phase not in _ENDED:
+        return replace(pod, unread=found.unread, closes_node=found.forbids)
+    # A pod that asks for nothing would count as placed: its gang could begin without it.
+    request = pod.spec.request.add(_SOMETHING) if pod.spec.request.is_empty() else pod.spec.request
+    phase = pod.phase if pod.phase in _ENDED else "Pending"
+    gates = (*pod.gates, UNREAD_GATE)
+    return replace(pod, unread=found.unread, gates=gates, phase=phase, spec=replace(pod.spec, request=request))
+
+
+def _keeps_all_away(term: object) -> Obj:
+    """A required anti-affinity that cannot be read: against every pod, as far as its topology can be told."""
+    key = term.get("topologyKey") if isinstance(term, dict) else None
+    near = key if isinstance(key, str) and key else _HOSTNAME
+    return {"topologyKey": near, "labelSelector": {}, "namespaceSelector": {}}
+
+
+_ALONE = {_REQUIRED: [_keeps_all_away(None)]}
+_CONTAINER = r"spec\.(?:containers|initContainers)\[\d+\]"
+_ANTI = r"spec\.affinity\.podAntiAffinity"
+#: On a node a pod is asked what it takes of it, and whom it keeps away; where else it might have run is past.
+_POD: tuple[Rule, ...] = (
+    *metadata_rules(forbids=False),
+    rule(rf"{_ANTI}\.{_REQUIRED}\[\d+\]", forbids=True, instead=_keeps_all_away),
+    rule(rf"{_ANTI}\.{_REQUIRED}", forbids=True, instead=_ALONE[_REQUIRED]),
+    rule(rf"{_ANTI}\.preferred\w+"),
+    rule(_ANTI, forbids=True, instead=_ALONE),
+    rule(r"spec\.affinity\.(?:nodeAffinity|podAffinity)"),
+    rule(r"spec\.affinity", forbids=True, instead={"podAntiAffinity": _ALONE}),
+    rule(r"spec\.(?:nodeSelector|tolerations|topologySpreadConstraints|volumes|resourceClaims|schedulingGates)"),
+    rule(r"spec\.(?:schedulerName|priorityClassName)"),
+    rule(r"spec\.priority", instead=INT32_MAX),
+    rule(r"spec\.preemptionPolicy", instead="Never"),
+    rule(rf"(?:{_CONTAINER}|spec)\.resources\.(?:requests|limits)", key=True, forbids=True),
+    rule(rf"(?:{_CONTAINER}|spec)\.resources\.(?:requests|limits)", forbids=True),
+    rule(rf"{_CONTAINER}\.ports\[\d+\]", forbids=True),
+    rule(rf"{_CONTAINER}\.(?:name|image)"),
+    rule(rf"{_CONTAINER}\.(?:resources|ports|restartPolicy)", forbids=True),
+    rule(_CONTAINER, forbids=True),
+    rule(r"spec\.overhead", key=True, forbids=True),
+    rule(r"spec\.(?:containers|initContainers|overhead|resources|hostNetwork|nodeName)", forbids=True),
+    rule(r"status\.(?:conditions|startTime|nominatedNodeName)"),
+    rule(r"status\.containerStatuses\[\d+\]\.state"),
+    rule(r"status\.containerStatuses", forbids=True),
+    rule(r"status\.phase", instead="Running"),
+    rule(r"status", forbids=True),
+)
+
+
+def _least_of_pod(obj: Obj) -> Obj:
+    found = _named(obj)
+    annotations = texts_of(obj["metadata"], "annotations", GROUP_NAME_ANNOTATION) if found["metadata"] else {}
+    spec, status = texts_of(obj, "spec", "nodeName", "schedulerName"), texts_of(obj, "status", "phase")
+    return {"metadata": found["metadata"] | {"annotations": annotations}, "spec": spec, "status": status}
+
+
+# -- nodes
+
+
+def salvaged_node(obj: Obj, read: Callable[[Obj], Node]) -> Node:
+    """Raises: FieldError for a node without a name."""
+    found = salvage(obj, read, _NODE, _named)
+    return replace(found.value, unread=found.unread, unschedulable=found.value.unschedulable or found.forbids)
+
+
+_NODE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.taints\[\d+\]", forbids=True),
+    rule(r"spec\.(?:taints|unschedulable)", forbids=True),
+    rule(r"status\.allocatable", key=True, forbids=True),
+    rule(r"status\.allocatable", forbids=True),
+    rule(r"status\.(?:capacity|images)"),
+)
+
+
+# -- groups, queues, classes, topology
+
+
+def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
+    """Raises: FieldError for a PodGroup without a name."""
+    found = salvage(obj, read, _POD_GROUP, _least_of_pod_group)
+    group = replace(found.value, unread=found.unread)
+    return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
+
+
+_POD_GROUP: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.\w+", forbids=True),
+    rule(r"status\.\w+"),
+)
+
+
+def _least_of_pod_group(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "queue"), "status": texts_of(obj, "status", "phase")}
+
+
+def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
+    """Raises: FieldError for a queue without a name."""
+    found = salvage(obj, read, _QUEUE, _least_of_queue)
+    queue = replace(found.value, unread=found.unread)
+    return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
+
+
+_QUEUE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.\w+", forbids=True),
+    rule(r"status\.state", forbids=True),
+    rule(r"status\.\w+"),
+)
+
+
+def salvaged_kai_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
+    """Raises: FieldError for a queue without a name."""
+    found = salvage(obj, read, _KAI_QUEUE, _least_of_kai_queue)
+    queue = replace(found.value, unread=found.unread)
+    return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
+
+
+_KAI_QUEUE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.displayName"),
+    rule(r"spec\.\w+", forbids=True),
+    rule(r"status\.\w+"),
+)
+
+
+def _least_of_kai_queue(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "parentQueue")}
+
+
+def _least_of_queue(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "parent")}
+
+
+def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> PriorityClass:
+    """Raises: FieldError for a class without a name."""
+    found = salvage(obj, read, (), lambda obj: _named(obj) | {"value": INT32_MIN, "preemptionPolicy": "Never"})
+    return replace(found.value, unread=found.unread)
+
+
+def salvaged_resource_quota(obj: Obj, read: Callable[[Obj], ResourceQuota]) -> ResourceQuota:
+    """Raises: FieldError for a quota without a name."""
+    found = salvage(obj, read, _QUOTA, _least_of_quota)
+    return replace(found.value, unread=found.unread)
+
+
+#: What is used cannot be told from a wrong amount, so then nothing is left.
+_QUOTA: tuple[Rule, ...] = (
+    *metadata_rules(forbids=False),
+    rule(r"(?:spec|status)\.hard\.[^.]+", forbids=True, instead="0"),
+)
+
+
+def _least_of_quota(obj: Obj) -> Obj:
+    """Nothing of what it names, nor of cpu and memory."""
+    names = {"cpu": "0", "memory": "0"}
+    for part in ("spec", "status"):
+        within = obj.get(part)
+        hard = within.get("hard") if isinstance(within, dict) else None
+        if isinstance(hard, dict):
+            names |= {key: "0" for key in islice(hard, _NAMES_MAX) if isinstance(key, str) and len(key) <= _NAME_MAX}
+    metadata = obj.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    least = _named(obj) | {"spec": {"hard": names}}
+    if isinstance(namespace, str):
+        least["metadata"]["namespace"] = namespace
+    return least
+
+
+def salvaged_hypernode(obj: Obj, read: Callable[[Obj], HyperNode]) -> HyperNode:
+    """Raises: FieldError for a HyperNode without a name."""
+    found = salvage(obj, read, _HYPERNODE, lambda obj: _named(obj) | {"spec": {"tier": _TIER_MAX}})
+    hypernode = replace(found.value, unread=found.unread)
+    return replace(hypernode, members=()) if found.forbids else hypernode
+
+
+_HYPERNODE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=False),
+    rule(r"spec\.tier", forbids=True, instead=_TIER_MAX),
+    rule(r"spec\.(?:members|tierName)", forbids=True),
+)
+
+
+def salvaged_numa_topology(obj: Obj, read: Callable[[Obj], Numatopology]) -> Numatopology:
+    """Raises: FieldError for one without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), _named)
+    return replace(found.value, unread=found.unread)
+
+
+def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
+    """Raises: FieldError for a Topology without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), lambda obj: _named(obj) | {"spec": {"levels": []}})
+    topology = replace(found.value, unread=found.unread)
+    return replace(topology, levels=()) if found.forbids else topology
+
+
+# -- bind requests
+
+
+def salvaged_bind_request(obj: Obj, read: Callable[[Obj], BindRequest]) -> BindRequest:
+    """Raises: FieldError for a request without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), _least_of_bind_request)
+    return replace(found.value, unread=found.unread)
+
+
+def _least_of_bind_request(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "podName")}
+
+
+def _named(obj: Obj) -> Obj:
+    """What says which object it is, right or wrong: another one it must not become."""
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    identity = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+    return {"metadata": identity | texts_of(obj, "metadata", "uid", "resourceVersion")}
+
+
+# -- what is said
+
+
+def effect_of(value: object) -> str:
+    """What follows for an object that was not read whole, in words; empty where nothing does."""
+    match value:
+        case Pod():
+            if UNREAD_GATE in value.gates:
+                return "it is held back"
+            return "it counts, and its node accepts no new pods" if value.closes_node else "it still counts"
+        case Node():
+            return "it accepts no new pods" if value.barred else "it still counts"
+        case PodGroup():
+            return "its pods are not placed" if value.barred else "it still counts"
+        case Queue():
+            return "it accepts no jobs" if value.barred else "it still counts"
+        case PriorityClass():
+            return "it counts as the lowest"
+        case Numatopology():
+            return "none of its resources counts as free"
+        case ResourceQuota():
+            return "the unreadable limits count as used up"
+        case BindRequest():
+            return "it reserves nothing"
+        case Topology():
+            return "it is not used for placement" if not value.levels else "it still counts"
+        case HyperNode():
+            return "it is not used for placement" if not value.members else "it still counts"
+    return ""

@@ -1,0 +1,118 @@
+"""Which sub-job of its gang a pod belongs to: what a policy of Volcano's captures, or a pod set of KAI's.
+
+Source: Volcano ``SubJobInfo`` and ``getSubJobMatchValues``; KAI ``subgroup_info``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.model.pod import LabelSelector
+from pumice.model.selectors import matches
+from pumice.model.workloads.gang import Gang, SubGroup, pod_set_of
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+
+_ID_MAX_BYTES = 128
+_SAFE_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # Kubernetes rand.SafeEncodeString: no vowels, no words
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_EVERYTHING = LabelSelector()
+
+
+class SubJobKey(Struct, frozen=True):
+    """Identity of a sub-job. Pods that no policy captures, or whose pod set is not there, share the default one:
+    ``gid == id ==`` the job's key."""
+
+    gid: str  # namespace/podgroup/policy: what minSubGroups counts
+    id: str  # gid with the values of matchLabelKeys
+    match_index: int = 0  # orders the sub-jobs of one policy
+    policy: SubGroupPolicy | None = None
+    pod_set: SubGroup | None = None
+
+
+def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
+    """The sub-job of a pod with these labels: its pod set, or the first policy in list order that captures it, else the
+    default one."""
+    if group.gang is not None:
+        return _pod_set_key(labels, group.key, group.gang)
+    for policy in group.sub_groups:
+        values = match_values(policy, labels)
+        if values:
+            gid = f"{group.key}/{policy.name}"
+            return SubJobKey(gid, sub_job_id(group.key, policy.name, values), match_index(values), policy)
+    return SubJobKey(group.key, group.key)
+
+
+def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobKey:
+    name = pod_set_of(labels).lower()
+    found = next((each for each in gang.pod_sets() if each.name == name), None)
+    uid = job_key if found is None else f"{job_key}/{name}"
+    return SubJobKey(uid, uid, pod_set=found)
+
+
+def match_values(policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The values of the policy's ``matchLabelKeys``; None where the policy does not match.
+
+    A policy without keys gives the empty tuple, and captures nothing.
+    """
+    if not matches(policy.selector or _EVERYTHING, labels):
+        return None
+    values = tuple(labels.get(key, "") for key in policy.match_label_keys)
+    return values if all(values) else None
+
+
+def sub_job_id(job_key: str, policy_name: str, values: tuple[str, ...]) -> str:
+    """``job/policy-v1-v2``; values of more than 128 bytes together are replaced by a hash."""
+    joined = "-".join(values)
+    raw = joined.encode("utf-8", "surrogatepass")
+    if len(raw) > _ID_MAX_BYTES:
+        joined = _safe_encoded(str(_fnv1a_32(raw)))
+    return f"{job_key}/{policy_name}-{joined}"
+
+
+def match_index(values: tuple[str, ...]) -> int:
+    """The first value as an integer, 0 where it is none that fits an int64."""
+    if not values or not _INTEGER.fullmatch(values[0]):
+        return 0
+    index = int(values[0])
+    return index if -(2**63) <= index < 2**63 else 0
+
+
+def min_available(key: SubJobKey, group: PodGroup) -> int:
+    """How many pods make the sub-job ready. The default one stands for the whole gang only where there is no policy."""
+    if key.pod_set is not None:
+        return key.pod_set.min_member
+    if key.policy is not None:
+        return key.policy.sub_group_size if key.policy.sub_group_size is not None else 1
+    return 1 if has_parts(group) else group.min_member
+
+
+def has_parts(group: PodGroup) -> bool:
+    """Whether the gang is made of sub-jobs with minimums of their own."""
+    return bool(group.sub_groups or (group.gang is not None and group.gang.sub_groups))
+
+
+def topology_of(key: SubJobKey, group: PodGroup) -> NetworkTopology | None:
+    """The topology wish of the sub-job: its policy's, or the gang's for the default one."""
+    return group.topology if key.policy is None else key.policy.topology
+
+
+def hardened(topology: NetworkTopology | None, max_tier: int) -> NetworkTopology | None:
+    """A soft wish as a hard one bounded by ``max_tier``; anything else unchanged. A session knows hard wishes only."""
+    if topology is None or topology.mode != "soft":
+        return topology
+    return replace(topology, mode="hard", highest_tier=max_tier, highest_tier_name="")
+
+
+def _fnv1a_32(data: bytes) -> int:
+    digest = 0x811C9DC5
+    for byte in data:
+        digest = ((digest ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return digest
+
+
+def _safe_encoded(text: str) -> str:
+    return "".join(_SAFE_ALPHABET[ord(letter) % len(_SAFE_ALPHABET)] for letter in text)

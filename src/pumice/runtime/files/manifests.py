@@ -1,0 +1,192 @@
+"""A cluster from files: every object that can be used, and a named problem for everything that cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
+from pumice.model.manifest.decoder import where as object_name
+from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
+from pumice.model.plain_words import kind_of
+from pumice.model.workloads.job_makers import JobMaker
+from pumice.runtime.files.documents import Document, documents
+from pumice.runtime.memory import without_collector
+from pumice.runtime.problems.problem import Problem, Severity, unforeseen
+from pumice.runtime.problems.validation import validate_cluster
+
+__all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_LISTS_MAX = 8  # lists in lists
+_UNKNOWN_MAX = 200  # different unknown keys that are named
+_PLACES_SHOWN = 2
+
+
+class Manifests(Struct, frozen=True):
+    """``objects`` in the order of files and documents, each kind, namespace and name once."""
+
+    objects: tuple[Value, ...]
+    problems: tuple[Problem, ...]
+
+
+def load_manifests(paths: Iterable[str | Path], decoder: Decoder | None = None) -> Manifests:
+    """Everything in these files and folders (``*.yaml``, ``*.yml`` and ``*.json``, below them too, sorted by name).
+
+    Of objects with the same kind, namespace and name one is kept, whatever the order of files: the one with the highest
+    numeric resourceVersion, then the latest creation, then the last by its canonical text.
+    """
+    reading = _Reading(decoder or Decoder())
+    with without_collector():
+        for path in paths:
+            for file in reading.files_of(Path(path)):
+                for document in documents(file):
+                    reading.take(document)
+    return reading.result()
+
+
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.objects: dict[tuple[str, str, str], tuple[Value, str]] = {}
+        self.copies: dict[tuple[str, str, str], list[str]] = {}
+        self.differing: set[tuple[str, str, str]] = set()
+        self.problems: list[Problem] = []
+        self.unread: Counter[str] = Counter()
+        self.unknown: dict[UnknownKey, list[str]] = {}  # the first places of each, and how many there are
+        self.unknown_counts: Counter[UnknownKey] = Counter()
+        self.first_unread: dict[str, str] = {}
+
+    def files_of(self, path: Path) -> Iterator[Path]:
+        """The file itself, or the files of a folder. A link to a folder is not followed."""
+        if path.is_file():
+            yield path
+        elif not path.is_dir():
+            what = "is not a file or folder" if path.exists() else "is not there"
+            self.problems.append(Problem(str(path), what))
+        else:
+            found = sorted(self._below(path))
+            if not found:
+                self.problems.append(Problem(str(path), f"has no {', '.join(_SUFFIXES)} files", Severity.WARNING))
+            yield from found
+
+    def _below(self, folder: Path) -> Iterator[Path]:
+        def unreadable(error: OSError) -> None:
+            self.problems.append(Problem(str(error.filename), f"cannot be read: {error.strerror}"))
+
+        for directory, _, names in os.walk(folder, onerror=unreadable):
+            for name in names:
+                if name.lower().endswith(_SUFFIXES) and (Path(directory) / name).is_file():
+                    yield Path(directory) / name
+
+    def take(self, document: Document | Problem) -> None:
+        if isinstance(document, Problem):
+            self.problems.append(document)
+        elif document.obj is not None:
+            self._take(document.where, document.obj, 0)
+
+    def _take(self, where: str, obj: Any, depth: int) -> None:
+        kind = obj.get("kind") if isinstance(obj, dict) else None
+        if isinstance(kind, str) and kind.endswith("List") and "items" in obj:
+            self._take_list(where, obj, depth)
+            return
+        self._name_unknown_keys(where, obj)
+        try:
+            reading = self.decoder.read(obj)
+        except UnsupportedKind as error:
+            self.unread[error.kind] += 1
+            self.first_unread.setdefault(error.kind, where)
+        except ManifestError as error:
+            self.problems.append(Problem(where, str(error)))
+        except Exception as error:
+            self.problems.append(Problem(where, unforeseen(error)))
+        else:
+            if reading.error is not None:
+                self.problems.append(Problem(where, reading.why))
+            self._keep(where, reading.value)
+
+    def _name_unknown_keys(self, where: str, obj: Any) -> None:
+        for key in unknown_keys(obj) if isinstance(obj, dict) else ():
+            if key not in self.unknown_counts and len(self.unknown_counts) == _UNKNOWN_MAX:
+                continue
+            self.unknown_counts[key] += 1
+            places = self.unknown.setdefault(key, [])
+            if len(places) < _PLACES_SHOWN:
+                places.append(f"{where}, {object_name(obj)}")
+
+    def _take_list(self, where: str, obj: dict[str, Any], depth: int) -> None:
+        """The items of a list. Those of a typed one, such as PodList, may leave their kind to it."""
+        items = obj["items"]
+        if depth >= _LISTS_MAX or not isinstance(items, list | None):
+            wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} nested lists"
+            self.problems.append(Problem(where, f"items: found {kind_of(items)}, wanted {wanted}"))
+            return
+        kind = obj["kind"].removesuffix("List")
+        defaults = {"apiVersion": obj.get("apiVersion"), "kind": kind} if kind else {}
+        for i, item in enumerate(items or ()):
+            if kind and isinstance(item, dict) and item.get("kind") is None:
+                item = defaults | {key: value for key, value in item.items() if value is not None}
+            self._take(f"{where} item {i + 1}", item, depth + 1)
+
+    def _keep(self, where: str, value: Value) -> None:
+        kind = value.kind if isinstance(value, JobMaker) else type(value).__name__
+        key = (kind, getattr(value, "namespace", ""), value.name)
+        held = self.objects.get(key)
+        if held is None:
+            self.objects[key] = (value, where)
+            return
+        self.copies.setdefault(key, [held[1]]).append(where)
+        if value != held[0]:
+            self.differing.add(key)
+            if _rank(value) > _rank(held[0]):
+                self.objects[key] = (value, where)
+
+    def result(self) -> Manifests:
+        for key, places in self.copies.items():
+            kind, namespace, name = key
+            what = f"{kind} {namespace}/{name}".replace(" /", " ")
+            where = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+            if key in self.differing:
+                kept = (
+                    f"is defined {len(places)} times with different contents; using the one in {self.objects[key][1]}"
+                )
+                self.problems.append(Problem(where, f"{what} {kept}"))
+            else:
+                self.problems.append(Problem(where, f"{what} is defined {len(places)} times", Severity.WARNING))
+        for unknown, places in self.unknown.items():
+            left = self.unknown_counts[unknown] - len(places)
+            where = "; ".join(places) + (f" and {left} more" if left else "")
+            meant = f"; did you mean {unknown.near}?" if unknown.near else ""
+            what = f"{unknown.path} unknown field (ignored){meant}"
+            self.problems.append(Problem(where, what, Severity.WARNING))
+        for kind, count in self.unread.items():
+            where = self.first_unread[kind] + (f" and {count - 1} more" if count > 1 else "")
+            self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
+        return Manifests(tuple(value for value, _ in self.objects.values()), tuple(self.problems))
+
+
+def _rank(value: Value) -> tuple[int, float, str]:
+    """Which of several copies is kept: the highest. Depends on nothing but the values."""
+    version = getattr(value, "resource_version", "")
+    number = int(version) if version.isascii() and version.isdecimal() and len(version) < 20 else -1
+    return number, getattr(value, "creation", 0.0), json.dumps(_canonical(value), sort_keys=True)
+
+
+def _canonical(value: object) -> Any:
+    """The value as plain JSON, so that its text does not depend on the order in which mappings were filled."""
+    if isinstance(value, Struct):
+        return {name: _canonical(part) for name, part in asdict(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return [_canonical(part) for part in value]
+    return value if isinstance(value, str | int | float | None) else str(value)

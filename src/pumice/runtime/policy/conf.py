@@ -1,0 +1,205 @@
+"""Reading a conf file: text to policy, with the place of every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.framework.plugin.errors import PolicyError, did_you_mean
+from pumice.framework.plugin.on_demand import OnDemand
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.framework.plugin.registry import Registry
+from pumice.runtime.files.documents import yaml_documents
+from pumice.runtime.policy.conf_quotes import hint_on_quotes
+from pumice.runtime.problems.problem import Problem, not_utf8, unforeseen
+
+SIZE_MAX = 1 << 20
+#: The key under which Volcano's ConfigMap has it.
+CONF_KEY = "volcano-scheduler.conf"
+HIDDEN = "(not shown)"
+_SECRET = ("password", "token", "secret")
+#: Sections that are not the core's: what is wrong with each, asked where a conf has it.
+_SECTIONS: OnDemand[Callable[[Mapping[str, Any]], Iterator[str]]] = OnDemand(
+    {
+        "metrics": "pumice.runtime.usage.settings:source_problems",
+        "usageDBConfig": "pumice.runtime.usage.history_settings:history_problems",
+    },
+    lambda name, problems: problems,
+)
+#: Kinds of documents that stand for a policy file: how to make it of one, and what no policy file says of it.
+_KINDS: OnDemand[Callable[[Mapping[str, Any], str], tuple[Any, tuple[str, ...]]]] = OnDemand(
+    {"SchedulingShard": "pumice.runtime.policy.shards:conf_of_shard"}, lambda name, read: read
+)
+
+
+class LoadedPolicy(Struct, frozen=True):
+    """The policy of a conf, and its ``text``. ``left_out``: actions that it names and a lenient reading went
+    without."""
+
+    policy: Policy
+    text: str
+    left_out: tuple[str, ...] = ()
+
+
+def policy_of(
+    text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
+) -> Policy:
+    """The policy a conf text stands for. Raises: PolicyError naming every problem."""
+    return loaded_from_text(text, registry, where=where, strict=strict, unset_switches=unset_switches).policy
+
+
+def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Policy:
+    """The policy of a conf file. Raises: PolicyError, also when the file cannot be read."""
+    return loaded_from_file(path, registry, strict=strict).policy
+
+
+def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> LoadedPolicy:
+    """The policy of a conf file, and what was left out of it. Raises: PolicyError, also where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(SIZE_MAX + 1)
+    except OSError as error:
+        raise PolicyError([f"{path}: cannot be read: {error.strerror or error}"]) from None
+    return loaded_from_bytes(raw, registry, where=str(path), strict=strict)
+
+
+def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: bool = True) -> LoadedPolicy:
+    """The same for what was read of a file. Raises: PolicyError."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
+    return loaded_from_text(text, registry, where=where, strict=strict)
+
+
+def loaded_from_text(
+    text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
+) -> LoadedPolicy:
+    """A conf text, a ConfigMap that holds one, or a SchedulingShard of KAI's, read.
+
+    A lenient reading goes without the actions that are not known, and says so in the policy's warnings; it needs one
+    that is. Raises: PolicyError naming every problem.
+    """
+    if len(text) > SIZE_MAX:
+        raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])
+    try:
+        return _loaded(text, registry, where, strict, unset_switches)
+    except PolicyError:
+        raise
+    except Exception as error:
+        raise PolicyError([f"{where}: {unforeseen(error)}"]) from error
+
+
+def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switches: bool) -> LoadedPolicy:
+    document = _document_of(text, where)
+    inner = _conf_in(document, where)
+    if inner is not None:
+        where, text = inner
+        document = _document_of(text, where)
+    kind = document.get("kind") if isinstance(document, Mapping) else None
+    document, no_policy = _KINDS[kind](document, where) if isinstance(kind, str) and kind in _KINDS else (document, ())
+    left_out = {} if strict else _unknown_actions(document, registry)
+    try:
+        policy = read_policy(_without(document, left_out), registry, strict=strict, unset_switches=unset_switches)
+    except PolicyError as error:
+        problems = (problem + hint_on_quotes(document, problem) for problem in error.problems)
+        raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in problems) from None
+    unusable = tuple(_in_sections(policy))
+    if unusable and strict:
+        raise PolicyError(f"{where}: {problem}" for problem in unusable)
+    warnings = (*(f"actions: {why} (ignored)" for why in left_out.values()), *unusable, *no_policy)
+    policy = replace(policy, warnings=warnings + policy.warnings) if warnings else policy
+    return LoadedPolicy(policy, text, tuple(left_out))
+
+
+def _in_sections(policy: Policy) -> Iterator[str]:
+    for name in _SECTIONS:
+        section = policy.metrics if name == "metrics" else policy.section(name)
+        yield from (f"{name}: {problem}" for problem in (_SECTIONS[name](section) if section else ()))
+
+
+def _document_of(text: str, where: str) -> Any:
+    """The one document of a conf text; None for a text without any. Raises: PolicyError."""
+    found = list(yaml_documents(where, text))
+    if len(found) > 1:
+        raise PolicyError([f"{where}: found {len(found)} documents, wanted one"])
+    for document in found:
+        if isinstance(document, Problem):
+            raise PolicyError([f"{where}: {document.what}"])
+        return document.obj
+    return None
+
+
+def _conf_in(document: Any, where: str) -> tuple[str, str] | None:
+    """(where, text) of the conf in a ConfigMap, None for any other document. Raises: PolicyError."""
+    if not isinstance(document, Mapping) or document.get("kind") != "ConfigMap":
+        return None
+    data = document.get("data")
+    texts = {str(k): held for k, held in data.items() if isinstance(held, str)} if isinstance(data, Mapping) else {}
+    key = CONF_KEY if CONF_KEY in texts else next(iter(texts), "")
+    if not texts or (key != CONF_KEY and len(texts) > 1):
+        found = ", ".join(list(texts)[:10]) or "none"
+        raise PolicyError([f"{where}: ConfigMap: found the keys {found}, wanted {CONF_KEY}, or one key alone"])
+    return f"{where}: data[{key}]", texts[key]
+
+
+# -- lenient
+
+
+def _unknown_actions(document: Any, registry: Registry) -> dict[str, str]:
+    """Why each action that is named is not there, by name; none where the conf cannot be understood that far, or where
+    nothing would be left."""
+    names = _action_names(document)
+    dialect = document.get("dialect", "volcano") if names else ""
+    if not isinstance(dialect, str) or dialect not in registry.dialects:
+        return {}
+    found = {}
+    for name in names:
+        if registry.action(dialect, name) is None:
+            hint = did_you_mean(name, registry.actions(dialect))
+            found[name] = registry.why_missing(dialect, name) or f'unknown action "{name}"{hint}'
+    return found if len(found) < len(set(names)) else {}
+
+
+def _action_names(document: Any) -> list[str]:
+    text = document.get("actions") if isinstance(document, Mapping) else None
+    return [part.strip() for part in text.split(",")] if isinstance(text, str) else []
+
+
+def _without(document: Any, names: Mapping[str, str]) -> Any:
+    if not names:
+        return document
+    left = [name for name in _action_names(document) if name not in names]
+    return {**document, "actions": ", ".join(left)}
+
+
+# -- what may be shown
+
+
+def without_secrets(value: Any) -> Any:
+    """The same values, with those under a key that sounds like a password hidden."""
+    if isinstance(value, Mapping):
+        return {key: HIDDEN if _is_secret(key, held) else without_secrets(held) for key, held in value.items()}
+    return [without_secrets(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_secret(key: object, held: Any) -> bool:
+    return isinstance(held, str | int | float) and any(word in str(key).lower() for word in _SECRET)
+
+
+def shown_text(text: str) -> str:
+    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew.
+
+    Of a ConfigMap only the conf in it is shown: to whoever reads it as a text, a password in it has no key.
+    """
+    document = _document_of(text, "conf")
+    inner = _conf_in(document, "conf")
+    if inner is not None:
+        return shown_text(inner[1])
+    shown = without_secrets(document)
+    return text if shown == document else yaml.safe_dump(shown, sort_keys=False)

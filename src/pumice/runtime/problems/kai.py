@@ -1,0 +1,85 @@
+"""What KAI's objects say that cannot come out, or hardly as meant. Nothing is taken away for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from pumice.model.devices.gpu import GPU_MEMORY_LABEL, node_gpu_memory
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue
+from pumice.model.topology import Topology
+from pumice.model.workloads.gang import Gang, TopologyConstraint, pod_set_of
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.problems.problem import Problem, Severity
+
+#: ``; did you mean x?`` where something similar is known.
+Guess = Callable[[str, Iterable[str]], str]
+#: Of one PodGroup: what a tenant writes must not fill the page.
+_TOLD_MAX = 5
+
+
+def sharing_problems(queues: Iterable[Queue]) -> Iterator[Problem]:
+    """Quotas that can never be had."""
+    for queue in queues:
+        for name in ("cpu", "memory", "gpu") if queue.sharing is not None else ():
+            amount = getattr(queue.sharing, name)
+            if amount.limit is not None and (amount.quota is None or amount.quota > amount.limit):
+                what = f"limit is below its quota of {name}: the limit applies"
+                yield Problem(f"Queue {queue.name}", what, Severity.WARNING)
+
+
+def gang_problems(
+    groups: Iterable[PodGroup], pods: Iterable[Pod], topologies: Collection[Topology], guess: Guess
+) -> Iterator[Problem]:
+    """Pod sets without pods enough, pods of no pod set, and topologies and levels that are not there."""
+    sizes = Counter((pod.group_key, pod_set_of(pod.labels).lower()) for pod in pods if pod.group_key)
+    by_name = {topology.name: topology for topology in topologies}
+    for group in groups:
+        if group.gang is not None and not group.unread:
+            told = [*_of_pod_sets(group, group.gang, sizes), *_of_topologies(group.gang, by_name, guess)]
+            for what, severity in told[:_TOLD_MAX]:
+                yield Problem(f"PodGroup {group.key}", what, severity)
+
+
+def _of_pod_sets(group: PodGroup, gang: Gang, sizes: Counter[tuple[str, str]]) -> Iterator[tuple[str, Severity]]:
+    pod_sets = {each.name: each.min_member for each in gang.pod_sets()}
+    for name, least in pod_sets.items():
+        count = sizes[group.key, name]
+        if count < least:
+            yield f"sub-group {name} has a minMember of {least}, but {count} pods", Severity.WARNING
+    strays = sorted(name for key, name in sizes if key == group.key and pod_sets and name not in pod_sets)
+    for name in strays:
+        yield f"has no sub-group {name[:80]}, but pods that name it: these are not placed", Severity.WARNING
+
+
+def _of_topologies(gang: Gang, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
+    wishes = dict.fromkeys(wish for wish in (gang.topology, *(sub.topology for sub in gang.sub_groups)) if wish)
+    for wish in wishes:
+        yield from _of_wish(wish, by_name, guess)
+
+
+def _of_wish(wish: TopologyConstraint, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
+    topology = by_name.get(wish.topology)
+    if topology is None:
+        yield f"Topology {wish.topology} does not exist{guess(wish.topology, by_name)}", Severity.ERROR
+        return
+    for level in (wish.required, wish.preferred):
+        if level and level not in topology.levels:
+            yield f"Topology {topology.name} has no level {level}{guess(level, topology.levels)}", Severity.ERROR
+
+
+def share_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Problem]:
+    """Parts of GPUs that mean nothing, or that no device has."""
+    most = max((node_gpu_memory(node.labels) for node in nodes), default=0)
+    for pod in pods:
+        share = pod.spec.gpu_share
+        if share is None:
+            continue
+        if share.problem:
+            yield Problem(f"Pod {pod.key}", f"{share.problem}; it fits no node where GPUs are shared", Severity.WARNING)
+        elif share.memory_mib > most:
+            there = f"the largest device has {most}" if most else f"no node has the label {GPU_MEMORY_LABEL}"
+            what = f"annotation gpu-memory asks for {share.memory_mib} MiB of a GPU: {there}"
+            yield Problem(f"Pod {pod.key}", what, Severity.WARNING)

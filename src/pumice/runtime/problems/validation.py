@@ -1,0 +1,281 @@
+"""What the objects of a cluster say about each other: references to nothing, circles, numbers that cannot come out.
+
+Nothing is taken away: an object that hangs in the air stays, and is named. Objects that are wrong in the same way are
+named together.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TypeVar
+
+from pumice.algorithms.patterns import PatternError, compile_pattern
+from pumice.columns.topology.hypernodes import link
+from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.manifest import Value
+from pumice.model.manifest.jobs import group_name_of, is_bare
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.queue import DEFAULT_QUEUE, PriorityClass, Queue
+from pumice.model.resources import EMPTY, Resource
+from pumice.model.topology import HyperNode, Topology
+from pumice.model.workloads.job import VolcanoJob
+from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
+from pumice.runtime.problems.kai import gang_problems, share_problems, sharing_problems
+from pumice.runtime.problems.problem import Problem, Severity
+from pumice.runtime.problems.queues import budget_problems, queue_problems
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+ROOT_QUEUE = "root"
+_CYCLES_MAX = 20
+_GUESSES_MAX = 50
+_GUESSED_AMONG_MAX = 2000
+
+
+def validate_cluster(
+    objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)
+) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
+    """The objects, with the queue ``default`` where it is wanted and missing, and what is wrong between them."""
+    everything = tuple(objects)
+    everything, notes = _with_default_queue(everything)
+    cluster = _Cluster(everything, scheduler_names)
+    return everything, (*notes, *cluster.problems())
+
+
+def _with_default_queue(objects: tuple[Value, ...]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
+    """Source: Volcano makes the default queue at start-up: weight 1, reclaimable."""
+    wanted = any(isinstance(obj, PodGroup | VolcanoJob) and obj.queue == DEFAULT_QUEUE for obj in objects)
+    if not wanted or any(isinstance(obj, Queue) and obj.name == DEFAULT_QUEUE for obj in objects):
+        return objects, ()
+    note = Problem(
+        f"Queue {DEFAULT_QUEUE}", "does not exist and was added with weight 1, as Volcano does", Severity.NOTE
+    )
+    return (*objects, Queue(DEFAULT_QUEUE)), (note,)
+
+
+class _Cluster:
+    def __init__(self, objects: tuple[Value, ...], scheduler_names: tuple[str, ...]) -> None:
+        self.scheduler_names = scheduler_names
+        self.pods = _only(Pod, objects)
+        self.groups = _only(PodGroup, objects)
+        self.queues = _only(Queue, objects)
+        self.nodes = _only(Node, objects)
+        self.hypernodes = _only(HyperNode, objects)
+        self.classes = _only(PriorityClass, objects)
+        self.jobs = _only(VolcanoJob, objects)
+        self.topologies = _only(Topology, objects)
+        self.budgets = _only(PodDisruptionBudget, objects)
+        self.guess = _Guesses()
+
+    def problems(self) -> Iterator[Problem]:
+        yield from self._uids()
+        yield from self._pods()
+        yield from self._groups()
+        yield from self._queues()
+        yield from self._nodes()
+        yield from self._hypernodes()
+        yield from budget_problems(self.budgets)
+        yield from sharing_problems(self.queues)
+        yield from gang_problems(self.groups, self.pods, self.topologies, self.guess)
+        yield from share_problems(self.pods, self.nodes)
+
+    def _uids(self) -> Iterator[Problem]:
+        for kind, objects in (("Pod", self.pods), ("PodGroup", self.groups)):
+            by_uid = _grouped((obj.uid, obj.key) for obj in objects)
+            for uid, keys in by_uid.items():
+                if len(keys) > 1:
+                    yield Problem(_named(kind, keys), f"have the same uid {uid}")
+
+    def _pods(self) -> Iterator[Problem]:
+        known = {group.key for group in self.groups} | {f"{j.namespace}/{group_name_of(j)}" for j in self.jobs}
+        lost = _grouped((pod.group_key, pod.key) for pod in self.pods if pod.group_key and pod.group_key not in known)
+        for group, pods in lost.items():
+            namespace = group.partition("/")[0] + "/"
+            near = (key for key in known if key.startswith(namespace))
+            yield Problem(_named("Pod", pods), f"PodGroup {group} does not exist{self.guess(group, near)}")
+        bare = [pod.key for pod in self.pods if is_bare(pod, self.scheduler_names)]
+        if bare:
+            yield Problem(_named("Pod", bare), "has no PodGroup and is not scheduled", Severity.WARNING)
+        nodes = {node.name for node in self.nodes}
+        bound = [pod for pod in self.pods if pod.node_name]
+        homeless = _grouped((pod.node_name, pod.key) for pod in bound if pod.node_name not in nodes)
+        for node, pods in homeless.items():
+            yield Problem(_named("Pod", pods), f"Node {node} does not exist{self.guess(node, nodes)}", Severity.WARNING)
+
+    def _groups(self) -> Iterator[Problem]:
+        queues = {queue.name for queue in self.queues} | {ROOT_QUEUE}
+        asking = [(g.queue, f"PodGroup {g.key}") for g in self.groups] + [(j.queue, f"Job {j.key}") for j in self.jobs]
+        lost = _grouped((queue, who) for queue, who in asking if queue not in queues)
+        for queue, keys in lost.items():
+            yield Problem(_named("", keys), f"Queue {queue} does not exist{self.guess(queue, queues)}")
+        yield from self._priority_classes()
+        counts = Counter(pod.group_key for pod in self.pods)
+        for group in self.groups:
+            has_sub_groups = group.gang is not None and group.gang.sub_groups
+            if group.min_member > counts[group.key] and not group.unread and not has_sub_groups:
+                what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
+                yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
+            yield from self._waiting_times(group)
+
+    def _waiting_times(self, group: PodGroup) -> Iterator[Problem]:
+        for key in SLA_ANNOTATIONS:
+            text = group.annotations.get(key)
+            if text is not None and not _is_waiting_time(text):
+                what = f"annotation {key}: found {text[:80]!r}, wanted a duration above 0 such as 30m (ignored)"
+                yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
+
+    def _priority_classes(self) -> Iterator[Problem]:
+        classes = {each.name for each in self.classes}
+        named = [("PodGroup", g.key, g.priority_class_name) for g in self.groups]
+        named += [("Job", j.key, j.priority_class_name) for j in self.jobs]
+        lost = _grouped((name, f"{kind} {key}") for kind, key, name in named if name and name not in classes)
+        for name, keys in lost.items():
+            what = f"PriorityClass {name} does not exist, so the default is used{self.guess(name, classes)}"
+            yield Problem(_named("", keys), what, Severity.WARNING)
+        defaults = [each.name for each in self.classes if each.global_default]
+        if len(defaults) > 1:
+            yield Problem(_named("PriorityClass", defaults), "are all the global default", Severity.WARNING)
+
+    def _queues(self) -> Iterator[Problem]:
+        names = {queue.name for queue in self.queues} | {ROOT_QUEUE}
+        children = [queue for queue in self.queues if queue.parent]
+        lost = _grouped((queue.parent, queue.name) for queue in children if queue.parent not in names)
+        for parent, orphans in lost.items():
+            yield Problem(_named("Queue", orphans), f"parent {parent} does not exist{self.guess(parent, names)}")
+        cycles = _cycles({queue.name: (queue.parent,) for queue in children})
+        for cycle in cycles:
+            yield Problem(f"Queue {cycle[0]}", f"parents form a cycle: {' -> '.join(cycle)}")
+        if not cycles:
+            total = reduce(Resource.add, (node.allocatable for node in self.nodes), EMPTY)
+            used = {group.queue for group in self.groups} | {job.queue for job in self.jobs}
+            yield from queue_problems(self.queues, total, used)
+
+    def _nodes(self) -> Iterator[Problem]:
+        empty = [node.name for node in self.nodes if node.allocatable.is_empty() and node.oversubscription.is_empty()]
+        if empty:
+            yield Problem(_named("Node", empty), "allocatable is zero: no pod can run there", Severity.WARNING)
+
+    def _hypernodes(self) -> Iterator[Problem]:
+        members = {
+            hypernode.name: tuple(m.exact for m in hypernode.members if m.type == "HyperNode" and m.exact)
+            for hypernode in self.hypernodes
+        }
+        for cycle in _cycles(members):
+            yield Problem(f"HyperNode {cycle[0]}", f"members form a cycle: {' -> '.join(cycle)}")
+        for error in link(self.hypernodes).errors:
+            if not error.startswith("cyclic"):
+                yield Problem("HyperNode", error)
+        yield from self._tier_names()
+        tiers = {hypernode.name: hypernode.tier for hypernode in self.hypernodes}
+        nodes = {node.name for node in self.nodes}
+        for hypernode in self.hypernodes:
+            for what in self._members(hypernode, tiers, nodes):
+                yield Problem(f"HyperNode {hypernode.name}", what, Severity.WARNING)
+
+    def _tier_names(self) -> Iterator[Problem]:
+        by_name = _grouped((h.tier_name, h.tier) for h in self.hypernodes if h.tier_name)
+        for name, found in by_name.items():
+            if len(set(found)) > 1:
+                several = ", ".join(map(str, sorted(set(found))))
+                yield Problem(f"HyperNode tierName {name}", f"is used for several tiers: {several}", Severity.WARNING)
+
+    def _members(self, hypernode: HyperNode, tiers: Mapping[str, int], nodes: Collection[str]) -> Iterator[str]:
+        missing = []
+        for member in hypernode.members:
+            if member.regex is not None:
+                try:
+                    compile_pattern(member.regex)
+                except PatternError as error:
+                    yield f"pattern {member.regex[:80]!r} matches nothing: {error}"
+            if member.type == "Node":
+                if member.exact and member.exact not in nodes:
+                    missing.append(member.exact)
+            elif not member.exact:
+                yield "a member of type HyperNode needs exactMatch; this member is ignored"
+            elif member.exact not in tiers:
+                yield f"member HyperNode {member.exact} does not exist{self.guess(member.exact, tiers)}"
+            elif tiers[member.exact] >= hypernode.tier:
+                its = tiers[member.exact]
+                yield f"is of tier {hypernode.tier}, its member {member.exact} of tier {its}, which is not lower"
+        if missing:
+            yield f"members that are not nodes: {_few(missing)}"
+
+
+# -- small things
+
+
+def _is_waiting_time(text: str) -> bool:
+    try:
+        return parse_duration(text) > 0
+    except DurationError:
+        return False
+
+
+def _only(kind: type[T], objects: Iterable[object]) -> list[T]:
+    return [obj for obj in objects if isinstance(obj, kind)]
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _named(kind: str, keys: Sequence[str]) -> str:
+    return f"{kind} {_few(keys)}".strip()
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first three, and how many more."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+class _Guesses:
+    """``; did you mean x?`` where something similar is known. Likeness is slow to find: only the first few get it."""
+
+    def __init__(self) -> None:
+        self.left = _GUESSES_MAX
+
+    def __call__(self, name: str, known: Iterable[str]) -> str:
+        if not self.left:
+            return ""
+        self.left -= 1
+        close = difflib.get_close_matches(name, sorted(known)[:_GUESSED_AMONG_MAX], n=1)
+        return f"; did you mean {close[0]}?" if close else ""
+
+
+def _cycles(edges: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """Circles in a directed graph, each from its first name by alphabet back to it; at most a few."""
+    found: dict[tuple[str, ...], None] = {}
+    done: set[str] = set()
+    for start in sorted(edges):
+        path: list[str] = []
+        depth_of: dict[str, int] = {}
+        waiting = [(start, 0)]
+        while waiting and len(found) < _CYCLES_MAX:
+            name, depth = waiting.pop()
+            for left in path[depth:]:
+                done.add(left)
+                del depth_of[left]
+            del path[depth:]
+            if name in depth_of:
+                found[_turned(path[depth_of[name] :])] = None
+            elif name not in done:
+                depth_of[name] = depth
+                path.append(name)
+                waiting += [(after, depth + 1) for after in reversed(edges.get(name, ()))]
+        done.update(path)
+    return list(found)
+
+
+def _turned(circle: list[str]) -> tuple[str, ...]:
+    place = circle.index(min(circle))
+    return (*circle[place:], *circle[:place], circle[place])

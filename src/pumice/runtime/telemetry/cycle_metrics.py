@@ -1,0 +1,175 @@
+"""From a cycle to metrics: its timings, the gangs that lack pods, and what the queues have and deserve.
+
+Source: where Volcano sets each metric (spec 03, 04 §1, §6, §7, 05 §17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from pumice.algorithms.shares import at_most
+from pumice.columns.dtypes import CPU, F64, MEMORY
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import MakesRoom
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.telemetry.metrics import Labels, Metrics
+from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
+
+_JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
+
+
+#: Volcano's names of what a plugin is told.
+_ON_SESSION = {"open": "OnSessionOpen", "close": "OnSessionClose"}
+
+
+class CycleTimer:
+    """The observer of one cycle. ``clock`` gives seconds, from anywhere."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._begun: list[tuple[str, float]] = []
+
+    def __call__(self, phase: str) -> None:
+        """A phase begins, and the one before it ends."""
+        self._begun.append((phase, self._clock()))
+
+    def spans(self) -> dict[str, float]:
+        """How long each part of the cycle took, up to now: ``e2e_scheduling``, ``open_session``, ``close_session``, and
+        ``action`` with its name. Units: milliseconds."""
+        if not self._begun:
+            return {}
+        found = {"e2e_scheduling": 0.0, "open_session": 0.0, "close_session": 0.0}
+        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
+        for (phase, begun), end in zip(self._begun, ends, strict=True):
+            what = phase.partition(" ")[0]
+            name = {"open": "open_session", "opened": "open_session", "close": "close_session"}.get(what)
+            name = name or ("close_session" if what == "closed" else f"action {phase}")
+            found[name] = found.get(name, 0.0) + 1000.0 * (end - begun)
+            found["e2e_scheduling"] += 1000.0 * (end - begun)
+        return found
+
+    def plugin_spans(self) -> dict[tuple[str, str], float]:
+        """How long plugins took, by their name and what they were told, as far as they have ended. Units:
+        milliseconds."""
+        found: dict[tuple[str, str], float] = {}
+        for (phase, begun), (_, end) in pairwise(self._begun):
+            what, _, plugin = phase.partition(" ")
+            if plugin:
+                found[plugin, _ON_SESSION[what]] = 1000.0 * (end - begun)
+        return found
+
+    def report(self, metrics: Metrics) -> None:
+        """The cycle is over: observe its phases and the whole, in milliseconds."""
+        if not self._begun:
+            return
+        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
+        metrics.observe("e2e_scheduling_latency_milliseconds", 1000.0 * (ends[-1] - self._begun[0][1]))
+        opening = 0.0
+        for (phase, begun), end in zip(self._begun, ends, strict=True):
+            what, _, plugin = phase.partition(" ")
+            milliseconds = 1000.0 * (end - begun)
+            if plugin:
+                metrics.observe("plugin_scheduling_latency_milliseconds", milliseconds, plugin, _ON_SESSION[what])
+            if what in ("open", "opened"):
+                opening += milliseconds
+            elif what not in ("close", "closed"):
+                metrics.observe("action_scheduling_latency_milliseconds", milliseconds, phase)
+        metrics.observe("open_session_duration_milliseconds", opening)
+
+
+def report_cycle(metrics: Metrics, outcome: Outcome) -> None:
+    """Gauges as the cycle leaves them. Jobs and queues that it did not see lose their series."""
+    _report_jobs(metrics, outcome)
+    _report_queues(metrics, outcome)
+    _report_evictions(metrics, outcome)
+
+
+def report_bound(metrics: Metrics, group: PodGroup, now: float) -> None:
+    """A pod of the group is on its node by the word of the cluster: what was only decided may be refused.
+
+    ``now``: seconds since the epoch.
+    """
+    milliseconds = 1000.0 * max(now - group.creation, 0.0)
+    labels = _labels_of(group)
+    metrics.observe("e2e_job_scheduling_latency_milliseconds", milliseconds)
+    metrics.put("e2e_job_scheduling_duration", milliseconds, *labels)
+    metrics.put("e2e_job_scheduling_last_time", now, *labels)
+
+
+def _labels_of(group: PodGroup) -> Labels:
+    return group.name, group.queue, group.namespace
+
+
+# -- jobs
+
+
+def _report_jobs(metrics: Metrics, outcome: Outcome) -> None:
+    figures, rows = outcome.figures, outcome.live_jobs
+    groups = [outcome.tables.jobs.groups[row] for row in rows.tolist()]
+    names = [(group.name,) for group in groups]
+    if "job.ready" in figures:
+        ready, lacking = figures["job.ready"][rows], figures["job.lacking"][rows]
+        metrics.replace("unschedule_task_count", dict(zip(names, lacking.tolist(), strict=True)))
+        metrics.put("unschedule_job_count", float(np.count_nonzero(~ready)))
+        metrics.keep("job_retry_counts", names)
+        for i in np.flatnonzero(~ready).tolist():
+            metrics.add("job_retry_counts", 1.0, *names[i])
+    if "job.share" in figures:
+        shares = figures["job.share"][rows].tolist()
+        labels = [(group.namespace, group.name) for group in groups]
+        metrics.replace("job_share", dict(zip(labels, shares, strict=True)))
+    starts: dict[Labels, float] = {_labels_of(group): group.creation for group in groups}
+    metrics.replace(_JOB_TIMES[0], starts)
+    for name in _JOB_TIMES[1:]:
+        metrics.keep(name, starts)
+
+
+# -- queues
+
+
+def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
+    """What the policy's queue plugin counts. Without one there is nothing but the weights, as in Volcano."""
+    queues, axis = outcome.tables.queues, outcome.tables.axis
+    labels: list[Labels] = [(name,) for name in queues.names]
+    metrics.replace("queue_weight", dict(zip(labels, queues.weight.tolist(), strict=True)))
+    figures = outcome.figures
+    if "queue.deserved" not in figures:
+        return
+    capacity = np.array([axis.vector(queue.capability) for queue in queues.objs]).reshape(len(labels), len(axis))
+    for kind in ("allocated", "request", "deserved", "capacity", "real_capacity", "inqueue"):
+        _report_amounts(metrics, outcome, kind, capacity if kind == "capacity" else figures[f"queue.{kind}"])
+    metrics.replace("queue_share", dict(zip(labels, figures["queue.share"].tolist(), strict=True)))
+    overused = figures.get("queue.overused", at_most(figures["queue.deserved"], figures["queue.allocated"]))
+    metrics.replace("queue_overused", dict(zip(labels, overused.astype(np.float64).tolist(), strict=True)))
+
+
+def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) -> None:
+    """One amount of every queue. Shape (Q, R)."""
+    names = outcome.tables.queues.names
+    axis = outcome.tables.axis
+    rows = matrix.tolist()
+    metrics.replace(f"queue_{kind}_milli_cpu", {(q,): row[CPU] for q, row in zip(names, rows, strict=True)})
+    metrics.replace(f"queue_{kind}_memory_bytes", {(q,): row[MEMORY] for q, row in zip(names, rows, strict=True)})
+    scalars: dict[Labels, float] = {
+        (q, name): row[column]
+        for q, row in zip(names, rows, strict=True)
+        for column, name in enumerate(axis.names)
+        if column > MEMORY and column != axis.unoffered
+    }
+    metrics.replace(f"queue_{kind}_scalar_resources", scalars)
+
+
+# -- evictions
+
+
+def _report_evictions(metrics: Metrics, outcome: Outcome) -> None:
+    counts = outcome.trace.counts
+    if counts[PREEMPTIONS_TRIED]:
+        metrics.add("total_preemption_attempts", float(counts[PREEMPTIONS_TRIED]))
+        metrics.put("pod_preemption_victims", float(counts[VICTIMS_LOOKED_AT]))
+    for entry in outcome.entries:
+        if isinstance(entry.finding, MakesRoom):
+            metrics.add("eviction_transactions_total", 1.0, entry.action)

@@ -1,0 +1,169 @@
+"""KAI's metrics, by its names: how long cycles take, what queues have and deserve, who was evicted.
+
+Source: KAI metrics, queue controller metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.framework.cycle.outcome import Outcome
+from pumice.kai.engine.counters import Tally, tallies
+from pumice.kai.usage import past_shares
+from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.pod import Pod
+from pumice.model.status import TaskStatus
+from pumice.runtime.telemetry.cycle_metrics import CycleTimer
+from pumice.runtime.telemetry.metrics import Family, Labels, Metrics
+
+PREFIX = "kai_"
+_QUEUE, _LATENCY = ("queue_name",), "latency_milliseconds"
+_EVICTED = ("podgroup", "namespace", "uid", "nodepool", "action")
+_ACTION, _DOUBLING = ("action",), (5.0, 2560.0, 10)
+#: By name: unit, and by what milli-cores, bytes and milli-devices are divided.
+_FAIR = {"cpu_cores": 1e3, "memory_gb": 1e9, "gpu": 1e3}
+_HELD = {"cpu_cores": 1e3, "memory_bytes": 1.0, "gpus": 1e3}
+
+#: By name: what actions count, and what that is.
+_TALLIES = {
+    "podgroups_acted_on_by_action": (Tally.TRIED, "Attempts to place jobs"),
+    "podgroups_scheduled_by_action": (Tally.PLACED, "Attempts that placed a job"),
+    "scenarios_simulation_by_action": (Tally.SIMULATED, "Sets of victims that were simulated"),
+    "scenarios_filtered_by_action": (Tally.RULED_OUT, "Sets of victims ruled out without simulation"),
+}
+_PREEMPTIONS = "total_preemption_attempts"
+
+
+def _families() -> Iterable[Family]:
+    for what in ("e2e_scheduling", "open_session", "close_session"):
+        yield Family(f"{what}_{_LATENCY}", "gauge", f"Time of the last cycle: {what.replace('_', ' ')}", prefix=PREFIX)
+    yield Family(f"action_scheduling_{_LATENCY}", "gauge", "Time of an action", _ACTION, prefix=PREFIX)
+    yield Family(f"plugin_scheduling_{_LATENCY}", "gauge", "Time in a plugin", ("plugin", "OnSession"), prefix=PREFIX)
+    yield Family(
+        f"task_scheduling_{_LATENCY}",
+        "histogram",
+        "Time from a pod's creation to its bind",
+        (),
+        _DOUBLING,
+        prefix=PREFIX,
+    )
+    yield Family(f"task_bind_{_LATENCY}", "histogram", "Time to write a bind", (), _DOUBLING, prefix=PREFIX)
+    about = "Time of a query for the usage history of queues"
+    yield Family(f"usage_query_{_LATENCY}", "histogram", about, (), _DOUBLING, prefix=PREFIX)
+    for name, (_, about) in _TALLIES.items():
+        yield Family(name, "counter", about, _ACTION, prefix=PREFIX)
+    yield Family(_PREEMPTIONS, "counter", "Jobs for which preempt looked for victims", prefix=PREFIX)
+    yield Family("queue_info", "gauge", "1 for each queue", _QUEUE, prefix=PREFIX)
+    for what in ("cpu", "memory", "gpu"):
+        about = f"Share of the cluster's {what} that a queue used lately"
+        yield Family(f"queue_{what}_usage", "gauge", about, _QUEUE, prefix=PREFIX)
+    for unit in _FAIR:
+        yield Family(f"queue_fair_share_{unit}", "gauge", "Fair share of a queue", _QUEUE, prefix=PREFIX)
+    for unit in _HELD:
+        yield Family(
+            f"queue_allocated_{unit}",
+            "gauge",
+            "Resources allocated to a queue and all queues below it",
+            _QUEUE,
+            prefix=PREFIX,
+        )
+        name = f"queue_quota_{unit}" if unit != "gpus" else "queue_deserved_gpus"
+        yield Family(name, "gauge", "Quota of a queue, -1 if unlimited", _QUEUE, prefix=PREFIX)
+    yield Family("pod_group_evicted_pods_total", "counter", "Pods evicted of a PodGroup", _EVICTED, prefix=PREFIX)
+
+
+#: By the key that ``Metrics`` knows them by: names of Volcano's are its own.
+KAI_FAMILIES: Mapping[str, Family] = {f"{PREFIX}{family.name}": family for family in _families()}
+
+
+def report_kai_cycle(
+    metrics: Metrics, outcome: Outcome, timer: CycleTimer, decisions: Iterable[Decision], node_pool: str
+) -> None:
+    """Gauges as the cycle leaves them; evictions that were taken on are counted."""
+    for what, milliseconds in timer.spans().items():
+        name, _, action = what.partition(" ")
+        if action:
+            metrics.put(f"{PREFIX}action_scheduling_{_LATENCY}", milliseconds, action)
+        else:
+            metrics.put(f"{PREFIX}{name}_{_LATENCY}", milliseconds)
+    for labels, milliseconds in timer.plugin_spans().items():
+        metrics.put(f"{PREFIX}plugin_scheduling_{_LATENCY}", milliseconds, *labels)
+    _report_work(metrics, outcome)
+    _report_binds(metrics, outcome, decisions)
+    _report_queues(metrics, outcome)
+    _report_evictions(metrics, outcome, decisions, node_pool)
+
+
+def report_bind_written(metrics: Metrics, seconds: float) -> None:
+    """One bind, or one request for it, was taken by the API server after so long."""
+    metrics.observe(f"{PREFIX}task_bind_{_LATENCY}", 1000.0 * seconds)
+
+
+def report_usage_asked(metrics: Metrics, seconds: float) -> None:
+    """A round of questions about the history of queues took so long, whatever came of it."""
+    metrics.observe(f"{PREFIX}usage_query_{_LATENCY}", 1000.0 * seconds)
+
+
+def _report_work(metrics: Metrics, outcome: Outcome) -> None:
+    """What actions did, whether or not anything came of it."""
+    counts = outcome.trace.counts
+    for name, (what, _) in _TALLIES.items():
+        for action, count in tallies(counts, what).items():
+            metrics.add(f"{PREFIX}{name}", float(count), action)
+    metrics.add(f"{PREFIX}{_PREEMPTIONS}", float(tallies(counts, Tally.TRIED).get("preempt", 0)))
+
+
+def _report_binds(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
+    """How long pods that are bound now have waited since they were made."""
+    creation = {pod.uid: pod.creation for pod in _bound_pods(outcome)}
+    for decision in decisions:
+        if isinstance(decision, Bind) and decision.uid in creation:
+            waited = 1000.0 * max(outcome.now - creation[decision.uid], 0.0)
+            metrics.observe(f"{PREFIX}task_scheduling_{_LATENCY}", waited)
+
+
+def _bound_pods(outcome: Outcome) -> Iterable[Pod]:
+    tasks = outcome.tables.tasks
+    return (tasks.pods[row] for row in (tasks.alive & (tasks.status == TaskStatus.BINDING)).nonzero()[0].tolist())
+
+
+def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
+    queues, figures = outcome.tables.queues, outcome.figures
+    metrics.replace(f"{PREFIX}queue_info", {(name,): 1.0 for name in queues.names})
+    for column, what in enumerate(("cpu", "memory", "gpu")):
+        lately = past_shares(outcome.tables)[:, column] if len(outcome.tables.histories.names) else np.zeros(0)
+        metrics.replace(f"{PREFIX}queue_{what}_usage", _by_queue(queues.names if len(lately) else (), lately))
+    quota = np.where(np.isinf(queues.quota), -np.inf, queues.quota)
+    for key, amounts, units in (
+        ("queue_fair_share_", figures.get("queue.fair_share"), _FAIR),
+        ("queue_allocated_", figures.get("queue.allocated"), _HELD),
+        ("queue_quota_", quota, _HELD),
+    ):
+        if amounts is None:
+            continue
+        for column, (unit, by) in enumerate(units.items()):
+            name = "queue_deserved_gpus" if key == "queue_quota_" and unit == "gpus" else f"{key}{unit}"
+            metrics.replace(f"{PREFIX}{name}", _by_queue(queues.names, amounts[:, column] / by))
+
+
+def _by_queue(names: Iterable[str], amounts: F64) -> dict[Labels, float]:
+    values = np.where(np.isneginf(amounts), -1.0, amounts).tolist()
+    return {(name,): value for name, value in zip(names, values, strict=True)}
+
+
+def _report_evictions(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision], node_pool: str) -> None:
+    """Series of PodGroups that are gone go."""
+    groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
+    name = f"{PREFIX}pod_group_evicted_pods_total"
+    labels = [
+        (group.name, group.namespace, group.uid, node_pool, decision.reason)
+        for decision in decisions
+        if isinstance(decision, Evict) and (group := groups.get(decision.job)) is not None
+    ]
+    for each in labels:
+        metrics.add(name, 1.0, *each)
+    uids = {group.uid for group in groups.values()}
+    metrics.keep(name, [each for each in metrics.series(name) if each[2] in uids])

@@ -1,0 +1,37 @@
+"""Which laws hold under a policy: some are kept by plugins, which it may do without."""
+
+from __future__ import annotations
+
+from pumice.framework.plugin.policy_file import Policy
+from pumice.sim.controller import Controller
+from pumice.sim.laws.evictions import VOTES, EvictionLaws
+from pumice.sim.laws.safety import Laws
+from pumice.sim.measures.history import History
+from pumice.sim.shell import Shell
+
+
+def laws_of(shell: Shell, controller: Controller, history: History) -> Laws:
+    """The laws that hold under the shell's policy, to be checked on its cluster from now on."""
+    policy = shell.loop.policy
+    plugins = {option.spec.name for option in policy.options}
+    gang = next((option for option in policy.options if option.spec.name == "gang"), None)
+    return Laws(
+        shell.cluster,
+        controller,
+        usage=history.usage,
+        known=shell.known,
+        scheduler_names=(policy.dialect.scheduler,),
+        topology="network-topology-aware" in plugins,
+        queue_limits=bool(plugins & {"proportion", "capacity"}),
+        halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
+        evictions=EvictionLaws(shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy)),
+    )
+
+
+def _keeps_gangs(policy: Policy) -> bool:
+    """Whether the gang plugin has a say in every eviction for a task: no tier without it has one, for a tier that names
+    nobody leaves the decision to the next. Source: Volcano's votes (spec 02 §6). A gang of KAI's may be left below its
+    minimum, until its grace is over."""
+    return policy.dialect.name == "volcano" and all(
+        any(policy.options[i].spec.name == "gang" for i in tier) for point in VOTES for tier in policy.plugins_at(point)
+    )

@@ -1,0 +1,122 @@
+"""Laws of evictions, checked from what the API server would say.
+
+S5 nobody is evicted without a plan: a cycle that evicts for somebody promises somebody a node, and what it promises
+fits there once those that leave have left. S6 nobody leaves a gang below its minimum, but together with all of it. S7
+nobody is evicted who says that he may not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pumice.model.decisions import Decision, Evict, Refusal
+from pumice.model.pod import PREEMPTABLE_KEY, Pod, is_true
+from pumice.model.resources import MIN_RESOURCE, PODS
+from pumice.sim.cluster import SimCluster
+from pumice.sim.measures.node_usage import amounts_of
+from pumice.volcano import points
+
+#: Reasons of evictions that are for somebody; shuffle's are for nobody.
+FOR_TASKS = ("preempt", "reclaim")
+FOR_SOMEBODY = (*FOR_TASKS, "gangpreempt", "gangreclaim")
+#: Where plugins are asked whether somebody may be evicted for a task.
+VOTES = (points.preemptable, points.reclaimable)
+_ENDED = ("Succeeded", "Failed")
+
+
+class EvictionLaws:
+    """Watches a cluster. ``promised``: pods that the last cycle promised a node; ``keeps_gangs``: the policy asks the
+    gang plugin about every victim. ``check`` after every cycle gives the first law that is broken, in words."""
+
+    def __init__(
+        self, cluster: SimCluster, promised: Callable[[], Mapping[str, str]], *, keeps_gangs: bool = True
+    ) -> None:
+        self.cluster = cluster
+        self.promised = promised
+        self.keeps_gangs = keeps_gangs
+        self._evicted: list[Evict] = []
+        self._stays: set[str] = set()  # nodes on which an eviction was refused
+        self._before: dict[str, Pod] = {}  # victims as they were, by key
+        cluster.hooks.removed.append(self._removed)
+        cluster.hooks.answered.append(self._answered)
+
+    def _removed(self, pods: Mapping[str, Pod]) -> None:
+        """Called before ``_answered``: an eviction without grace."""
+        self._before.update(pods)
+
+    def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
+        for decision, refusal in zip(decisions, answers, strict=True):
+            if isinstance(decision, Evict):
+                if refusal is not None:
+                    self._stays.add(decision.node)
+                else:
+                    self._evicted.append(decision)
+
+    def evicted_now(self) -> dict[str, Pod]:
+        """Pods that were evicted since the last check and are gone, as they were, by key."""
+        return {each.pod: self._before[each.pod] for each in self._evicted if each.pod in self._before}
+
+    def check(self) -> str:
+        """What is broken since the last call; empty where nothing is."""
+        evicted, stays, before = self._evicted, self._stays, self._before
+        self._evicted, self._stays, self._before = [], set(), {}
+        promised = {key: node for key, node in self.promised().items() if key in self.cluster.pods}
+        for decision in evicted:
+            pod = before.get(decision.pod)
+            if decision.reason in FOR_SOMEBODY and pod is not None and not _may_go(pod):
+                return f"S7: {decision.pod} was evicted ({decision.reason}) although it is not preemptable"
+        if not promised and any(decision.reason in FOR_SOMEBODY for decision in evicted):
+            names = ", ".join(decision.pod for decision in evicted)
+            return f"S5: {names} were evicted, and no pod was promised a node"
+        return self._does_not_fit(promised, stays) or (self._gangs_below(evicted) if self.keeps_gangs else "")
+
+    def _does_not_fit(self, promised: Mapping[str, str], stays: set[str]) -> str:
+        """Each node with promises has room for them, once all that are on their way out are gone."""
+        for name in sorted(set(promised.values()) - stays):
+            node = self.cluster.nodes.get(name)
+            if node is None:
+                continue
+            there = [self.cluster.pods[key] for key in self.cluster.pods_on.get(name, ())]
+            there = [pod for pod in there if pod.deletion is None]
+            there += [self.cluster.pods[key] for key, on in promised.items() if on == name]
+            taken: dict[str, float] = {}
+            for pod in {pod.key: pod for pod in there}.values():
+                for resource, amount in amounts_of(pod.spec.request):
+                    taken[resource] = taken.get(resource, 0.0) + amount
+            for resource, amount in taken.items():
+                room = node.allocatable.get(resource) + node.oversubscription.get(resource)
+                unlimited = resource == PODS and PODS not in (node.allocatable.scalars or {})
+                if amount > room + MIN_RESOURCE and not unlimited:
+                    who = ", ".join(key for key, on in promised.items() if on == name)
+                    return f"S5: node {name} is promised to {who} and will have {resource} {amount:g} of {room:g} taken"
+        return ""
+
+    def _gangs_below(self, evicted: Sequence[Evict]) -> str:
+        """Gangs that preempt and reclaim took pods of, and no other action, have as many as they need."""
+        reasons: dict[str, set[str]] = {}
+        for decision in evicted:
+            reasons.setdefault(decision.job, set()).add(decision.reason)
+        held = self.cluster.telling.held_pods()
+        gone = {decision.uid for decision in evicted}
+        for job, why in reasons.items():
+            group = self.cluster.groups.get(job)
+            if group is None or not why <= set(FOR_TASKS):
+                continue
+            left = [pod for pod in (self.cluster.pods | held).values() if pod.group_key == job and pod.uid not in gone]
+            count = sum(_counts(pod) for pod in left)
+            if count < group.min_member:
+                return f"S6: gang {job} has {count} of minMember {group.min_member} after {', '.join(sorted(why))}"
+        return ""
+
+
+def _may_go(pod: Pod) -> bool:
+    """Whether a pod may be evicted for another one. Source: Volcano."""
+    said = pod.annotations.get(PREEMPTABLE_KEY, pod.labels.get(PREEMPTABLE_KEY))
+    return said is None or is_true(said)
+
+
+def _counts(pod: Pod) -> bool:
+    """Whether it counts for its gang's minimum: it is on a node and stays, has succeeded, or asks for nothing."""
+    if pod.phase == "Succeeded" or pod.spec.request.is_empty():
+        return True
+    return bool(pod.node_name) and pod.phase not in _ENDED and pod.deletion is None

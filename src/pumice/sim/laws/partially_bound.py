@@ -1,0 +1,154 @@
+"""S11, S12: a gang of which a part was bound when its scheduler went away becomes whole as soon as there is room.
+
+Checked from what the API says, and only where it is beyond doubt that the rest would have room: plain pods, all alike,
+that nobody but the nodes could turn away. (docs/decisions/0019)
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from pumice.model.decisions import Bind
+from pumice.model.node import Node
+from pumice.model.pod import NO_AFFINITY, Pod
+from pumice.model.resources import PODS
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.sim.cluster import SimCluster
+from pumice.sim.measures.node_usage import amounts_of
+
+_ENDED = ("Succeeded", "Failed")
+#: Cycles in which a half may see room and not be whole: its pods' binds may have been refused in one of them.
+PATIENCE = 3
+
+
+class Half(NamedTuple):
+    """A gang below its minimum that holds nodes; ``missing`` pods like ``pod`` would make it whole."""
+
+    group: PodGroup
+    pod: Pod
+    missing: int
+
+
+class HalfLaws:
+    """``in_doubt``: whether the scheduler may not know yet how a pod is. ``queues_limit``: the policy has plugins that
+    may keep a job waiting for what its queue holds."""
+
+    def __init__(self, cluster: SimCluster, in_doubt: Callable[[str], bool], *, queues_limit: bool) -> None:
+        self._cluster, self._in_doubt, self._queues_limit = cluster, in_doubt, queues_limit
+        self._seen: Counter[str] = Counter()
+
+    def broken(self, asked: Mapping[str, Bind]) -> Iterator[str]:
+        """What a cycle that asked for these binds, by pod, did against the laws."""
+        members: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self._cluster.pods.values():
+            members[pod.group_key].append(pod)
+        free = self._free(asked.values())
+        halves = [half for key, pods in sorted(members.items()) if (half := self._half(key, pods, asked)) is not None]
+        fresh = self._begun(members, asked)
+        for half in halves:
+            yield from self._before_equals(half, fresh, free, asked)
+        if not self._queues_limit:
+            yield from self._whole_in_time(halves, free)
+
+    def _half(self, key: str, pods: list[Pod], asked: Mapping[str, Bind]) -> Half | None:
+        """The gang as a half that got nothing in this cycle; None where it is none, or anything is in doubt."""
+        group = self._cluster.groups.get(key)
+        if group is None or group.topology or group.sub_groups or group.min_task_member or group.unread:
+            return None
+        if group.status.phase == "Pending" or any(pod.key in asked or self._in_doubt(pod.key) for pod in pods):
+            return None
+        held = [pod for pod in pods if pod.node_name and pod.phase not in _ENDED and pod.deletion is None]
+        waits = [pod for pod in pods if not pod.node_name and pod.deletion is None and pod.phase == "Pending"]
+        missing = group.min_member - len(held) - sum(pod.phase == "Succeeded" for pod in pods)
+        if not held or not 0 < missing <= len(waits) or not all(map(_is_plain, waits)):
+            return None
+        return Half(group, waits[0], missing) if len({pod.spec for pod in waits}) == 1 else None
+
+    def _begun(self, members: Mapping[str, list[Pod]], asked: Mapping[str, Bind]) -> list[tuple[PodGroup, list[Pod]]]:
+        """Gangs that held nothing and got nodes in this cycle, with the pods that did."""
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for pod in (self._cluster.pods.get(key) for key in asked):
+            if pod is not None and pod.group_key in self._cluster.groups:
+                found[pod.group_key].append(pod)
+        return [
+            (self._cluster.groups[key], pods)
+            for key, pods in sorted(found.items())
+            if not any(p.node_name and p.key not in asked and p.phase not in _ENDED for p in members[key])
+        ]
+
+    def _before_equals(
+        self,
+        half: Half,
+        fresh: Iterable[tuple[PodGroup, list[Pod]]],
+        free: Mapping[str, dict[str, float]],
+        asked: Mapping[str, Bind],
+    ) -> Iterator[str]:
+        """S11: no gang of its queue and priority that held nothing gets room in which the half would be whole."""
+        for group, pods in fresh:
+            if (group.queue, group.priority_class_name) != (half.group.queue, half.group.priority_class_name):
+                continue
+            if not _takes_as_much(pods, half):
+                continue  # what a queue may take on could be enough for the one, and not for the other
+            room = {name: dict(amounts) for name, amounts in free.items()}
+            for pod in pods:
+                for name, amount in amounts_of(pod.spec.request):
+                    node = room.get(asked[pod.key].node, {})
+                    node[name] = node.get(name, 0.0) + amount
+            if self._would_fit(half, room):
+                lacks = f"which holds nodes and lacks {half.missing}"
+                yield f"S11: gang {group.key} got room before {half.group.key}, {lacks}"
+
+    def _whole_in_time(self, halves: Iterable[Half], free: Mapping[str, dict[str, float]]) -> Iterator[str]:
+        """S12: where there is room for the rest, it is whole within some cycles."""
+        waits = Counter({half.group.key: 1 for half in halves if self._would_fit(half, free)})
+        self._seen = Counter({key: self._seen[key] + 1 for key in waits})
+        for key, cycles in sorted(self._seen.items()):
+            if cycles > PATIENCE:
+                yield f"S12: gang {key} holds nodes and is not whole after {cycles} cycles in which there was room"
+
+    def _free(self, asked: Iterable[Bind]) -> dict[str, dict[str, float]]:
+        """What is left on each node with the binds of this cycle, which may not have been carried out yet."""
+        where = {bind.pod: bind.node for bind in asked}
+        found = {
+            name: dict(amounts_of(node.allocatable)) for name, node in self._cluster.nodes.items() if _is_open(node)
+        }
+        for pod in self._cluster.pods.values():
+            node = pod.node_name or where.get(pod.key, "")
+            if node in found and pod.phase not in _ENDED:
+                for name, amount in amounts_of(pod.spec.request):
+                    found[node][name] = found[node].get(name, 0.0) - amount
+        return found
+
+    def _would_fit(self, half: Half, free: Mapping[str, dict[str, float]]) -> bool:
+        request = [(name, amount) for name, amount in amounts_of(half.pod.spec.request) if name != PODS]
+        if not request:
+            return False
+        count = 0
+        for name, left in free.items():
+            pods = self._cluster.nodes[name].allocatable.max_task_num
+            slots = left.get(PODS, math.inf) if pods else math.inf
+            count += int(max(0.0, min(slots, *(left.get(key, 0.0) // amount for key, amount in request))))
+        return count >= half.missing
+
+
+def _is_open(node: Node) -> bool:
+    return not node.unschedulable and not node.taints and not node.unread
+
+
+def _is_plain(pod: Pod) -> bool:
+    """Whether only the room on nodes decides where it can go."""
+    spec = pod.spec
+    beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
+    return not (beside or pod.gates or pod.unread or pod.nominated_node) and spec.affinity == NO_AFFINITY
+
+
+def _takes_as_much(pods: list[Pod], half: Half) -> bool:
+    """Whether they got at least what the half lacks, in every resource."""
+    taken: Counter[str] = Counter()
+    for pod in pods:
+        for name, amount in amounts_of(pod.spec.request):
+            taken[name] += amount  # type: ignore[assignment]
+    return all(taken[name] >= half.missing * amount for name, amount in amounts_of(half.pod.spec.request))

@@ -1,0 +1,44 @@
+"""For how long somebody had been waiting longer than it takes to be served at all."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from pumice.sim.measures.window import Window
+
+
+class Crowd:
+    """Told of each wait as it begins and ends, in order of time; counts exactly, between those moments too."""
+
+    def __init__(self, start: float, patience_s: float, window: Window) -> None:
+        self._patience_s = patience_s
+        self._window = window
+        self._at = start
+        self._due: deque[tuple[float, str]] = deque()  # when it will have been too long, oldest first
+        self._waiting: set[str] = set()
+        self._late: set[str] = set()
+
+    def waits(self, key: str, now: float) -> None:
+        """A wait begins."""
+        self._waiting.add(key)
+        self._due.append((now + self._patience_s, key))
+
+    def over(self, key: str) -> None:
+        """A wait ends."""
+        self._waiting.discard(key)
+        self._late.discard(key)
+
+    def seconds(self, now: float) -> float:
+        """Seconds of the window since the last call in which at least one had waited longer than ``patience_s``."""
+        found, due = 0.0, self._due
+        while due and due[0][0] <= now:
+            moment, key = due.popleft()
+            if key not in self._waiting:
+                continue
+            if not self._late:
+                self._at = moment
+            self._late.add(key)
+        if self._late:
+            found = self._window.overlap(self._at, now)
+        self._at = now
+        return found

@@ -1,0 +1,119 @@
+"""What a command line names (manifests, folders, traces) as one scene: all that can be used, and all that was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.model.events import Object
+from pumice.model.node import Node
+from pumice.model.queue import DEFAULT_QUEUE, Queue
+from pumice.model.topology import HyperNode
+from pumice.runtime.printing import escaped
+from pumice.runtime.problems.problem import Problem, Severity, unforeseen
+from pumice.sim.scenes.scene import Scene
+from pumice.sim.telling import key_of
+from pumice.sim.traces.recognise import recognise
+from pumice.sim.traces.shapes import parse_nodes
+from pumice.sim.traces.trace import Trace, TraceError
+from pumice.sim.workloads.work import Work
+
+CONF_NAME = "volcano-scheduler.conf"
+
+
+class Inputs(Struct, frozen=True):
+    """``scene.problems`` holds all problems. ``sources``: what was read, for headings. ``confs``: policy files found in
+    folders.
+
+    ``newest``: the newest creationTimestamp, 0 where there is none.
+    """
+
+    scene: Scene
+    sources: tuple[str, ...] = ()
+    confs: tuple[Path, ...] = ()
+    newest: float = 0.0
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [obj for obj in self.scene.objects if isinstance(obj, Node)]
+
+
+def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
+    """Everything that the paths name; what cannot be read is a problem, the rest is there all the same.
+
+    ``nodes``: a cluster as ``--nodes`` describes it, in place of all nodes and HyperNodes of the input.
+    Raises: TraceError for a ``nodes`` that cannot be understood.
+    """
+    cluster = None if nodes is None else parse_nodes(nodes)
+    traces: list[Trace] = []
+    manifests: list[str] = []
+    confs: list[Path] = []
+    sources: list[str] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            source = recognise(path)
+            if source is not None:
+                traces.append(source.read())
+                sources.append(f"{source.kind} trace {escaped(str(source.path))}")
+                continue
+        except TraceError as error:
+            problems.append(Problem("trace", str(error)))
+            continue
+        except Exception as error:
+            problems.append(Problem(f"trace {path}", unforeseen(error)))
+            continue
+        manifests.append(path)
+        sources.append(escaped(path))
+        if (conf := Path(path) / CONF_NAME).is_file():
+            confs.append(conf)
+    scenes = [_scene_of_trace(trace, cluster) for trace in traces]
+    newest = 0.0
+    if manifests:
+        from pumice.sim.scenes.manifest_files import read_manifests  # a trace needs none of it
+
+        first, newest = read_manifests(manifests)
+        scenes.insert(0, first)
+    scene = _merged(scenes, cluster)
+    return Inputs(replace(scene, problems=(*problems, *scene.problems)), tuple(sources), tuple(confs), newest)
+
+
+def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:
+    """The trace's own cluster only where none is given. A trace that knows none may get its nodes from manifests."""
+    objects: tuple[Object, ...] = tuple(trace.queues)
+    if nodes is None:
+        objects = (*objects, *(trace.nodes or ()), *trace.hypernodes)
+    return Scene(objects, tuple(trace.jobs), tuple(trace.notes), tuple(trace.problems))
+
+
+def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
+    """One scene; of objects or jobs with one name the first is kept and the others are named."""
+    problems = [problem for scene in scenes for problem in scene.problems]
+    objects: dict[tuple[str, str], Object] = {}
+    works: dict[str, Work] = {}
+    for scene in scenes:
+        for obj in scene.objects:
+            if nodes is not None and isinstance(obj, Node | HyperNode):
+                continue
+            key = (type(obj).__name__, key_of(obj))
+            if objects.setdefault(key, obj) is not obj and not isinstance(obj, Queue):
+                problems.append(Problem(" ".join(key), "comes from two inputs; the first is kept", Severity.WARNING))
+        for work in scene.works:
+            if works.setdefault(work.key, work) is not work:
+                problems.append(Problem(f"job {work.key}", "comes twice; the first is kept", Severity.WARNING))
+    for node in nodes or ():
+        objects["Node", node.name] = node
+    makers = tuple(maker for scene in scenes for maker in scene.makers)  # whose Jobs name no queue, as a rule
+    asked_for = bool(makers) or any(work.queue == DEFAULT_QUEUE for work in works.values())
+    if asked_for and ("Queue", DEFAULT_QUEUE) not in objects:
+        objects["Queue", DEFAULT_QUEUE] = Queue(DEFAULT_QUEUE)
+    return Scene(
+        tuple(objects.values()),
+        tuple(works.values()),
+        tuple(note for scene in scenes for note in scene.notes),
+        tuple(problems),
+        makers,
+    )

@@ -1,0 +1,49 @@
+"""Manifests that a command line names, as a scene: all that can be used, and all that was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from pumice.model.manifest import Value
+from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
+from pumice.model.pod import Pod
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.files.manifests import load_manifests
+from pumice.runtime.problems.problem import Problem, Severity
+from pumice.runtime.problems.validation import validate_cluster
+from pumice.sim.scenes.manifests import scene_of
+from pumice.sim.scenes.scene import Scene
+
+
+def read_manifests(paths: Iterable[str]) -> tuple[Scene, float]:
+    """The scene of all these files and folders, and the newest creationTimestamp, 0 where there is none."""
+    loaded = load_manifests(paths)
+    objects, bare = _with_groups(loaded.objects)
+    objects, found = validate_cluster(objects)
+    newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
+    scene = scene_of(objects)
+    return replace(scene, problems=(*loaded.problems, *bare, *found, *scene.problems)), newest
+
+
+def _with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
+    """The objects, with the PodGroup for each pod that names none, as Volcano's controller makes it."""
+    found: list[Value] = []
+    groups: dict[str, PodGroup] = {}
+    bare: list[str] = []
+    for obj in objects:
+        if isinstance(obj, Pod) and is_bare(obj):
+            group, pod = podgroup_for_bare_pod(obj)
+            groups.setdefault(group.key, group)
+            bare.append(obj.key)
+            found.append(pod)
+        else:
+            found.append(obj)
+    there = {obj.key for obj in found if isinstance(obj, PodGroup)}
+    found += [group for key, group in groups.items() if key not in there]
+    if not bare:
+        return tuple(found), ()
+    some = ", ".join(bare[:3]) + (f" and {len(bare) - 3} more" if len(bare) > 3 else "")
+    what = "has no PodGroup and got one, as Volcano's controller would create it"
+    return tuple(found), (Problem(f"Pod {some}", what, Severity.NOTE),)

@@ -1,0 +1,31 @@
+"""What a simulation starts from, whatever it was read from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from pumice.model.events import Object
+from pumice.model.workloads.job_makers import JobMaker
+from pumice.runtime.problems.problem import Problem
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller
+from pumice.sim.workloads.work import Work
+
+
+class Scene(Struct, frozen=True):
+    """``objects`` are there from the start, ``works`` arrive at their times.
+
+    ``notes``: what was assumed. ``problems``: what could not be used. ``makers``: objects of which Jobs are made.
+    """
+
+    objects: tuple[Object, ...]
+    works: tuple[Work, ...]
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    makers: tuple[JobMaker, ...] = ()
+
+    def enter(self, cluster: SimCluster, controller: Controller) -> None:
+        """Put it all on a cluster."""
+        for obj in self.objects:
+            cluster.put(obj)
+        controller.submit_all(self.works)

@@ -1,0 +1,23 @@
+"""The same workload with arrivals moved a little by seed: how much of a figure is the policy, and how much chance.
+
+Source: Tsafrir, Ouaknine, Feitelson, Reducing Performance Evaluation Sensitivity and Variability by Input Shaking,
+2007.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from pumice.sim.scenes.scene import Scene
+from pumice.sim.workloads.work import Moved
+
+
+def shaken(scene: Scene, by_s: float, dice: np.random.Generator) -> Scene:
+    """The scene with every arrival moved by up to ``by_s`` seconds, earlier or later alike, none before the start."""
+    works = []
+    for work in scene.works:
+        earliest = max(work.arrival_s - by_s, 0.0)
+        works.append(Moved(work, float(dice.uniform(earliest, work.arrival_s + by_s))))
+    works.sort(key=lambda work: (work.arrival_s, work.key))
+    return replace(scene, works=tuple(works))

@@ -1,0 +1,241 @@
+"""What arrives in a simulation: jobs of a trace, PodGroups with their pods, and by `sim.manifests` Volcano jobs. Each
+expands when it comes.
+
+Source: names, labels and annotations of pods are those that Volcano's job controller gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.gang import Gang
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup
+from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
+
+JOB_NAME_KEY = "volcano.sh/job-name"
+
+#: A job that nobody says the duration of runs for ever.
+FOREVER = math.inf
+
+
+class Work(Protocol):
+    """One thing to run. ``arrival_s`` counts from the simulation's start; ``duration_s`` from when the gang runs."""
+
+    @property
+    def key(self) -> str:
+        """``namespace/podgroup``"""
+        ...
+
+    @property
+    def queue(self) -> str: ...
+
+    @property
+    def arrival_s(self) -> float: ...
+
+    @property
+    def duration_s(self) -> float: ...
+
+    @property
+    def recreates(self) -> bool:
+        """Whether a pod that is deleted is made again."""
+        ...
+
+    @property
+    def waits_for_admission(self) -> bool:
+        """Whether pods are made only once the PodGroup is admitted. Source: Volcano's job controller."""
+        ...
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        """The PodGroup and the pods, as they are created at ``now``."""
+        ...
+
+    def pods_at(self, now: float) -> Sequence[Pod]:
+        """The pods alone, as they are created at ``now``."""
+        ...
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        """The PodGroup as it is created at ``now``; specs of the pods that it will have, and how many of each."""
+        ...
+
+
+class SimTask(Struct, frozen=True):
+    """Equal pods of a job. Jobs of one shape should share ``spec``: the core groups tasks by its identity."""
+
+    role: str
+    replicas: int
+    spec: PodSpec
+    min_available: int | None = None  # None: all of them
+
+    @property
+    def minimum(self) -> int:
+        return self.replicas if self.min_available is None else self.min_available
+
+
+class SimJob(Struct, frozen=True):
+    """A gang from a trace. ``estimate_s`` is how long its user thought it would run, where the trace says.
+    ``scheduler``: what its pods call theirs; ``gang``: what its PodGroup says in KAI's words, None for none."""
+
+    namespace: str
+    name: str
+    queue: str
+    tasks: tuple[SimTask, ...]
+    min_available: int
+    duration_s: float
+    arrival_s: float = 0.0
+    priority_class: str = ""
+    min_resources: Resource | None = None  # None: of the first ``min_available`` pods
+    topology: NetworkTopology | None = None
+    estimate_s: float | None = None
+    waits_for_admission: bool = True
+    scheduler: str = "volcano"
+    gang: Gang | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def size(self) -> int:
+        """Pods of all tasks."""
+        return sum(task.replicas for task in self.tasks)
+
+    @property
+    def recreates(self) -> bool:
+        return True
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return self.group(now), self.pods_at(now)
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        return self.group(now), ((task.spec, task.replicas) for task in self.tasks)
+
+    def group(self, now: float) -> PodGroup:
+        """The PodGroup, phase Pending."""
+        return PodGroup(
+            namespace=self.namespace,
+            name=self.name,
+            uid=self.key,
+            queue=self.queue,
+            min_member=self.min_available,
+            min_task_member={task.role: task.minimum for task in self.tasks},
+            min_resources=self.min_resources if self.min_resources is not None else self._first_requests(),
+            priority_class_name=self.priority_class,
+            topology=self.topology,
+            creation=now,
+            gang=self.gang,
+        )
+
+    def pods_at(self, now: float) -> list[Pod]:
+        """The pods, task by task; those of a task share spec, labels and annotations."""
+        pods = []
+        for task in self.tasks:
+            one = Pod(
+                self.namespace,
+                name="",
+                uid="",
+                spec=task.spec,
+                creation=now,
+                labels={JOB_NAME_KEY: self.name, TASK_SPEC_KEY: task.role},
+                annotations={GROUP_NAME_ANNOTATION: self.name, TASK_SPEC_KEY: task.role},
+                owner=("Job", self.name, self.key),
+                scheduler_name=self.scheduler,
+            )
+            begin, namespace = f"{self.name}-{task.role}-", self.namespace
+            names = [f"{begin}{i}" for i in range(task.replicas)]
+            pods += [replace(one, name=name, uid=f"{namespace}/{name}") for name in names]
+        return pods
+
+    def _first_requests(self) -> Resource:
+        total, left = EMPTY, self.min_available
+        for task in self.tasks:
+            count = min(left, task.replicas)
+            left -= count
+            if count:
+                total = total.add(task.spec.request.multi(float(count)))
+        return total
+
+
+class LooseGang(Struct, frozen=True):
+    """A PodGroup and pods that exist without a job. ``kept``: whoever made the PodGroup makes pods of it again; else,
+    as for pods that came without one, only what a controller owns is."""
+
+    group: PodGroup
+    pods: tuple[Pod, ...]
+    kept: bool = True
+
+    @property
+    def key(self) -> str:
+        return self.group.key
+
+    @property
+    def queue(self) -> str:
+        return self.group.queue
+
+    @property
+    def arrival_s(self) -> float:
+        return seconds_of(self.group.annotations, ARRIVAL_ANNOTATION) or 0.0
+
+    @property
+    def duration_s(self) -> float:
+        said = seconds_of(self.group.annotations, DURATION_ANNOTATION)
+        return FOREVER if said is None else said
+
+    @property
+    def recreates(self) -> bool:
+        return self.kept or any(pod.owner is not None for pod in self.pods)
+
+    @property
+    def waits_for_admission(self) -> bool:
+        return False
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return self.group, self.pods
+
+    def pods_at(self, now: float) -> Sequence[Pod]:
+        return self.pods
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        return self.group, ((pod.spec, 1) for pod in self.pods)
+
+
+class Moved(Struct, frozen=True):
+    """The same work at another time."""
+
+    work: Work
+    arrival_s: float
+
+    @property
+    def key(self) -> str:
+        return self.work.key
+
+    @property
+    def queue(self) -> str:
+        return self.work.queue
+
+    @property
+    def duration_s(self) -> float:
+        return self.work.duration_s
+
+    @property
+    def recreates(self) -> bool:
+        return self.work.recreates
+
+    @property
+    def waits_for_admission(self) -> bool:
+        return self.work.waits_for_admission
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return self.work.expand(now)
+
+    def pods_at(self, now: float) -> Sequence[Pod]:
+        return self.work.pods_at(now)
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        return self.work.outline(now)

@@ -1,0 +1,152 @@
+"""Devices that pods share: reserved once a group, told to the pods, given back; and reservations that vanish."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, Reserving
+from pumice.kube.informers.informer_cache import Truth
+from pumice.kube.writers.event_recorder import Teller
+from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.model.devices.gpu import GpuShare
+from pumice.model.events import Seen
+from pumice.model.pod import Pod
+from pumice.testing.build import pod
+from tests.unit.kube.silence import SILENT
+
+HALF = GpuShare(fraction=0.5)
+NAMESPACE, INDEX = "kai-resource-reservation", "run.ai/reserve_for_gpu_index"
+
+
+class Server:
+    """Remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        self.posts: list[tuple[str, Any]] = []
+        self.patches: list[tuple[str, Any]] = []
+        self.deletes: list[str] = []
+
+    async def post(self, path: str, body: Any) -> bytes:
+        self.posts.append((path, body))
+        return b""
+
+    async def patch(self, path: str, body: Any) -> bytes:
+        self.patches.append((path, body))
+        return b""
+
+    async def delete(self, path: str, *, uid: str = "") -> bytes:
+        self.deletes.append(path)
+        return b""
+
+
+class World:
+    def __init__(self, settings: Reserving | None = Reserving("image", wait_s=30.0)) -> None:  # noqa: B008
+        self.server, self.truth = Server(), Truth(lambda: None)
+        teller = Teller(SILENT, "kai-scheduler")
+        self.held = GpuReservations(self.server, self.truth, teller, "kai-scheduler", settings)  # type: ignore[arg-type]
+
+    def sees(self, *pods: Pod) -> None:
+        self.truth.hear([Seen(each) for each in pods])
+        for each in pods:
+            self.held.heard(each)
+
+    async def prepared(self, *binds: Bind) -> None:
+        """Until they are, the device's index being told as soon as it is asked for."""
+        tasks = [asyncio.create_task(self.held.prepare(each)) for each in binds]
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            for _, body in [each for each in self.server.posts if NAMESPACE in each[0]]:
+                self.sees(reservation(body["metadata"]["name"]))
+        for task in tasks:
+            task.result()
+
+
+def sharer(name: str, **changes: Any) -> Pod:
+    it = pod(name, scheduler_name="kai-scheduler")
+    return replace(it, spec=replace(it.spec, gpu_share=HALF), **changes)
+
+
+def reservation(name: str = "r", index: str = "3") -> Pod:
+    annotations = {INDEX: index} if index else {}
+    labels = {"runai-gpu-group": "g"}
+    return replace(pod(name), namespace=NAMESPACE, labels=labels, annotations=annotations, phase="Running")
+
+
+def bind_of(it: Pod, *groups: str) -> Bind:
+    return Bind(it.key, it.uid, "n1", "ns/job", {GPU_GROUPS: groups or ("g",)})
+
+
+async def test_a_group_has_one_reservation_and_its_pods_bear_its_name() -> None:
+    world, a, b = World(), sharer("a"), sharer("b")
+    world.sees(a, b)
+    await world.prepared(bind_of(a), bind_of(b))
+    (made,) = {body["metadata"]["name"] for _, body in world.server.posts}
+    assert made.startswith("gpu-reservation-n1-")
+    assert len(world.server.posts) == 1 and world.server.posts[0][1]["spec"]["nodeName"] == "n1"
+    assert [body["metadata"]["labels"] for _, body in world.server.patches] == [{"runai-gpu-group": "g"}] * 2
+
+
+async def test_the_devices_go_where_admission_said() -> None:
+    world, a = World(), sharer("a", annotations={"runai/shared-gpu-configmap": "m"})
+    world.sees(a, reservation())
+    await world.prepared(bind_of(a))
+    data = {body["metadata"]["name"]: body["data"] for path, body in world.server.posts if "configmaps" in path}
+    assert data == {
+        "m-0": {"RUNAI-VISIBLE-DEVICES": "3", "RUNAI_NUM_OF_GPUS": "0.50"},
+        "m-0-evar": {"NVIDIA_VISIBLE_DEVICES": "3"},
+    }
+
+
+async def test_who_never_says_which_device_is_taken_away_and_the_pod_is_not_bound() -> None:
+    world, a = World(Reserving("image", wait_s=0.0)), sharer("a")
+    world.sees(a)
+    with pytest.raises(NotReserved, match="no word for 0 s"):
+        await world.held.prepare(bind_of(a))
+    assert len(world.server.deletes) == 1 and NAMESPACE in world.server.deletes[0]
+    assert world.server.patches[-1][1]["metadata"]["labels"] == {"runai-gpu-group": None}
+
+
+async def test_without_an_image_nobody_who_shares_is_bound() -> None:
+    world, a = World(None), sharer("a")
+    world.sees(a)
+    with pytest.raises(NotReserved, match="--gpu-reservation-image"):
+        await world.held.prepare(bind_of(a))
+    assert not world.server.posts
+
+
+async def test_a_reservation_that_nobody_shares_goes_and_one_that_is_needed_stays() -> None:
+    world, a = World(), sharer("a", labels={"runai-gpu-group": "g"}, phase="Running", node_name="n1")
+    world.sees(a, reservation())
+    await world.held.sweep()
+    await world.held.sweep()
+    assert not world.server.deletes
+    world.held.gone(a.key)
+    await world.held.sweep()
+    assert not world.server.deletes
+    await world.held.sweep()
+    assert world.server.deletes == [f"/api/v1/namespaces/{NAMESPACE}/pods/r"]
+
+
+async def test_pods_whose_reservation_vanished_go_before_others_get_their_device() -> None:
+    world = World()
+    ours = sharer("a", labels={"runai-gpu-group": "g"}, phase="Running", node_name="n1")
+    theirs = replace(ours, name="b", uid="b", scheduler_name="other")
+    world.sees(ours, theirs, reservation())
+    world.held.gone(f"{NAMESPACE}/r")
+    await world.held.sweep()
+    assert not world.server.deletes
+    await world.held.sweep()
+    assert world.server.deletes == ["/api/v1/namespaces/ns/pods/a"]
+
+
+async def test_a_bind_that_fails_takes_the_name_off_the_pod() -> None:
+    world, a = World(), sharer("a")
+    world.sees(a, reservation())
+    await world.held.prepare(bind_of(a))
+    await world.held.undo(bind_of(a))
+    assert world.server.patches[-1][1]["metadata"]["labels"] == {"runai-gpu-group": None}
+    assert not world.held._preparing

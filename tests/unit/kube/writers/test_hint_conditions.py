@@ -1,0 +1,76 @@
+"""Hints on PodGroups: there while a gang waits, at most once in a while, and over when it runs."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pumice.framework.cycle.outcome import Outcome
+from pumice.kube.writers.hint_conditions import AGAIN_S, HINT, HintConditions, without_hint
+from pumice.model.decisions import PodGroupUpdate
+from pumice.model.events import Object
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.runtime.one_cycle import schedule_once
+from pumice.testing.build import node, pod, podgroup, policy, queue
+
+NOW = 1_000.0
+
+
+def outcome_of(*groups: PodGroup, cpu: int = 4) -> Outcome:
+    """A cycle in which nothing has to be written: what it would write is said already."""
+    pods = [pod(f"{group.name}-0", group.name, cpu=8) for group in groups]
+    objects: list[Object] = [node("n", cpu=cpu), queue(), *pods]
+    first = schedule_once([*objects, *groups], policy(), NOW)
+    said = [replace(group, status=first.statuses[group.key]) for group in groups]
+    return schedule_once([*objects, *said], policy(), NOW).outcome
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def waiting(name: str) -> PodGroup:
+    return podgroup(name, 1, phase="Inqueue")
+
+
+def said(updates: list[PodGroupUpdate]) -> dict[str, str]:
+    return {u.job: c.message for u in updates for c in u.status.conditions if c.type == HINT}
+
+
+def test_a_gang_that_waits_says_what_would_help() -> None:
+    outcome = outcome_of(waiting("g"))
+    (update,) = HintConditions(lambda _: False, Clock()).updates(outcome)
+    assert said([update]) == {"ns/g": "asks for 8 cores a pod; the largest node has 4"}
+    assert {c.type for c in update.status.conditions} == {"Unschedulable", HINT}, "Volcano's own stay"
+
+
+def test_it_is_not_said_again_for_a_while_and_only_where_it_differs() -> None:
+    clock = Clock()
+    hints = HintConditions(lambda _: False, clock)
+    (first,) = hints.updates(outcome_of(waiting("g")))
+    told = replace(waiting("g"), status=first.status)
+    assert hints.updates(outcome_of(told, cpu=6)) == []
+    clock.now = AGAIN_S
+    assert said(hints.updates(outcome_of(told, cpu=6))) == {"ns/g": "asks for 8 cores a pod; the largest node has 6"}
+    clock.now = 2 * AGAIN_S
+    assert hints.updates(outcome_of(told)) == []
+
+
+def test_what_is_being_written_to_a_group_is_not_written_over() -> None:
+    outcome = outcome_of(waiting("a"), waiting("b"))
+    assert set(said(HintConditions(lambda key: key == "ns/a", Clock()).updates(outcome))) == {"ns/b"}
+
+
+def test_the_status_that_the_cycle_writes_goes_first() -> None:
+    first = schedule_once([node("n", cpu=4), queue(), waiting("g"), pod("g-0", "g", cpu=8)], policy(), NOW).outcome
+    assert first.groups and HintConditions(lambda _: False, Clock()).updates(first) == []
+
+
+def test_it_is_over_when_the_gang_runs() -> None:
+    hint = PodGroupCondition(HINT, "True", "Waiting", "queue team: is closed")
+    runs = without_hint(PodGroupUpdate("ns/g", PodGroupStatus("Running", (hint,))))
+    assert runs.status.conditions == (replace(hint, status="False", reason="Scheduled", message=""),)
+    waits = PodGroupUpdate("ns/g", PodGroupStatus("Inqueue", (hint,)))
+    assert without_hint(waits) is waits

@@ -1,0 +1,85 @@
+"""What is said of KAI's objects that cannot mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.model.devices.gpu import GpuShare
+from pumice.model.node import Node
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
+from pumice.model.queue import Queue, QueueSharing, Quota
+from pumice.model.resources import Resource
+from pumice.model.topology import Topology
+from pumice.model.workloads.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.problems.validation import validate_cluster
+
+ROOM = Resource(8000.0, 1e9, {"nvidia.com/gpu": 2000.0}, 10)
+NODE = Node("a", ROOM, labels={"nvidia.com/gpu.memory": "1000"})
+TREE = Topology("racks", ("zone", "rack"))
+
+
+def group(**gang: Any) -> PodGroup:
+    return PodGroup("n", "g", "u", "q", 1, gang=Gang(**gang))
+
+
+def pod(name: str = "p", pod_set: str = "", share: GpuShare | None = None) -> Pod:
+    spec = PodSpec(Resource(100.0, 1e6), gpu_share=share)
+    labels = {SUB_GROUP_LABEL: pod_set} if pod_set else {}
+    return Pod("n", name, name, spec, labels=labels, annotations={GROUP_NAME_ANNOTATION: "g"})
+
+
+@pytest.mark.parametrize(
+    ("objects", "told"),
+    [
+        ((group(sub_groups=(SubGroup("a"), SubGroup("b"))), pod("p", "A"), pod("r", "b")), []),
+        (
+            (group(sub_groups=(SubGroup("a", 2),)), pod("p", "a"), pod("r", "x")),
+            [
+                "warning: PodGroup n/g: sub-group a has a minMember of 2, but 1 pods",
+                "warning: PodGroup n/g: has no sub-group x, but pods that name it: these are not placed",
+            ],
+        ),
+        (
+            (group(topology=TopologyConstraint("rack", "zone")), TREE, pod()),
+            ["error: PodGroup n/g: Topology rack does not exist; did you mean racks?"],
+        ),
+        (
+            (group(topology=TopologyConstraint("racks", "zone", "racks")), TREE, pod()),
+            ["error: PodGroup n/g: Topology racks has no level racks; did you mean rack?"],
+        ),
+        (
+            (group(), pod(share=GpuShare(memory_mib=2000))),
+            ["warning: Pod n/p: annotation gpu-memory asks for 2000 MiB of a GPU: the largest device has 1000"],
+        ),
+        (
+            (group(), pod(share=GpuShare(1.0, problem="annotation x: found y, wanted z"))),
+            ["warning: Pod n/p: annotation x: found y, wanted z; it fits no node where GPUs are shared"],
+        ),
+    ],
+)
+def test_gangs_topologies_and_shares(objects: tuple[Any, ...], told: list[str]) -> None:
+    _, problems = validate_cluster((Queue("q"), NODE, *objects))
+    assert [str(problem) for problem in problems] == told
+
+
+@pytest.mark.parametrize(
+    ("quota", "told"),
+    [
+        (Quota(2.0, 1.0), ["warning: Queue q: limit is below its quota of gpu: the limit applies"]),
+        (Quota(None, 1.0), ["warning: Queue q: limit is below its quota of gpu: the limit applies"]),
+        (Quota(2.0, None), []),
+        (Quota(2.0, 2.0), []),
+    ],
+)
+def test_a_limit_below_the_quota(quota: Quota, told: list[str]) -> None:
+    _, problems = validate_cluster((NODE, Queue("q", sharing=QueueSharing(gpu=quota))))
+    assert [str(problem) for problem in problems] == told
+
+
+def test_queues_that_go_round_in_a_circle_are_named() -> None:
+    queues = [Queue("a", parent="b", sharing=QueueSharing()), Queue("b", parent="a", sharing=QueueSharing())]
+    _, problems = validate_cluster((NODE, *queues))
+    assert [str(problem) for problem in problems] == ["error: Queue a: parents form a cycle: a -> b -> a"]
