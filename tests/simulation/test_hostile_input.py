@@ -210,7 +210,7 @@ def test_many_large_jobs_make_a_bounded_number_of_pods(told: Any, monkeypatch: p
     monkeypatch.setattr(manifests, "MADE_PODS_MAX", 50)
     large = [job(f"large-{i}", replicas=40) for i in range(5)]
     assert told([*large, job("small", replicas=8)]) == [
-        "error: Job default/large-1, default/large-2, default/large-3 and 1 more: left out: all jobs make 208 pods, "
+        "error: Job default/large-1, default/large-2, default/large-3 and 1 more: ignored: all jobs create 208 pods, "
         "wanted at most 50"
     ]
 

@@ -109,7 +109,7 @@ def test_a_window_of_nothing(two_queues: Path) -> None:
     told = run("simulate", two_queues, "--warm-up", "10s", "--cool-down", "25s")
     assert told.code == 2
     (error,) = told.lines("error")
-    assert "--warm-up, --cool-down: found a warm-up of 10 s and a cool-down of 25 s, which leaves nothing" in error
+    assert "--warm-up, --cool-down: found a warm-up of 10 s and a cool-down of 25 s, which leaves no time" in error
 
 
 def test_shaken_arrivals_are_a_universe_by_seed(two_queues: Path, tmp_path: Path) -> None:

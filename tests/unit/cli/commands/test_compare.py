@@ -107,7 +107,7 @@ def test_who_is_better_is_said_where_it_is_no_chance() -> None:
         pytest.param(["default", "{folder}", "{input}"], "found a folder, wanted a policy file", id="folder"),
         pytest.param(["default", "default"], "missing argument 'INPUT…'", id="no-input"),
         pytest.param(["default", "default", "{input}", "--nodes", "x"], "--nodes: found 'x'", id="nodes"),
-        pytest.param(["default", "default", "{input}", "--warm-up", "9d"], "leaves nothing to measure", id="window"),
+        pytest.param(["default", "default", "{input}", "--warm-up", "9d"], "leaves no time to measure", id="window"),
     ],
 )
 def test_wrong_input(two_queues: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
