@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
-from pumice.cli.errors import InputError, nothing_usable
+from pumice.cli.errors import FAILED, InputError, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option, saved_policy
@@ -73,7 +73,7 @@ def schedule(
 
     Shows which pods are bound to which nodes, which have a reserved node that other pods are leaving (pipelined), which
     are evicted, and why the others wait. Volcano Jobs are expanded into their PodGroup and pods. No cluster is read or
-    changed. Unusable input is named, the rest is scheduled, and the exit code is 1.
+    changed. Unusable input and plugins that fail are named, the rest is scheduled, and the exit code is 1.
 
     A SNAPSHOT is a file written by simulate --save-cycle or dumped by a running scheduler: the input of a cycle with
     its policy and time. The decisions are those of that cycle, byte for byte.
@@ -102,6 +102,8 @@ def schedule(
         from pumice.cli.answer import print_answer
 
         print_answer(asked.answer, asked.objects, asked.chosen.told)
+    if asked.answer.outcome.faults:  # what a plugin does wrong may have cost any job its turn
+        ctx.exit(FAILED)
     fail_for(ctx, asked.problems)
 
 
