@@ -77,14 +77,14 @@ class _Reader:
         self.is_open: list[bool] = outcome.tables.queues.open.tolist()
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
-        self.full: dict[str, str] = {}
+        self.full: dict[str, QueueLimit] = {}
         self.no_room: dict[str, list[str]] = {}
         self.not_placed: dict[int, str] = {}
         self.set_aside = {fault.subject: fault.text for fault in outcome.faults}
         for entry in outcome.entries:
             match entry.finding:
-                case QueueLimit(queue, b.CAPACITY):
-                    self.full[entry.subject] = queue
+                case QueueLimit(_, b.CAPACITY) as limit:
+                    self.full[entry.subject] = limit
                 case QueueLimit(queue, b.DESERVED):
                     self.overused.add(queue)
                 case b.CannotEvict():
@@ -137,7 +137,7 @@ class _Reader:
             )
             return Why(f"no node fits: {most[0]}", text)
         if key in self.full:
-            return Why("queue full", f"queue {self.full[key]} may not take more of what the pods ask for")
+            return Why("queue full", sentence(self.full[key]))
         rows = jobs.tasks[job]
         if not (tables.tasks.gate[rows] == NO_GATE).any():
             return Why("held back by scheduling gates", "all its pods are held back by scheduling gates")

@@ -180,3 +180,14 @@ def test_values_of_a_label_are_sorted_and_rows_without_it_have_none() -> None:
 def test_values_of_no_rows_are_none() -> None:
     tasks = session(cluster(), "tiers: []").tasks
     assert (tasks.label("user").values, tasks.label("user").sums(tasks.req)) == ([], {})
+
+
+def test_values_are_scattered_over_all_rows_of_their_table() -> None:
+    gangs = [podgroup(name) for name in "abc"]
+    ssn = session(cluster([node(f"n{i}") for i in range(3)], gangs, pods("c", 2)), "tiers: []")
+    assert NodeRows(ssn.tables, np.array([2, 0])).scatter(np.array([5.0, 7.0])).tolist() == [7, 0, 5]
+    of_jobs = JobRows(ssn.tables, np.array([2, 1])).scatter(np.array([[1, 2], [3, 4]]))
+    assert (of_jobs.shape, of_jobs[:3].tolist()) == ((ssn.tables.jobs.capacity, 2), [[0, 0], [3, 4], [1, 2]])
+    rows = ssn.tables.jobs.tasks[2]
+    of_tasks = TaskRows(ssn.tables, rows).scatter(np.array(["x", "y"], dtype=object))
+    assert (of_tasks[rows].tolist(), len(of_tasks)) == (["x", "y"], ssn.tables.tasks.capacity)

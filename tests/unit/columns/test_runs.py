@@ -80,3 +80,10 @@ def test_only_tasks_that_have_a_node() -> None:
     run = TaskRun.on_nodes(found, [0, 1, 2], [2, -1, 1])
     assert (list(run.rows), list(run.nodes)) == ([0, 2], [2, 1])
     assert not TaskRun.on_nodes(found, [0], [-1])
+
+
+def test_the_tasks_of_a_run_are_rows() -> None:
+    found = tables(1, 2, 3)
+    rows = found.jobs.tasks[0].tolist()
+    assert TaskRun(found, Placement(rows[1:], [0, 1])).tasks.names == ["g-1", "g-2"]
+    assert TaskRun(found, Placement(rows[:1], [0])).tasks.names == ["g-0"]
