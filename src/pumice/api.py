@@ -6,53 +6,72 @@ What is here stays: a name goes only with a note in the guide of a release befor
 ``pumice.testing`` besides. What rows and handles can be asked is docs/rows.md, what points ask docs/points.md.
 
 ``points``: the decorators of Volcano's language, one an extension point; those that other languages have too are among
-them.
+them. The points of KAI's language are ``pumice.kai.points``. Built-in plugins import from here as others do, and what
+else they import is listed with its reason (``tests/tidy/test_plugins.py``).
 """
 
 from __future__ import annotations
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import CPU, F64, I32, I64, MEMORY, AnyArray, Bool
+from pumice.columns.counting import HELD, PENDING, READY, VALID
+from pumice.columns.dtypes import CPU, EPS, F64, I32, I64, MEMORY, AnyArray, Bool, read_only
 from pumice.columns.job_rows import JobRows
 from pumice.columns.label_values import LabelValues
+from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.rows import Candidates, ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
+from pumice.framework.cycle.figures import Given
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import MayGo, Vote
 from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
-from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, Unfit
-from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
+from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, Unfit, gather
+from pumice.framework.plugin.incremental import FilterInTurn, Filters, ScoreInTurn, WeightedSum
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE, Question
 from pumice.model.decisions import Refusal
+from pumice.model.pod import Pod, PodSpec
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
 from pumice.model.usage import UsageWindow
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 __all__ = [
     "CPU",
+    "EPS",
     "F64",
+    "FUTURE",
+    "HELD",
     "I32",
     "I64",
+    "IDLE",
     "JOBS",
     "MEMORY",
     "NOW",
+    "PENDING",
     "PODS",
     "QUEUES",
+    "READY",
     "ROWS",
     "SIGNATURE",
+    "USED",
+    "VALID",
     "AnyArray",
     "Bool",
     "Candidates",
     "ClassRows",
     "Code",
     "Column",
+    "DurationError",
     "EvictionContext",
     "EvictionKind",
     "FilterInTurn",
     "FilterResult",
+    "Filters",
+    "Given",
     "Invalid",
     "Job",
     "JobRows",
@@ -62,10 +81,15 @@ __all__ = [
     "NodeRows",
     "PluginError",
     "PluginFault",
+    "Pod",
+    "PodGroup",
     "PodGroupPhase",
+    "PodSpec",
     "PolicyError",
+    "Question",
     "Queue",
     "Refusal",
+    "Resource",
     "ScoreInTurn",
     "Session",
     "SubJob",
@@ -77,6 +101,10 @@ __all__ = [
     "Unfit",
     "UsageWindow",
     "Vote",
+    "WeightedSum",
+    "gather",
+    "parse_duration",
     "plugin",
     "points",
+    "read_only",
 ]

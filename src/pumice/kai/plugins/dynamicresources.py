@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import Bool
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import Task, TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
+from pumice.api import ROWS, Bool, Code, FilterResult, NodeRows, Session, Task, TaskClass, Unfit, plugin
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 from pumice.model.devices.gpu import is_gpu

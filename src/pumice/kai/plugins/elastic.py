@@ -3,11 +3,7 @@ elastic."""
 
 from __future__ import annotations
 
-from pumice.columns.dtypes import AnyArray
-from pumice.columns.job_rows import JobRows
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
+from pumice.api import ROWS, AnyArray, JobRows, Session, plugin
 from pumice.kai import points
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.columns.dtypes import F64
-from pumice.columns.views import Node, Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import F64, Node, Session, Task, plugin
 from pumice.kai import points
 
 

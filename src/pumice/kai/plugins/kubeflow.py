@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray
-from pumice.columns.rows import TaskRows
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
+from pumice.api import ROWS, AnyArray, Session, TaskRows, plugin
 from pumice.kai import points
 
 ROLE_LABEL = "training.kubeflow.org/job-role"

@@ -6,16 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pumice.columns.dtypes import Bool
-from pumice.columns.job_rows import JobRows
-from pumice.columns.views import Job
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS
+from pumice.api import JOBS, NOW, PODS, QUEUES, ROWS, Bool, DurationError, Job, JobRows, Session, parse_duration, plugin
 from pumice.kai import points
 from pumice.kai.engine.parts import Scenario, active_of
 from pumice.kai.engine.tree_order import queue_tree
-from pumice.model.quantity import DurationError, parse_duration
 
 LCA, QUEUE = "lca", "queue"
 _READS = (ROWS, NOW, QUEUES, JOBS, PODS)

@@ -10,12 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pumice.columns.dtypes import CPU, F64
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
+from pumice.api import CPU, F64, ROWS, NodeRows, Session, TaskClass, plugin
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import F64, PENDING, NodeRows, Session, Task, plugin
 from pumice.kai import points
 
 SCORE = 1_000_000.0

@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import PODS, ROWS
+from pumice.api import F64, PODS, ROWS, NodeRows, Session, Task, plugin
 from pumice.kai import points
 from pumice.placing.filters.of_session import inter_pod_score
 from pumice.placing.filters.pods import classes_where, has_pod_terms

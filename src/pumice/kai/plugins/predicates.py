@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import I32
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Task, TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit, gather
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import PODS, ROWS
+from pumice.api import (
+    I32,
+    PODS,
+    ROWS,
+    Code,
+    FilterResult,
+    NodeRows,
+    PodSpec,
+    Session,
+    Task,
+    TaskClass,
+    TaskRun,
+    Unfit,
+    gather,
+    plugin,
+)
 from pumice.kai import points
 from pumice.kai.mig import MigRules
-from pumice.model.pod import PodSpec
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import STABLE_REASONS, stable_codes
 from pumice.placing.filters.of_session import inter_pod_filter, port_filter

@@ -12,14 +12,8 @@ import numpy as np
 from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
-from pumice.columns.counting import HELD
-from pumice.columns.dtypes import F64
+from pumice.api import F64, HELD, QUEUES, ROWS, Job, Queue, Session, TaskRun, plugin
 from pumice.columns.gpus.claimed import claimed_gpus, offered_gpus
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Job, Queue
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import QUEUES, ROWS
 from pumice.kai import points
 from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.devices import reservations

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
+from pumice.api import F64, ROWS, NodeRows, Session, TaskClass, plugin
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 

@@ -5,8 +5,7 @@ Source: KAI snapshot.
 
 from __future__ import annotations
 
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import Session, plugin
 
 
 @plugin("snapshot", page="/get-snapshot")

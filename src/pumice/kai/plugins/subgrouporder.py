@@ -3,8 +3,7 @@ subgrouporder."""
 
 from __future__ import annotations
 
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import Session, plugin
 from pumice.kai import points
 
 

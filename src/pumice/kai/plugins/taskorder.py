@@ -7,11 +7,7 @@ import re
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray
-from pumice.columns.rows import TaskRows
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
+from pumice.api import ROWS, AnyArray, Session, TaskRows, plugin
 from pumice.kai import points
 from pumice.model.pod import KAI_TASK_PRIORITY_LABEL
 

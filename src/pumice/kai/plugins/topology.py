@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import EPS, F64, AnyArray, Bool, Session, plugin
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 from pumice.kai.engine.groups import Group, Subset

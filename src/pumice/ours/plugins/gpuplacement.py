@@ -13,13 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.algorithms.dice import rolled
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import PODS, ROWS, Question
+from pumice.api import F64, PODS, ROWS, Node, NodeRows, Question, Session, Task, TaskClass, TaskRun, plugin
 from pumice.kai import points
 from pumice.ours.fragments import WHOLE, Ask, Room, Shape, Typical
 from pumice.ours.free_gpus import FreeGpus, ask_of

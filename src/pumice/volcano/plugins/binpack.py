@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, Bool
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.model.resources import MIN_RESOURCE
-from pumice.volcano import points
+from pumice.api import EPS, F64, Bool, NodeRows, Session, TaskClass, plugin, points
 
 
 class Counted(NamedTuple):
@@ -90,7 +84,7 @@ class Binpack:
         found = []
         for name, column in self._axis.column.items():
             weight, asked = self._weights.get(name), cls.req[column]
-            if weight is None or asked < MIN_RESOURCE:
+            if weight is None or asked < EPS:
                 continue
             room = np.ascontiguousarray(self._facts.allocatable[:, column])
             has = (room != 0.0) & (weight != 0.0)

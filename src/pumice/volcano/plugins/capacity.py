@@ -7,21 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
+from pumice.api import (
+    EPS,
+    F64,
+    JOBS,
+    PENDING,
+    PODS,
+    QUEUES,
+    ROWS,
+    SIGNATURE,
+    AnyArray,
+    Bool,
+    Candidates,
+    EvictionContext,
+    EvictionKind,
+    Job,
+    Node,
+    Queue,
+    Session,
+    Task,
+    TaskRows,
+    TaskRun,
+    Unfit,
+    Vote,
+    plugin,
+    points,
+)
 from pumice.columns.placement import Placement
-from pumice.columns.rows import Candidates, TaskRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Job, Node, Queue, Task
-from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.filter_result import Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.model.blockers import NO_HIERARCHY, BadQueue
-from pumice.volcano import points
-from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.eviction.victim_order import eviction_order_by_node
 from pumice.volcano.queues.admitted import exceeded, fitting, minimum
 from pumice.volcano.queues.amounts import queue_amounts

@@ -7,17 +7,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, I64, Bool
-from pumice.columns.rows import Candidates
-from pumice.columns.views import Task
-from pumice.framework.cycle.session import Session
+from pumice.api import (
+    F64,
+    I64,
+    NOW,
+    ROWS,
+    Bool,
+    Candidates,
+    DurationError,
+    Pod,
+    Session,
+    Task,
+    TaskStatus,
+    parse_duration,
+    plugin,
+    points,
+)
 from pumice.framework.memo import Memo
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import NOW, ROWS
-from pumice.model.pod import Pod
-from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.status import TaskStatus
-from pumice.volcano import points
 
 COOLDOWN_KEY = "volcano.sh/cooldown-time"
 _RUNNING = int(TaskStatus.RUNNING)

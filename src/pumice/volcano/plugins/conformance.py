@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import Bool
-from pumice.columns.job_rows import JobRows
-from pumice.columns.rows import Candidates, TaskRows
-from pumice.columns.views import Job, Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, PODS, ROWS, SIGNATURE
-from pumice.framework.plugin.points import consolidate_victims
-from pumice.volcano import points
-from pumice.volcano.eviction.context import EvictionContext
+from pumice.api import (
+    JOBS,
+    PODS,
+    ROWS,
+    SIGNATURE,
+    Bool,
+    Candidates,
+    EvictionContext,
+    Job,
+    JobRows,
+    Session,
+    Task,
+    TaskRows,
+    plugin,
+    points,
+)
 
 CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
@@ -35,7 +41,7 @@ class Conformance:
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         return ordinary(candidates)
 
-    @consolidate_victims(reads=(ROWS, PODS, JOBS))
+    @points.consolidate_victims(reads=(ROWS, PODS, JOBS))
     def movable(self, job: Job, jobs: JobRows) -> Bool:
         """Shape (rows,)."""
         tables, rows = self.ssn.tables, jobs.rows.tolist()

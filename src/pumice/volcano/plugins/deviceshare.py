@@ -11,18 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, Bool
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import NOW, PODS, ROWS
-from pumice.model.decisions import DEVICES, Refusal
+from pumice.api import (
+    F64,
+    NOW,
+    PODS,
+    ROWS,
+    Bool,
+    FilterResult,
+    Node,
+    NodeRows,
+    Refusal,
+    Session,
+    Task,
+    TaskClass,
+    TaskRun,
+    TaskStatus,
+    Unfit,
+    plugin,
+    points,
+)
+from pumice.model.decisions import DEVICES
 from pumice.model.devices.shared_devices import DeviceGrant
-from pumice.model.status import TaskStatus
-from pumice.volcano import points
 from pumice.volcano.devices.cards import BINPACK, SPREAD, Family
 from pumice.volcano.devices.config import (
     CONFIG_MAP_NAME,

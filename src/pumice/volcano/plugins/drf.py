@@ -10,17 +10,27 @@ import numpy as np
 
 from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import dominant_share, largest_part
-from pumice.columns.column import Column
-from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
-from pumice.columns.job_rows import JobRows
-from pumice.columns.rows import Candidates
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Queue, Task
-from pumice.framework.cycle.session import Session
+from pumice.api import (
+    F64,
+    JOBS,
+    PODS,
+    QUEUES,
+    ROWS,
+    SIGNATURE,
+    AnyArray,
+    Bool,
+    Candidates,
+    Column,
+    JobRows,
+    Queue,
+    Session,
+    Task,
+    TaskRun,
+    plugin,
+    points,
+    read_only,
+)
 from pumice.framework.memo import ground
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
-from pumice.volcano import points
 
 if TYPE_CHECKING:
     from pumice.volcano.queues.share_tree import ShareTree

@@ -13,23 +13,34 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, Bool
-from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Job, Queue, Task
+from pumice.api import (
+    F64,
+    NOW,
+    PODS,
+    ROWS,
+    Bool,
+    Code,
+    DurationError,
+    FilterResult,
+    Job,
+    NodeRows,
+    PodSpec,
+    Queue,
+    Refusal,
+    Resource,
+    Session,
+    Task,
+    TaskRows,
+    TaskRun,
+    Unfit,
+    Vote,
+    parse_duration,
+    plugin,
+    points,
+)
 from pumice.framework.cycle.ports import OutsideError
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import NOW, PODS, ROWS
-from pumice.model.decisions import Refusal
 from pumice.model.plain_words import kind_of
-from pumice.model.pod import PodSpec
-from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.resources import Resource
 from pumice.volcano import extender_objects as objects
-from pumice.volcano import points
 
 TIMEOUT_S, TIMEOUT_MAX_S = 1.0, 30.0
 #: What it said may be otherwise after so many seconds, though nothing has happened.

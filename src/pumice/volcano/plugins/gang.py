@@ -8,24 +8,35 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pumice.algorithms.groups import nth_of_its_group
-from pumice.columns.counting import HELD, READY, VALID
-from pumice.columns.dtypes import F64, I32, Bool
-from pumice.columns.job_rows import JobRows
+from pumice.api import (
+    F64,
+    HELD,
+    I32,
+    READY,
+    ROWS,
+    SIGNATURE,
+    VALID,
+    Bool,
+    Candidates,
+    DurationError,
+    EvictionContext,
+    Given,
+    Invalid,
+    Job,
+    JobRows,
+    Session,
+    SubJob,
+    Task,
+    TaskRows,
+    TaskStatus,
+    Vote,
+    parse_duration,
+    plugin,
+    points,
+)
 from pumice.columns.jobs import JobTable
-from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.tasks import NO_GATE
-from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.cycle.figures import Given
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.filter_result import Invalid
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.model.blockers import GangIncomplete
-from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.status import TaskStatus
-from pumice.volcano import points
-from pumice.volcano.eviction.context import EvictionContext
 from pumice.volcano.gangs.partially_bound import gives_way, half_gangs, half_since
 from pumice.volcano.status.closing import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 from pumice.volcano.status.fit_errors import FitTexts

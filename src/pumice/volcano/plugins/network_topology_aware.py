@@ -8,16 +8,26 @@ from functools import cached_property
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
-from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import EPS, F64, I32, Bool
-from pumice.columns.nodes import FUTURE, IDLE, USED
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, SIGNATURE
-from pumice.volcano import points
+from pumice.api import (
+    EPS,
+    F64,
+    FUTURE,
+    I32,
+    IDLE,
+    PENDING,
+    ROWS,
+    SIGNATURE,
+    USED,
+    Bool,
+    Job,
+    NodeRows,
+    Session,
+    SubJob,
+    Task,
+    TaskRun,
+    plugin,
+    points,
+)
 from pumice.volcano.topology.rules import job_bound, sub_bound
 
 NAME = "network-topology-aware"

@@ -10,19 +10,27 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.counting import HELD
-from pumice.columns.dtypes import F64, I32, AnyArray
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import QUEUES, ROWS, Question
+from pumice.api import (
+    EPS,
+    F64,
+    HELD,
+    I32,
+    QUEUES,
+    ROWS,
+    AnyArray,
+    Code,
+    FilterResult,
+    NodeRows,
+    Question,
+    Session,
+    Task,
+    TaskRun,
+    Unfit,
+    plugin,
+    points,
+)
 from pumice.model.queue import NodeGroupAffinity, Queue
-from pumice.model.resources import MIN_RESOURCE
 from pumice.placing.derived import derived
-from pumice.volcano import points
 from pumice.volcano.queues.tree import QueueTree
 
 GROUP_LABEL = "volcano.sh/nodegroup-name"
@@ -145,8 +153,8 @@ class NodeGroup:
         limited = np.flatnonzero((pairs >= 0) & (by_group == _FITS))
         if len(limited):
             rows = pairs[limited]
-            over = self.allocated.array[rows] + task.req - self.limits[rows] >= MIN_RESOURCE
-            by_group[limited[(over & (task.req >= MIN_RESOURCE)).any(axis=1)]] = _EXCEEDED
+            over = self.allocated.array[rows] + task.req - self.limits[rows] >= EPS
+            by_group[limited[(over & (task.req >= EPS)).any(axis=1)]] = _EXCEEDED
         codes = nodes.pick(by_group[self._group_of])
         return FilterResult(codes, _WHY) if len(limited) or codes.any() else None
 

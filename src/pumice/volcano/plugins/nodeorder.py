@@ -11,18 +11,27 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pumice.columns.dtypes import F64, I64, AnyArray
-from pumice.columns.rows import ClassRows, NodeRows, TaskRows
-from pumice.columns.views import Task, TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.incremental import ScoreInTurn, WeightedSum
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import PODS, ROWS
-from pumice.model.pod import PodSpec
+from pumice.api import (
+    F64,
+    I64,
+    PODS,
+    ROWS,
+    AnyArray,
+    ClassRows,
+    NodeRows,
+    PodSpec,
+    ScoreInTurn,
+    Session,
+    Task,
+    TaskClass,
+    TaskRows,
+    WeightedSum,
+    plugin,
+    points,
+)
 from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.of_session import inter_pod_score
 from pumice.placing.filters.pods import classes_where, has_pod_terms, pod_index
-from pumice.volcano import points
 from pumice.volcano.scorers.allocation import Allocation
 from pumice.volcano.scorers.images import image_scores, known_images
 from pumice.volcano.scorers.terms import avoided_count, preferred_weight, scaled

@@ -10,18 +10,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.counting import HELD
-from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Task, TaskClass
-from pumice.framework.cycle.session import Session
+from pumice.api import (
+    F64,
+    HELD,
+    ROWS,
+    AnyArray,
+    Bool,
+    Code,
+    FilterResult,
+    NodeRows,
+    Question,
+    Session,
+    Task,
+    TaskClass,
+    TaskRun,
+    Unfit,
+    plugin,
+    points,
+)
 from pumice.framework.memo import ground
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, Question
 from pumice.model.devices.numa import NONE, NumaAsk, Numatopology
-from pumice.volcano import points
 from pumice.volcano.topology.numa import Assigned, CpuSet, Machine, assigned
 
 _STATIC = "static"

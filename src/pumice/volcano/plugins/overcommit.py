@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, read_only
-from pumice.columns.nodes import USED
-from pumice.columns.views import Job, Queue
-from pumice.framework.cycle.session import Session
+from pumice.api import F64, USED, Job, Queue, Session, Vote, plugin, points, read_only
 from pumice.framework.memo import ground
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.plugin import plugin
-from pumice.volcano import points
 from pumice.volcano.queues.admitted import exceeded, minimum
 from pumice.volcano.queues.amounts import queue_amounts
 

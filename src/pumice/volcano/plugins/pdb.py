@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.algorithms.groups import distinct, nth_of_its_group
-from pumice.columns.dtypes import I32, AnyArray, Bool
-from pumice.columns.rows import Candidates, TaskRows
-from pumice.columns.views import Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.combine import MayGo
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import I32, AnyArray, Bool, Candidates, MayGo, Pod, Session, Task, TaskRows, plugin, points
 from pumice.model.disruption import PodDisruptionBudget
-from pumice.model.pod import Pod
 from pumice.model.selectors import matches
-from pumice.volcano import points
 
 #: Sets of budgets that are always there: of pods without labels, and of others that no budget covers.
 _NO_LABELS, _NO_BUDGET = 0, 1

@@ -14,16 +14,28 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pumice.columns.dtypes import Bool, some
+from pumice.api import (
+    PODS,
+    ROWS,
+    Bool,
+    ClassRows,
+    Code,
+    FilterInTurn,
+    FilterResult,
+    Filters,
+    Node,
+    NodeRows,
+    Session,
+    Task,
+    TaskClass,
+    TaskRows,
+    TaskRun,
+    Unfit,
+    gather,
+    plugin,
+    points,
+)
 from pumice.columns.placement import Placement
-from pumice.columns.rows import ClassRows, NodeRows, TaskRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit, gather
-from pumice.framework.plugin.incremental import FilterInTurn, Filters
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import PODS, ROWS
 from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import STABLE_REASONS, Stable, names_conflict, stable_codes
@@ -31,7 +43,6 @@ from pumice.placing.filters.of_session import inter_pod_filter, port_filter, spr
 from pumice.placing.filters.pod_view import View
 from pumice.placing.filters.pods import classes_where, has_pod_terms
 from pumice.placing.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE, register_volumes
-from pumice.volcano import points
 
 TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
 NAMES_CONFLICT = Unfit("plugin NodeAffinity pre-predicates failed pod affinity terms conflict", Code.UNRESOLVABLE)
@@ -114,7 +125,7 @@ class Predicates:
         """The number of pods, then the first stable filter that objects. Shape (rows,)."""
         codes, objects = self._stable.get(cls.row) or self._stable_of(cls.row)
         full = nodes.view_pods >= nodes.pick(self._max_pods)
-        if some(full):
+        if np.count_nonzero(full):
             return FilterResult(nodes.pick(codes) + _FULL * full, _WHY)
         return FilterResult(nodes.pick(codes), _WHY) if objects else None
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import I64, Bool
-from pumice.columns.job_rows import JobRows
-from pumice.columns.rows import Candidates, TaskRows
-from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, SIGNATURE
-from pumice.volcano import points
-from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.api import (
+    I64,
+    ROWS,
+    SIGNATURE,
+    Bool,
+    Candidates,
+    EvictionContext,
+    EvictionKind,
+    Job,
+    JobRows,
+    Session,
+    SubJob,
+    Task,
+    TaskRows,
+    plugin,
+    points,
+)
 
 
 @plugin("priority")

@@ -8,18 +8,29 @@ import numpy as np
 
 from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_share, water_filling
-from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
+from pumice.api import (
+    F64,
+    ROWS,
+    SIGNATURE,
+    AnyArray,
+    Bool,
+    Candidates,
+    EvictionContext,
+    EvictionKind,
+    Job,
+    Node,
+    Queue,
+    Session,
+    Task,
+    TaskRows,
+    TaskRun,
+    Vote,
+    plugin,
+    points,
+    read_only,
+)
 from pumice.columns.placement import Placement
-from pumice.columns.rows import Candidates, TaskRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Job, Node, Queue, Task
-from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Ground, ground
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, SIGNATURE
-from pumice.volcano import points
-from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.queues.admitted import exceeded, fitting, minimum
 from pumice.volcano.queues.amounts import QueueAmounts, queue_amounts
 

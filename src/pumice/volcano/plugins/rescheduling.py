@@ -12,13 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
-from pumice.columns.rows import TaskRows
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import (
+    CPU,
+    F64,
+    MEMORY,
+    AnyArray,
+    Bool,
+    DurationError,
+    Session,
+    TaskRows,
+    parse_duration,
+    plugin,
+    points,
+)
 from pumice.model.plain_words import kind_of
-from pumice.model.quantity import DurationError, parse_duration
-from pumice.volcano import points
 from pumice.volcano.scorers.node_usage import node_usage
 
 STRATEGY = "lowNodeUtilization"

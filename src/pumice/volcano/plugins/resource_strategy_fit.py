@@ -10,15 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import CPU, F64, MEMORY, Bool
-from pumice.columns.rows import NodeRows
-from pumice.columns.views import TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import Question
-from pumice.model.resources import MIN_RESOURCE
-from pumice.volcano import points
+from pumice.api import (
+    CPU,
+    EPS,
+    F64,
+    MEMORY,
+    Bool,
+    Code,
+    FilterResult,
+    NodeRows,
+    Question,
+    Session,
+    TaskClass,
+    Unfit,
+    plugin,
+    points,
+)
 from pumice.volcano.scorers.strategies import Proportions, Scarce, Strategies, argument_problems
 
 _MEMORY_UNIT = 1e6  # a proportion is in gigabytes a device, and devices are counted by the thousandth
@@ -73,7 +80,7 @@ class ResourceStrategyFit:
         """How nodes are filled, as wished, and how little that is scarce they have. Shape (rows,)."""
         score = self._fit(cls, nodes) if self._strategies.weight else np.zeros(len(nodes))
         if self._spared is not None:
-            asked = np.flatnonzero(cls.req >= MIN_RESOURCE)
+            asked = np.flatnonzero(cls.req >= EPS)
             has_all = (nodes.allocatable[:, asked] > 0).all(axis=1)
             score += np.where(has_all, nodes.pick(self._spared), 0.0)
         return score
@@ -100,7 +107,7 @@ class ResourceStrategyFit:
         found = [
             (column, rule)
             for name, column in self._axis.column.items()
-            if cls.req[column] >= MIN_RESOURCE and (rule := rules.of(name)) is not None
+            if cls.req[column] >= EPS and (rule := rules.of(name)) is not None
         ]
         weights = np.array([rule.weight for _, rule in found], dtype=np.float64)
         return Counted([column for column, _ in found], weights, np.array([rule.most for _, rule in found], dtype=bool))
@@ -125,7 +132,7 @@ class ResourceStrategyFit:
     def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Whether a task that asks for no listed resource leaves enough for those that will. Shape (rows,)."""
         rates = {name: rate for name, rate in self._proportions.rates.items() if name in self._axis.column}
-        if any(cls.req[self._axis.column[name]] >= MIN_RESOURCE for name in rates):
+        if any(cls.req[self._axis.column[name]] >= EPS for name in rates):
             return None
         idle, allocatable = nodes.idle, nodes.allocatable
         codes = np.zeros(len(nodes), dtype=np.int32)

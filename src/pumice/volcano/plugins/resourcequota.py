@@ -9,15 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
-from pumice.columns.views import Job
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.plugin import plugin
+from pumice.api import F64, Job, PodGroup, Resource, Session, Vote, plugin, points
 from pumice.model.quantity import format_quantity
-from pumice.model.resources import Resource
-from pumice.model.workloads.podgroup import PodGroup
-from pumice.volcano import points
 
 
 @plugin("resourcequota")

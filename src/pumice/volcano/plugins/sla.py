@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.job_rows import JobRows
-from pumice.columns.views import Job
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import NOW, PODS, ROWS
-from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
-from pumice.volcano import points
+from pumice.api import (
+    F64,
+    NOW,
+    PODS,
+    ROWS,
+    AnyArray,
+    Bool,
+    DurationError,
+    Job,
+    JobRows,
+    PodGroup,
+    Session,
+    Vote,
+    parse_duration,
+    plugin,
+    points,
+)
+from pumice.model.workloads.podgroup import SLA_ANNOTATIONS
 
 
 @plugin("sla")

@@ -10,17 +10,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, I64, MEMORY, AnyArray, Bool
-from pumice.columns.nodes import IDLE, RELEASING
-from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import PODS, ROWS
+from pumice.api import (
+    EPS,
+    F64,
+    I64,
+    IDLE,
+    MEMORY,
+    PODS,
+    ROWS,
+    AnyArray,
+    Bool,
+    NodeRows,
+    Session,
+    Task,
+    TaskRows,
+    TaskStatus,
+    plugin,
+    points,
+)
+from pumice.columns.nodes import RELEASING
 from pumice.model.pod import TASK_SPEC_KEY
-from pumice.model.resources import MIN_RESOURCE
-from pumice.model.status import TaskStatus
-from pumice.volcano import points
 from pumice.volcano.topology.task_groups import (
     AFFINITY_ANNOTATION,
     ANTI_AFFINITY_ANNOTATION,
@@ -182,4 +191,4 @@ class TaskTopologies:
 
 def _too_small(room: F64, req: F64) -> Bool:
     """Nodes that lack some of what is asked for. Shapes (nodes, R), (R,) -> (nodes,)."""
-    return np.asarray((room + MIN_RESOURCE <= req).any(axis=1))
+    return np.asarray((room + EPS <= req).any(axis=1))

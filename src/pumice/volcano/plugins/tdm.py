@@ -11,21 +11,34 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from pumice.algorithms.groups import nth_of_its_group
-from pumice.columns.dtypes import F64, I32, AnyArray, Bool
-from pumice.columns.job_rows import JobRows
-from pumice.columns.rows import Candidates, NodeRows, TaskRows
-from pumice.columns.views import Job, Task
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, SIGNATURE
+from pumice.api import (
+    F64,
+    I32,
+    ROWS,
+    SIGNATURE,
+    AnyArray,
+    Bool,
+    Candidates,
+    Code,
+    DurationError,
+    FilterResult,
+    Job,
+    JobRows,
+    NodeRows,
+    PodGroup,
+    Session,
+    Task,
+    TaskRows,
+    TaskStatus,
+    Unfit,
+    Vote,
+    parse_duration,
+    plugin,
+    points,
+)
 from pumice.model.pod import REVOCABLE_ZONE_KEY
-from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.status import TaskStatus
-from pumice.model.workloads.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION, PodGroup
+from pumice.model.workloads.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION
 from pumice.placing.derived import derived
-from pumice.volcano import points
 from pumice.volcano.revocable import WindowError, Zones, parse_window
 
 DEFAULT_PERIOD = 60.0

@@ -12,17 +12,25 @@ from typing import Any
 import numpy as np
 
 from pumice.algorithms.groups import in_turn
-from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
-from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import TaskClass
-from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS
-from pumice.model.status import TaskStatus
+from pumice.api import (
+    CPU,
+    F64,
+    MEMORY,
+    ROWS,
+    AnyArray,
+    Bool,
+    Code,
+    FilterResult,
+    NodeRows,
+    Session,
+    TaskClass,
+    TaskRun,
+    TaskStatus,
+    Unfit,
+    plugin,
+    points,
+)
 from pumice.placing.derived import derived
-from pumice.volcano import points
 from pumice.volcano.scorers.node_usage import FRESH_S, node_usage
 from pumice.volcano.scorers.usage_estimator import (
     Estimator,
