@@ -11,6 +11,7 @@ from typing import Any
 from pumice.api import (
     Candidates,
     ClassRows,
+    EvictionContext,
     Job,
     JobRows,
     Node,
@@ -25,6 +26,9 @@ from pumice.api import (
 )
 from pumice.columns.label_values import LabelValues
 from pumice.framework.cycle.world import World
+from pumice.kai.engine.groups import Group, Subset
+from pumice.kai.engine.parts import Scenario
+from pumice.kai.engine.points import Turn
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
@@ -47,6 +51,21 @@ OBJECTS: dict[str, type] = {
     "Node (the object)": NodeObject,
     "Resource": Resource,
 }
+#: What single points give beside these.
+OF_POINTS: dict[str, type] = {
+    "EvictionContext": EvictionContext,
+    "Turn": Turn,
+    "Group": Group,
+    "Subset": Subset,
+    "Scenario": Scenario,
+}
+OF_POINTS_OPENING = (
+    "## What single points give",
+    "",
+    "`EvictionContext` is of Volcano's language; `Turn`, `Group`, `Subset` and `Scenario` are of KAI's. The `part` of a"
+    " scenario has `job` (a row), `rows` (its tasks) and `amount(tables)` (R,).",
+    "",
+)
 OF_OBJECTS = (
     "## Kubernetes objects",
     "",
@@ -102,8 +121,9 @@ spans are seconds. Kubernetes objects (`pod`, `spec`, `group`, `obj`) keep amoun
 def page() -> str:
     """The whole page as it should be."""
     given = (line for each in GIVEN for line in _section(each))
+    of_points = (line for name, each in OF_POINTS.items() for line in _of_object(name, each))
     objects = (line for name, each in OBJECTS.items() for line in _of_object(name, each))
-    return "\n".join((OPENING, *_of_session(), *given, *OF_OBJECTS, *objects))
+    return "\n".join((OPENING, *_of_session(), *given, *OF_POINTS_OPENING, *of_points, *OF_OBJECTS, *objects))
 
 
 def _section(of: type) -> Iterator[str]:
@@ -126,7 +146,8 @@ def _of_object(name: str, of: type) -> Iterator[str]:
     yield ""
     yield "| field | type |"
     yield "|---|---|"
-    yield from (f"| `{field}` | `{_text(type_)}` |" for field, type_ in inspect.get_annotations(of).items())
+    fields = {field: getattr(type_, "__forward_arg__", type_) for field, type_ in inspect.get_annotations(of).items()}
+    yield from (f"| `{field}` | `{_text(str(type_))}` |" for field, type_ in fields.items())
     worked_out = {name: member for name, member in _members(of).items() if isinstance(member, property)}
     yield from (f"| `{field}` | `{_type(member.fget)}` |" for field, member in sorted(worked_out.items()))
     yield ""

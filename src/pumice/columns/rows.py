@@ -64,7 +64,9 @@ class NodeRows:
 
     @property
     def facts(self) -> NodeFacts:
-        """What all nodes have, whatever runs on them; not of these rows alone."""
+        """What all nodes have, whatever runs on them; not of these rows alone: ``names``, ``objs``, ``allocatable`` and
+        ``view_allocatable`` (N, R), ``max_pods``, ``unschedulable`` and ``taint_code`` (N,), ``taint_sets`` (the taints
+        of each code), ``row_of`` (by name) and ``total`` (R,)."""
         return self.tables.nodes.facts
 
     @property
