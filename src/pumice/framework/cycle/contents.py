@@ -57,13 +57,10 @@ class Contents:
         the scheduler has been up, or that are still there, up to their end. The window moves on by a 24th of its
         length. Raises: PluginError unless the plugin's ``keeps_usage`` gives the window."""
         if window not in self.policy.usage_windows:
-            raise PluginError(
-                f"usage by {window.label!r} over {window.window_s:g} s is not kept: no keeps_usage gives it"
-            )
+            raise PluginError(f"usage of {window!r:.200} is not kept: no keeps_usage gives this window")
         tasks, begins = self.tables.tasks, window.begins(self.now)
-        on_nodes = TaskRows(
-            self.tables, (tasks.alive & ((HELD[tasks.status] > 0) | (tasks.status == RELEASING))).nonzero()[0]
-        )
+        there = tasks.alive & ((HELD[tasks.status] > 0) | (tasks.status == RELEASING))
+        on_nodes = TaskRows(self.tables, there.nonzero()[0])
         starts = [self.now if pod.start_time is None else pod.start_time for pod in on_nodes.pods]
         seconds = np.maximum(self.now - np.maximum(starts, begins), 0.0)
         used = self.tables.label_usages.used(window, self.now)

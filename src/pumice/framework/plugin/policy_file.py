@@ -22,16 +22,18 @@ from pumice.model.plain_words import kind_of
 from pumice.model.usage import UsageWindow
 
 ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
+WINDOWS_MAX = 8  # of usage that is kept for one plugin; each costs a sum for every pod that ends
 DEFAULT_DIALECT = "volcano"
 _TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
 
 
 class PluginOption(Struct, frozen=True):
-    """One plugin in one tier: which of its hooks are on, and its arguments."""
+    """One plugin in one tier: which of its hooks are on, its arguments, and the usage that is kept for it."""
 
     spec: PluginSpec
     switches: Mapping[str, bool]
     arguments: Mapping[str, Any]
+    usage: tuple[UsageWindow, ...] = ()
 
     def enabled(self, point: Question) -> bool:
         """Whether the plugin's hooks at the point are on."""
@@ -110,8 +112,7 @@ class Policy(Struct, frozen=True, dict=True):
     @cached_property
     def usage_windows(self) -> tuple[UsageWindow, ...]:
         """The usage that its plugins have kept for them."""
-        found = (window for option in self.options for window in option.spec.usage_windows(option.arguments))
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(window for option in self.options for window in option.usage))
 
     @cached_property
     def everyone(self) -> list[int]:
@@ -331,19 +332,24 @@ class _Reader:
             given = {}
         arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
         self.problems += problems
-        problems = [*spec.problems(arguments), *_usage_problems(spec, arguments)]
-        if refused := [f"conf: {where} ({name}): {problem}" for problem in problems]:
+        usage, problems = _usage_of(spec, arguments)
+        if refused := [f"conf: {where} ({name}): {problem}" for problem in (*spec.problems(arguments), *problems)]:
             self.problems, arguments = self.problems + refused, {}
+            usage, _ = _usage_of(spec, arguments)
         arguments |= {
             name: switches[stem] for stem in self.language.features if (name := stem.lower()) in spec.arguments
         }
-        return PluginOption(spec, switches, arguments)
+        return PluginOption(spec, switches, arguments, usage)
 
 
-def _usage_problems(spec: PluginSpec, arguments: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the usage that a plugin asks for, a sentence each."""
+def _usage_of(spec: PluginSpec, arguments: Mapping[str, Any]) -> tuple[tuple[UsageWindow, ...], list[str]]:
+    """The usage that is to be kept for a plugin, and what is wrong with it, a sentence each; with both, none is."""
     try:
+        windows = tuple(spec.usage_windows(arguments))
         given = "".join(f"{name}={value!r:.40}, " for name, value in arguments.items())
-        return [f"{given}{window.problem}" for window in spec.usage_windows(arguments) if window.problem]
+        problems = [f"{given}{window.problem}" for window in windows if window.problem]
+        if len(windows) > WINDOWS_MAX:
+            problems.append(f"keeps_usage: found {len(windows)} windows, wanted {WINDOWS_MAX} at most")
     except Exception as error:
-        return [f"keeps_usage cannot be asked: {type(error).__name__}: {error}"]
+        return (), [f"keeps_usage cannot be asked: {type(error).__name__}: {error}"]
+    return () if problems else windows, problems

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import pytest
 
 from pumice.api import CPU, PluginError, PolicyError, Queue, Session, UsageWindow, plugin, points
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.pod import Pod
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, session
 
 
@@ -93,8 +95,10 @@ def test_a_start_that_is_to_come_counts_nothing() -> None:
 
 def test_usage_that_is_not_kept_is_an_error() -> None:
     ssn = session(cluster(), "tiers: []")
-    with pytest.raises(PluginError, match="usage by 'user' over 86400 s is not kept"):
+    with pytest.raises(PluginError, match=r"usage of UsageWindow\(label='user', window_s=86400.0\) is not kept"):
         ssn.usage(DAY)
+    with pytest.raises(PluginError, match="usage of 'user' is not kept"):
+        ssn.usage("user")  # type: ignore[arg-type]  # as an author might
 
 
 def test_a_window_that_cannot_be_kept_is_told_as_the_policy_is_read() -> None:
@@ -108,12 +112,29 @@ def test_a_window_that_cannot_be_kept_is_told_as_the_policy_is_read() -> None:
         policy("tiers: [{plugins: [{name: endless}]}]", actions="allocate", plugins=[Endless])
 
 
-def test_what_keeps_usage_raises_is_told_as_the_policy_is_read() -> None:
+@pytest.mark.parametrize(
+    ("gives", "problem"),
+    [
+        pytest.param(ValueError("no"), "keeps_usage cannot be asked: ValueError: no", id="raises"),
+        pytest.param(DAY, "keeps_usage cannot be asked: TypeError: 'UsageWindow' object is not iterable", id="no list"),
+        pytest.param(["user"], "keeps_usage cannot be asked: AttributeError: 'str' object has", id="no window"),
+        pytest.param([DAY] * 9, "keeps_usage: found 9 windows, wanted 8 at most", id="too many"),
+        pytest.param([UsageWindow("", 3600.0)], "usage by a label: found ''", id="no label"),
+    ],
+)
+def test_usage_that_cannot_be_kept_is_told_and_none_is_kept(gives: Any, problem: str) -> None:
     @plugin("clumsy")
     class Clumsy(Keeping):
         @staticmethod
         def keeps_usage() -> list[UsageWindow]:
-            raise ValueError("no")
+            if isinstance(gives, Exception):
+                raise gives
+            return gives
 
-    with pytest.raises(PolicyError, match=r"\(clumsy\): keeps_usage cannot be asked: ValueError: no"):
-        policy("tiers: [{plugins: [{name: clumsy}]}]", actions="allocate", plugins=[Clumsy])
+    registry = builtin_registry().with_plugins("volcano", [Clumsy])
+    conf = {"actions": "allocate", "tiers": [{"plugins": [{"name": "clumsy"}]}]}
+    with pytest.raises(PolicyError) as raised:
+        read_policy(conf, registry)
+    assert raised.value.problems[0].startswith(f"conf: tiers[0].plugins[0] (clumsy): {problem}")
+    lenient = read_policy(conf, registry, strict=False)
+    assert (lenient.usage_windows, len(lenient.warnings)) == ((), 1)
