@@ -21,7 +21,6 @@ from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.rows import Candidates, ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
-from pumice.framework.cycle.figures import Given
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import MayGo, Vote
 from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
@@ -71,7 +70,6 @@ __all__ = [
     "FilterInTurn",
     "FilterResult",
     "Filters",
-    "Given",
     "Invalid",
     "Job",
     "JobRows",

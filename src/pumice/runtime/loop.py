@@ -56,12 +56,13 @@ class ListPlanner:
 class Loop:
     """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps; ``memo`` is
     what one step finds out and the next need not find out again; ``faults`` is what plugins did wrong;
-    ``outside`` gives each cycle whom its plugins may ask."""
+    ``outside`` gives each cycle whom its plugins may ask; ``publishes``: figures are wanted of every cycle."""
 
-    def __init__(self, store: Store, policy: Policy, cluster: Cluster) -> None:
+    def __init__(self, store: Store, policy: Policy, cluster: Cluster, *, publishes: bool = False) -> None:
         self.store = store
         self.policy = policy
         self.cluster = cluster
+        self.publishes = publishes
         self.digest = Digest()
         self.cycles = 0
         self.decisions: list[Decision] = []
@@ -88,7 +89,9 @@ class Loop:
         planner = ClusterPlanner(self.cluster)
         snapshot = self.store.snapshot(now)
         saw(snapshot)
-        outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo, self.outside())
+        outcome = run_cycle(
+            snapshot, self.policy, now, planner, observe, self.memo, self.outside(), publishes=self.publishes
+        )
         self.cycles += 1
         self.faults.take(outcome.faults)
         self.decisions = planner.taken

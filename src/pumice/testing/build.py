@@ -278,10 +278,12 @@ def run(
     *,
     now: float = 0.0,
     memo: Memo | None = None,
+    publishes: bool = False,
     **more: Any,
 ) -> Ran:
     """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``; a ``memo``
-    holds under one Policy, so that two cycles that share one are given that instead of a text."""
+    holds under one Policy, so that two cycles that share one are given that instead of a text. ``publishes``: with
+    figures even where no job waits."""
     under, planner = _under(conf, **more), ListPlanner()
-    outcome = run_cycle(_seen(state, under, now), under, now, planner, memo=memo)
+    outcome = run_cycle(_seen(state, under, now), under, now, planner, memo=memo, publishes=publishes)
     return Ran(outcome, planner.taken)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.snapshot import Snapshot
-from pumice.framework.cycle.figures import Figures, Given
 from pumice.framework.cycle.observer import Observer, nobody
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.session import PUBLISHED, Session
+from pumice.framework.cycle.session import QUIET, Session
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import WrongAnswer
@@ -26,49 +28,31 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobod
     """Tell the plugins, the last one first, and hand everything back. Not ``ready``: not all of them could be opened,
     so nothing is known that should be written. ``observe`` is told before each plugin, and when that is over."""
     ssn.trace.action = "close"
-    writes, wakes_at = NOTHING, None
-    if ssn.published is None:
+    writes, wakes_at, figures = NOTHING, None, ssn.quiet
+    if figures is None:
         if ready:
             _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
-        moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT)
+        moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT, lambda at: at)
         wakes_at = min((at for at in moments if at is not None), default=None)
-    outcome = Outcome(
-        ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.trace, writes, _figures(ssn, writes, wakes_at), wakes_at
-    )
+        figures = _figures(ssn)
+        if ssn.is_idle and writes == NOTHING and wakes_at is None and not ssn.trace.faults:
+            ssn.memo.keep((QUIET, ssn.publishes), (ssn.tables.version,), figures)
+    outcome = Outcome(ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.trace, writes, figures, wakes_at)
     ssn.close()
     return outcome
 
 
-def _figures(ssn: Session, writes: Writes, wakes_at: float | None) -> Figures:
-    """What plugins publish. A session in which nothing waits has moved nothing, so they can be opened for it whenever
-    somebody asks, which in many cycles is nobody; what was found then holds for as long as there is nothing to do."""
-    if not ssn.is_idle:
-        given = _given(ssn)
-        return Figures(lambda: given)
-    snapshot, policy, now, found = ssn.snapshot, ssn.policy, ssn.now, ssn.published
-    if found is None:
-        found = {}
-        if writes == NOTHING and wakes_at is None and not ssn.trace.faults:
-            ssn.memo.keep(PUBLISHED, (ssn.tables.version,), found)
-
-    def find() -> Given:
-        later = looking(snapshot, policy, now)
-        for position in policy.publishing:
-            with later.turn("figures"):
-                later.hooks.open(later, (position,))
-        given = _given(later)
-        later.close()
-        return given
-
-    return Figures(find, found)
+def _figures(ssn: Session) -> dict[str, AnyArray]:
+    """What the plugins that are open publish."""
+    if ssn.is_idle and not ssn.publishes:
+        return {}
+    given = _said(ssn, ssn.policy.publishing, "figures", Mapping, _arrays)
+    return {name: array for each in given for name, array in each.items()}
 
 
-def _given(ssn: Session) -> Given:
-    given: dict[str, Any] = {}
-    for each in _said(ssn, ssn.policy.publishing, "figures", Mapping):
-        given.update(each)
-    return given
+def _arrays(figures: Mapping[str, Any]) -> dict[str, AnyArray]:
+    return {name: np.asarray(value) for name, value in figures.items()}
 
 
 def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
@@ -100,26 +84,26 @@ def _tell(ssn: Session, observe: Observer) -> None:
     observe("closed")
 
 
-def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any) -> list[Any]:
-    """What the method of a name says of the plugins at some positions, those that are open, as it stands now."""
+def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any, read: Callable[[Any], Any]) -> list[Any]:
+    """What the method of a name answers, as it is read, of the plugins at some positions that are open."""
     found, hooks = [], ssn.hooks
     for position in positions:
         instance = hooks.instance(position)
         if instance is not None:
-            plugin, method = ssn.policy.options[position].spec.name, getattr(instance, name)
             with ssn.turn("the end of the cycle"):
-                answer = hooks.guard(plugin, name, method)
-                if not isinstance(answer, wanted):
-                    hooks.guard(plugin, name, _refused(method, answer, wanted))
-                found.append(answer)
+                call = _checked(getattr(instance, name), wanted, read)
+                found.append(hooks.guard(ssn.policy.options[position].spec.name, name, call))
     return found
 
 
-def _refused(method: Callable[[], Any], answer: Any, wanted: Any) -> Callable[[], Any]:
-    """The method as one that has no such answer."""
+def _checked(method: Callable[[], Any], wanted: Any, read: Callable[[Any], Any]) -> Callable[[], Any]:
+    """The method, which fails if it gives another type or if its answer cannot be read."""
 
-    def refused() -> Any:
-        raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
+    def checked() -> Any:
+        answer = method()
+        if not isinstance(answer, wanted):
+            raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
+        return read(answer)
 
-    refused.__wrapped__ = method  # type: ignore[attr-defined]  # whose fault it is
-    return refused
+    checked.__wrapped__ = method  # type: ignore[attr-defined]  # whose fault it is
+    return checked

@@ -24,31 +24,40 @@ from pumice.framework.plugin.policy_file import Policy
 
 V = TypeVar("V")
 
-#: The memo's question what plugins publish in a session in which nothing waits or is written. It rests on the tables.
-PUBLISHED = "published while nothing waited"
+#: The memo's question what a session publishes in which no job waits, and which wrote nothing. It rests on the tables.
+QUIET = "nothing waits and nothing is to be written"
 
 
 class Session(Contents):
     """Opened on a snapshot under a policy at a moment. ``now`` is seconds since the epoch.
 
     ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
-    have together. ``published``: of a session that finds what the last one did, which did nothing: as much as
-    was asked of what plugins publish. ``ask``
+    have together. ``publishes``: figures are wanted even where no job waits. ``quiet``: what an equal session
+    published in which no job waited and which wrote nothing; None where this has to be found out. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
     goes first, ``trace`` is what is told of all that, ``notes`` go into the next snapshot.
     ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
     """
 
     def __init__(
-        self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo, outside: Outside = NOBODY
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        now: float,
+        planner: Planner,
+        memo: Memo,
+        outside: Outside = NOBODY,
+        *,
+        publishes: bool = False,
     ) -> None:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
         self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
-        self.published: dict[str, AnyArray] | None = (
-            memo.recall(PUBLISHED, (snapshot.tables.version,)) if self.is_idle else None
+        self.publishes = publishes
+        self.quiet: dict[str, AnyArray] | None = (
+            memo.recall((QUIET, publishes), (snapshot.tables.version,)) if self.is_idle else None
         )
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
@@ -59,14 +68,18 @@ class Session(Contents):
         self._shared: dict[Hashable, Any] = {}
 
     def open(self, observe: Observer = nobody) -> None:
-        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear of the end or say when
-        they wake, and none where nothing has changed either. Raises: PluginFault."""
-        if self.published is not None:
-            self.hooks.open(self, ())  # whoever is asked all the same is opened then
+        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear of the end, say when they
+        wake, or publish what is wanted, and none where nothing has changed either. Raises: PluginFault."""
+        if self.quiet is not None:
+            self.hooks.open(self, ())  # a plugin that is asked all the same is opened then
             return
         if not self.is_idle:
             self.policy.dialect.opens(self)
-        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else self.policy.everyone, observe)
+            positions = self.policy.everyone
+        else:
+            positions = self.policy.heard_when_idle
+            positions = sorted({*positions, *self.policy.publishing}) if self.publishes else positions
+        self.hooks.open(self, positions, observe)
         self.memo.begun(self.world)
         self.opened_at = self.tables.versions.next()
 

@@ -6,8 +6,7 @@
 ``ssn.add(point, function)``; any class may do so in ``__init__`` at points that ``@plugin("name", adds=(…,))`` names.
 
 An instance may name points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``;
-it may have ``figures()``, numbers that it publishes by name for metrics and reports (or functions that find them,
-``framework.figures``), and ``wakes_at()``, the next
+it may have ``figures()``, numbers that it publishes by name for metrics and reports, and ``wakes_at()``, the next
 moment (seconds since the epoch) at which it may answer otherwise though nothing has happened, None for never. One that
 is only there so that a scheduler that runs serves a page names its path, and needs no hook.
 

@@ -105,7 +105,7 @@ class Live:
         self._client, self._patience, self._troubles = client, patience, troubles or Troubles()
         self.leads = False
         self._know_nothing()
-        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
+        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster, publishes=True)
         self.failed_cycles = 0
         self.cycle_began: float | None = None  # while one runs; by time.monotonic
         self.failing_since: float | None = None  # since when every cycle failed

@@ -34,7 +34,7 @@ class Cycle(NamedTuple):
 
 def cycle(snapshot: Snapshot, policy: Policy, now: float, memo: Memo) -> Cycle:
     planner = ListPlanner()
-    outcome = run_cycle(snapshot, policy, now, planner, memo=memo)
+    outcome = run_cycle(snapshot, policy, now, planner, memo=memo, publishes=True)
     jobs = outcome.tables.jobs
     changed = (jobs.phase != snapshot.tables.jobs.phase).nonzero()[0].tolist()
     return Cycle(outcome, tuple(planner.taken), tuple(jobs.uids[row] for row in changed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from pumice.api import (
     ROWS,
     SIGNATURE,
     VALID,
+    AnyArray,
     Bool,
     Candidates,
     DurationError,
     EvictionContext,
-    Given,
     Invalid,
     Job,
     JobRows,
@@ -34,7 +34,6 @@ from pumice.api import (
     plugin,
     points,
 )
-from pumice.columns.jobs import JobTable
 from pumice.columns.tasks import NO_GATE
 from pumice.model.blockers import GangIncomplete
 from pumice.volcano.gangs.partially_bound import gives_way, half_gangs, half_since
@@ -76,10 +75,12 @@ class Gang:
         if halvesGoAfter and _seconds(halvesGoAfter) is None:
             yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; nobody goes"
 
-    def figures(self) -> Given:
+    def figures(self) -> Mapping[str, AnyArray]:
         """For each job how many tasks it lacks, 0 where it is ready; and whether it is (J,)."""
         jobs = self.ssn.tables.jobs
-        return {"job.lacking": lambda: _lacking(jobs), "job.ready": lambda: _ready(jobs)}
+        missing = jobs.min_available - jobs.counts @ READY
+        ready = missing <= jobs.best_effort
+        return {"job.lacking": np.where(ready, 0, missing), "job.ready": ready}
 
     @points.job_valid(reads=(SIGNATURE,))
     def job_valid(self, job: Job) -> Invalid | None:
@@ -216,14 +217,6 @@ def _incomplete(job: Job, texts: FitTexts) -> str:
     fared = texts.fared(job.row)
     unready = job.min_available - job.ready_count - fared.placed
     return f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{texts.origin(job.row)}"
-
-
-def _ready(jobs: JobTable) -> Bool:
-    return np.asarray(jobs.counts @ READY + jobs.best_effort >= jobs.min_available)
-
-
-def _lacking(jobs: JobTable) -> I32:
-    return np.where(_ready(jobs), 0, jobs.min_available - jobs.counts @ READY)
 
 
 def _leave_out_gated(ssn: Session) -> None:

@@ -10,8 +10,11 @@ import pytest
 from pumice.columns.views import Queue
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import Session
+from pumice.framework.memo import Memo
 from pumice.framework.plugin.plugin import plugin
-from pumice.testing.build import cluster, node, podgroup, pods, run
+from pumice.model.decisions import Writes
+from pumice.model.podgroup import PodGroupStatus
+from pumice.testing.build import cluster, node, podgroup, pods, policy, queue, resource, run
 from pumice.volcano import points
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: mine}]}]"
@@ -80,9 +83,7 @@ class Counting:
 
     opened = 0
 
-    def __init__(self, ssn: Session, *, fails: bool = False) -> None:
-        if fails:
-            raise RuntimeError("not now")
+    def __init__(self, ssn: Session) -> None:
         Counting.opened += 1
         self.jobs = len(ssn.live_jobs)
 
@@ -94,21 +95,35 @@ class Counting:
         return {"counting.jobs": [self.jobs]}
 
 
-def idle(arguments: str = "") -> Outcome:
+def idle(publishes: bool) -> Outcome:
     store = cluster(node("n"), podgroup("g", 1, phase="Running"), pods("g", 1, on="n", phase="Running"))
-    conf = f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: counting{arguments}}}]}}]"
-    outcome: Outcome = run(store, conf, plugins=[Counting]).outcome
+    conf = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: counting}]}]"
+    outcome: Outcome = run(store, conf, plugins=[Counting], publishes=publishes).outcome
     return outcome
 
 
-def test_where_nothing_waits_figures_are_found_out_when_somebody_asks() -> None:
+@pytest.mark.parametrize(("publishes", "opened"), [(False, 0), (True, 1)])
+def test_where_nothing_waits_a_plugin_is_opened_for_its_figures_only_if_they_are_wanted(
+    publishes: bool, opened: int
+) -> None:
     before = Counting.opened
-    figures = idle().figures
-    assert Counting.opened == before
-    assert figures["counting.jobs"].tolist() == [1] and "job.ready" in figures
-    assert len(figures) == len(list(figures)) and Counting.opened == before + 1
+    figures = idle(publishes).figures
+    assert Counting.opened == before + opened
+    assert set(figures) == ({"counting.jobs", "job.ready", "job.lacking"} if publishes else set())
 
 
-def test_a_plugin_that_fails_then_publishes_nothing() -> None:
-    outcome = idle(", arguments: {fails: true}")
-    assert "counting.jobs" not in outcome.figures and "job.ready" in outcome.figures
+def test_while_nothing_changes_figures_are_those_of_before() -> None:
+    written = podgroup("g", 1, status=PodGroupStatus("Running", running=1))
+    held = queue("default", allocated=resource(1, "1Gi", pods=1))
+    snapshot = cluster(node("n"), held, written, pods("g", 1, on="n", phase="Running")).snapshot()
+    under = policy("actions: allocate\ntiers: [{plugins: [{name: counting}]}]", plugins=[Counting])
+    memo, before = Memo(), Counting.opened
+    first, again = (run(snapshot, under, publishes=True, memo=memo).outcome for _ in range(2))
+    assert first.writes == Writes()
+    assert first.figures["counting.jobs"].tolist() == again.figures["counting.jobs"].tolist() == [1]
+    assert Counting.opened == before + 1
+
+
+def test_figures_that_are_no_arrays_are_a_fault_of_the_plugin() -> None:
+    (fault,) = cycle(figures=lambda self: {"mine.count": [[1], [1, 2]]}).outcome.faults
+    assert (fault.plugin, fault.where.rpartition(":")[0]) == ("mine", __file__)
