@@ -1,7 +1,7 @@
 """A column: one array that only a writer changes, and the version of what it holds.
 
     equal version          =>  equal bytes
-    equal stamp of a row   =>  equal bytes of that row, in every column of its table, but for an object's status
+    equal stamp of a row   =>  equal bytes of that row, in every column of its table
 
 Versions and stamps come from one source that never repeats, and whoever takes a write back takes its version and stamps
 back with it. So what somebody found out holds as long as the versions it rests on are the same: there is no other rule

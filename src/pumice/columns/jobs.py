@@ -33,14 +33,10 @@ class JobTable(Table):
     tasks in equal order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to
     one happens to the other. Of a ``barred`` one the PodGroup could not be read: nothing of it is admitted, placed or
     evicted, and its status stays as it is.
-
-    ``said`` is raised when nothing of a PodGroup but its status is new: what the scheduler itself wrote, mostly. The
-    row's stamp stays; ``seen`` changes.
     """
 
     uids: Sequence[str] = objects()
-    groups: Sequence[PodGroup] = objects(says=True)
-    said: I64 = number(np.int64, says=True)
+    groups: Sequence[PodGroup] = objects()
     tasks: Sequence[AnyArray] = objects()
     subs: Sequence[tuple[int, ...]] = objects()
     role_min: Sequence[Mapping[int, int]] = objects()
@@ -72,16 +68,6 @@ class JobTable(Table):
 
     def __init__(self, versions: Versions, axis: ResourceAxis) -> None:
         super().__init__(versions, {"counts": (STATUS_COUNT,), **_lengths(axis)})
-
-    def say(self, row: int, group: PodGroup) -> None:
-        """Take in a PodGroup of which nothing but the status is new, and that not in its phase."""
-        self.restate(row, groups=group, said=self._versions.next())
-
-    @property
-    def seen(self) -> I64:
-        """A number a row that changes with whatever is written of it, its status too (J,)."""
-        assert self.stamps is not None
-        return np.maximum(self.stamps, self.said)
 
     def asks(self) -> list[Resource]:
         """The minResources there are."""

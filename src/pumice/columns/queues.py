@@ -31,7 +31,7 @@ class QueueTable(Table):
 
     BEARS_COLUMNS = True
 
-    objs: Sequence[Queue] = objects(says=True)
+    objs: Sequence[Queue] = objects()
     names: Sequence[str] = objects()
     creation: F64 = number(np.float64)
     weight: F64 = number(np.float64)
@@ -41,7 +41,7 @@ class QueueTable(Table):
     guarantee: F64 = number(np.float64)
     deserved: F64 = number(np.float64)
     capability: F64 = number(np.float64, np.inf)
-    stated: F64 = number(np.float64, np.nan, says=True)
+    stated: F64 = number(np.float64, np.nan)
     quota: F64 = number(np.float64)
     limit: F64 = number(np.float64)
     over_weight: F64 = number(np.float64)
@@ -95,9 +95,9 @@ class QueueTable(Table):
             over_weight=[share.over_quota_weight for share in shares],
         )
 
-    def say(self, row: int, queue: Queue) -> None:
+    def take_status(self, row: int, queue: Queue) -> None:
         """Take in a queue of which nothing but the status is new."""
-        self.restate(row, objs=queue, stated=self._stated(queue))
+        self.write(row, objs=queue, stated=self._stated(queue))
 
     def _stated(self, queue: Queue) -> F64 | float:
         return np.nan if queue.allocated is None else self._axis.offer(queue.allocated)

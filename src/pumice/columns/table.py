@@ -24,8 +24,7 @@ from pumice.columns.dtypes import I64, AnyArray, Bool, ResourceAxis, read_only
 
 class Field(Struct, frozen=True):
     """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory
-    the rows run fastest, so that one amount of all rows lies side by side. ``says``: of what it holds only the status
-    of an object, which no decision rests on, may change without the row's stamp (``Table.restate``).
+    the rows run fastest, so that one amount of all rows lies side by side.
 
     ``rows_of``: values are rows of that table (``tree``: of the hypernodes), -1 none. ``below``: they are codes, below
     this number. Neither: any number.
@@ -37,7 +36,6 @@ class Field(Struct, frozen=True):
     rows_last: bool = False
     rows_of: str = ""
     below: int | None = None
-    says: bool = False
 
 
 def number(
@@ -48,15 +46,14 @@ def number(
     rows_last: bool = False,
     rows_of: str = "",
     below: int | None = None,
-    says: bool = False,
 ) -> Any:
     """A column of numbers. Further axes have the lengths that the table's constructor gives by name."""
-    return Field(dtype, unused, moves, rows_last, rows_of, below, says)
+    return Field(dtype, unused, moves, rows_last, rows_of, below)
 
 
-def objects(*, moves: bool = False, says: bool = False) -> Any:
+def objects(*, moves: bool = False) -> Any:
     """A column of Python values, None in rows that are not in use."""
-    return Field(np.object_, None, moves, says=says)
+    return Field(np.object_, None, moves)
 
 
 class Parting:
@@ -75,8 +72,8 @@ class Parting:
 
 class Table:
     """``alive`` marks rows in use. ``stamps`` (rows,): raised for each row that is written, in whatever column; equal
-    stamps mean equal bytes of the row, but for what is said of it (``restate``). None where the table is
-    ``unstamped``. ``value``: what the store's table is, None since somebody wrote.
+    stamps mean equal bytes of the row. None where the table is ``unstamped``. ``value``: the store's table as a value,
+    None since it was written.
 
     Memory is copied when it is written, and only where others read it: a value (``freeze``) and a fork of it have the
     memory of the table that they are of, until one of them is written to; and what nobody holds any more when the store
@@ -130,11 +127,6 @@ class Table:
         return self.columns[name]
 
     @property
-    def decisive(self) -> list[Column[AnyArray]]:
-        """The columns that decisions rest on: all but those that hold what is said of rows."""
-        return [column for name, column in self.columns.items() if not self.FIELDS[name].says]
-
-    @property
     def capacity(self) -> int:
         """Number of rows, used or not: the length of every column."""
         return len(self.alive)
@@ -158,18 +150,6 @@ class Table:
 
     def write(self, rows: Any, **values: Any) -> None:
         """Put a value, or an array of values, into ``rows`` (an int, a list or an array) of each named column."""
-        version = self._put(rows, values)
-        if self.stamps is not None:
-            self.stamps[rows] = version
-
-    def restate(self, row: int, **values: Any) -> None:
-        """Write what is said of a row, its status: no decision rests on it, so the row keeps its stamp."""
-        wrong = [name for name in values if not self.FIELDS[name].says]
-        assert not wrong, f"{wrong[0]} is more than a status"
-        self._put(row, values)
-
-    def _put(self, rows: Any, values: Mapping[str, Any]) -> int:
-        """Write columns, and give the version of that."""
         version, columns = self._versions.next(), self.columns
         for name, value in values.items():
             column = columns[name]
@@ -178,7 +158,8 @@ class Table:
                 self.part(column)
             column.data[rows] = value
             column.version = version
-        return version
+        if self.stamps is not None:
+            self.stamps[rows] = version
 
     def new_rows(self, count: int, **values: Any) -> list[int]:
         """So many rows, marked alive, with these values (one for all, or one a row) and the others unused."""

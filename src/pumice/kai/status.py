@@ -7,7 +7,6 @@ Source: KAI status updater, podgroup controller, queue controller.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def close(ssn: Session) -> Writes:
     rows = _jobs_to_close(ssn, words, why)
     amounts = amounts_of(ssn.tables)
     updates = list(_Updates(ssn, rows, words, why, amounts).each())
-    _settled(ssn).put(ssn, rows, [update is None for update in updates])
+    _settle(ssn, rows, [update is None for update in updates])
     allocated, usages = _queues(ssn, amounts)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
@@ -120,25 +119,26 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 # -- gangs -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Settled:
-    """Jobs of which the status was found in order: as what they were ``seen`` in the snapshot then (-1: none). Likewise
-    queues, by what was found of all of them."""
-
-    jobs: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    queues: tuple[object, ...] = ()
-
-    def put(self, ssn: Session, rows: AnyArray, calm: list[bool]) -> None:
-        """Of some jobs it was found whether their status is in order. Whether what is written of the others arrives is
-        not known, nor what becomes of those that the session wrote."""
-        before = ssn.world.before.jobs.seen
-        self.jobs[rows] = np.where(np.array(calm, dtype=bool), before[rows], -1)
-        self.jobs[_written(ssn)] = -1
-
-
-def _settled(ssn: Session) -> _Settled:
+def _settled(ssn: Session) -> I64:
+    """Stamps that jobs had in the snapshot when their status was found in order, -1 for none (J,)."""
     count = ssn.tables.jobs.capacity
-    return ssn.memo.get("settled gangs", (count,), lambda: _Settled(np.full(count, -1, dtype=np.int64)))
+    return ssn.memo.get("settled gangs", (count,), lambda: np.full(count, -1))
+
+
+def _settle(ssn: Session, rows: AnyArray, calm: list[bool]) -> None:
+    """Of some jobs it was found whether their status is in order. Whether what is written of the others arrives is not
+    known, nor what becomes of those that the session wrote."""
+    settled = _settled(ssn).copy()
+    settled[rows] = np.where(np.array(calm, dtype=bool), _before(ssn)[rows], -1)
+    settled[_written(ssn)] = -1
+    ssn.memo.keep("settled gangs", (len(settled),), settled)
+
+
+def _before(ssn: Session) -> I64:
+    """Stamps of jobs in the snapshot (J,)."""
+    stamps = ssn.world.before.jobs.stamps
+    assert stamps is not None
+    return stamps
 
 
 def _written(ssn: Session) -> AnyArray:
@@ -150,8 +150,8 @@ def _written(ssn: Session) -> AnyArray:
 def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArray:
     """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
     another reason than then or in other numbers, or below their minimum, which changes with time."""
-    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.seen
-    due = (before != settled.jobs) | _written(ssn)
+    rows = ssn.live_jobs
+    due = (_before(ssn) != _settled(ssn)) | _written(ssn)
     due[_told_anew(ssn, words, why)] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
@@ -261,12 +261,12 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
 
 def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[str, QueueUsage]]:
     """What queues hold, with all below them, where it is not what their status says."""
-    tables, settled, tree = ssn.tables, _settled(ssn), queue_tree(ssn)
+    tables, tree = ssn.tables, queue_tree(ssn)
     sums = [summed_up(tree, own) for own in amounts_by_queue(tables, amounts)]
     before = ssn.world.before.queues
     assert before.stamps is not None
-    found = (*(each.tobytes() for each in sums), before.stamps.tobytes(), before["objs"].version)
-    if found == settled.queues:
+    rests_on = (*(each.tobytes() for each in sums), before.stamps.tobytes())
+    if ssn.memo.recall("settled queues", rests_on):
         return {}, {}
     allocated: dict[str, Resource] = {}
     usages: dict[str, QueueUsage] = {}
@@ -277,7 +277,7 @@ def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[s
         if (queue.allocated, queue.usage) != (held, usage):
             allocated[queue.name], usages[queue.name] = held, usage
     if not allocated:
-        settled.queues = found
+        ssn.memo.keep("settled queues", rests_on, True)
     return allocated, usages
 
 

@@ -76,9 +76,6 @@ class JobKeeper:
         jobs = self._tables.jobs
         before, phase = jobs.groups[row], PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
         same = before is not None and before.uid == group.uid and _spec_of(before) == _spec_of(group)
-        if same and phase == jobs.phase[row]:
-            jobs.say(row, group)
-            return
         jobs.write(row, groups=group, phase=phase)
         if same:
             return

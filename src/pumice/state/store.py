@@ -220,7 +220,7 @@ class Store:
         if known is None or row is None or _but_status(queue) != _but_status(known):
             self._stale_queues = True
         else:
-            self._tables.queues.say(row, queue)
+            self._tables.queues.take_status(row, queue)
 
     def _version_of(self, node: str) -> str:
         known = self.nodes.get(node)

@@ -78,10 +78,10 @@ def test_what_was_stated_last() -> None:
     assert np.isnan(found.stated[0]).all()
     assert found.stated[1].tolist() == [1000, 0, 0, 0]
     again = queue("a", 9, allocated=resource(2))
-    found.say(0, again)
+    found.take_status(0, again)
     assert (found.stated[0].tolist(), found.objs[0]) == ([2000, 0, 0, 0], again)
     assert found.weight[0] == 1, "nothing but the status is taken in"
-    found.say(0, queue("a"))
+    found.take_status(0, queue("a"))
     assert np.isnan(found.stated[0]).all()
 
 

@@ -225,7 +225,7 @@ def test_a_table_that_grows_leaves_the_others_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("holds", ["the value", "a fork of it", "an older value", "nobody"])
-@pytest.mark.parametrize("how", ["write", "restate", "grow", "writer"])
+@pytest.mark.parametrize("how", ["write", "grow", "writer"])
 def test_memory_is_copied_only_where_somebody_reads_it(holds: str, how: str) -> None:
     """What is held stays as it was, column by column, stamps included; what nobody holds is written in place."""
     versions = Versions()
@@ -244,9 +244,6 @@ def test_memory_is_copied_only_where_somebody_reads_it(holds: str, how: str) -> 
         match how:
             case "write":
                 table.write([0, 1], berth=9, names="other")
-            case "restate":
-                table.restate(0)
-                table.write(0, berth=8)
             case "grow":
                 table.new_rows(1, berth=9)
             case "writer":
@@ -286,16 +283,13 @@ def test_what_is_let_go_between_two_writes_is_not_copied_for_at_the_second() -> 
     assert (value.berth[0], value.cargo[0, 0]) == (5, 7)
 
 
-@pytest.mark.parametrize("how", ["write", "restate", "writer"])
+@pytest.mark.parametrize("how", ["write", "writer"])
 def test_what_was_written_in_place_is_in_the_next_value(how: str) -> None:
     table = boats(2)
     before = {name: table.freeze()[name] for name in Boats.FIELDS}
     match how:
         case "write":
             table.write(1, berth=7, cargo=7.0)
-        case "restate":
-            table.write(1, berth=7)
-            table.restate(1)
         case "writer":
             Writer(table._versions).add(table["berth"], 1, 6)
     after = table.freeze()
@@ -361,24 +355,11 @@ def test_a_write_on_what_a_fork_shares_is_an_error() -> None:
         twin["afloat"].data[0] = False
 
 
-def test_what_is_said_of_a_row_leaves_its_stamp() -> None:
-    """No decision rests on it, so whatever was found out of the row still holds."""
-    tables = cluster().snapshot().tables
-    assert {name for name, field in tables.jobs.FIELDS.items() if field.says} == {"groups", "said"}
-    assert {name for name, field in tables.queues.FIELDS.items() if field.says} == {"objs", "stated"}
+def test_a_status_that_is_new_raises_the_stamp_of_its_row() -> None:
     store = cluster(podgroup("g", creation=1.0))
     before = store.snapshot().tables.jobs
     store.apply(Seen(podgroup("g", creation=1.0, status=PodGroupStatus("Pending", running=1))))
     after = store.snapshot().tables.jobs
     row = after.live[0]
     assert after.groups[row].status.running == 1
-    assert after.stamps[row] == before.stamps[row]
-    assert after.seen[row] > before.seen[row]
-    assert [a.version for a in after.decisive] == [b.version for b in before.decisive]
-
-
-def test_only_what_is_said_can_be_restated() -> None:
-    store = cluster(podgroup("g"))
-    jobs = store._tables.jobs
-    with pytest.raises(AssertionError, match="queue is more than a status"):
-        jobs.restate(0, queue=0)
+    assert after.stamps[row] > before.stamps[row]

@@ -107,7 +107,7 @@ def _note(known: dict[tuple[int, int, str], bytes], world: World, axis: str) -> 
     again = 0
     for row in table.alive.nonzero()[0].tolist():
         for name, column in {**table.columns, **world.columns}.items():
-            if column.array.dtype != object and not (name in table.FIELDS and table.FIELDS[name].says):
+            if column.array.dtype != object:
                 key, is_now = (row, int(table.stamps[row]), name), column.array[row].tobytes()
                 again += key in known
                 assert known.setdefault(key, is_now) == is_now, key

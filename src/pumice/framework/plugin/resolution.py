@@ -94,7 +94,7 @@ class Reading:
         found = [world.columns[name] for name in named]
         for word, axis, table in _WHOLE_TABLES:
             if word in self.words:
-                found += (*table(world.tables).decisive, *world.columns_on(axis))
+                found += (*table(world.tables).columns.values(), *world.columns_on(axis))
         if NOW in self.words:
             found.append(world.now)
         return found

@@ -14,7 +14,7 @@ import numpy as np
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Said
-from pumice.framework.memo import Ground, ground, ground_of_rows
+from pumice.framework.memo import Ground, ground_of_rows
 from pumice.framework.plugin.point import Question
 from pumice.framework.plugin.resolution import Reading
 
@@ -49,12 +49,11 @@ def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
     return (
         rows.tobytes(),
         ground_of_rows(jobs.stamps, rows),
-        *ground(*tables.queues.decisive),
         tables.nodes.facts.version,
         tables.tree.version,
         *[
             column.version
-            for table in (tables.nodes, tables.tasks, tables.subs, tables.classes)
+            for table in (tables.nodes, tables.queues, tables.tasks, tables.subs, tables.classes)
             for column in table.columns.values()
         ],
         *reads.rests_on(ssn.world),

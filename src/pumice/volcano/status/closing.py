@@ -51,41 +51,27 @@ def conditions(ssn: Session) -> Conditions:
     return ssn.shared(Conditions, lambda: Conditions(ssn.uid, ssn.now))
 
 
-class HandedOut(NamedTuple):
-    """A status that was handed out to be written, of a job with this stamp in the snapshot, that had failed as this."""
+class Settled(NamedTuple):
+    """Jobs of which nothing was left to write (J,): their ``stamps`` in the snapshot then, -1 for none, and as what
+    they had failed. A value: it is replaced, and never written on."""
 
-    status: PodGroupStatus
-    stamp: int
-    failed_as: int
-
-
-@dataclass(slots=True)
-class Settled:
-    """Jobs of which nothing was left to write (J,): as what they were ``seen`` in the snapshot then, -1 for none, and
-    what they had failed as. ``handed_out``: by row, what nothing will be left of once it is written."""
-
-    seen: I64
+    stamps: I64
     failed_as: I64
-    handed_out: dict[int, HandedOut]
-
-    @classmethod
-    def none(cls, count: int) -> Settled:
-        return cls(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64), {})
 
 
 class _News:
-    """Jobs of which there is news in a session: they have changed since nothing was left to write of them, by the store
-    or by this session, or failed in another way than then. What plugins keep of a job is no part of its status.
+    """Jobs of which there is news in a session: the store or this session has changed them since nothing was left to
+    write, or they failed in another way than then. What plugins keep of a job is no part of its status."""
 
-    ``seen`` (J,): as what jobs are seen in the snapshot.
-    """
-
-    __slots__ = ("_as_of", "_found", "_ssn", "_told", "seen", "settled")
+    __slots__ = ("_as_of", "_before", "_found", "_settled", "_ssn", "_told")
 
     def __init__(self, ssn: Session) -> None:
-        count = ssn.tables.jobs.capacity
-        self.settled: Settled = ssn.memo.get("settled", (count,), lambda: Settled.none(count))
-        self.seen, self._ssn, self._told = ssn.world.before.jobs.seen, ssn, conditions(ssn).by_job
+        count, before = ssn.tables.jobs.capacity, ssn.world.before.jobs.stamps
+        assert before is not None
+        self._ssn, self._before, self._told = ssn, before, conditions(ssn).by_job
+        self._settled: Settled = ssn.memo.get(
+            "settled", (count,), lambda: Settled(np.full(count, -1), np.zeros(count, dtype=np.int64))
+        )
         self._found: list[int] = []
         self._as_of = -1
 
@@ -93,54 +79,27 @@ class _News:
         """Their rows, rising, once the actions are over. They are a handful in most sessions, and gone through one by
         one."""
         ssn, now = self._ssn, self._ssn.tables.versions.next()
-        if now != self._as_of + 1:  # who writes takes a number
-            found: list[int] = self._find().nonzero()[0].tolist()
-            self._found = [row for row in found if not self._is_as_handed_out(row)]
+        if now != self._as_of + 1:  # every write takes a number
+            due = (self._before != self._settled.stamps) | (ssn.trace.failed_as != self._settled.failed_as)
+            self._found = (due | self._written()).nonzero()[0].tolist()
         self._as_of = now
         return sorted({*self._found, *ssn.trace.tried, *self._told})
 
-    def _find(self) -> Bool:
-        """Those that the store, the session and its failures make so (J,)."""
-        ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
+    def _written(self) -> Bool:
+        """Jobs that this session has written (J,)."""
+        stamps = self._ssn.tables.jobs.stamps
         assert stamps is not None
-        found: Bool = self.seen != settled.seen
-        found |= ssn.trace.failed_as != settled.failed_as
-        found |= stamps > ssn.opened_at
-        return found
+        return np.asarray(stamps > self._ssn.opened_at)
 
-    def _is_as_handed_out(self, row: int) -> bool:
-        """Whether all that is new of a job is that its status was written, as it was handed out: then it is in
-        order."""
-        settled, jobs = self.settled, self._ssn.tables.jobs
-        handed_out, group = settled.handed_out.get(row), jobs.groups[row]
-        if handed_out is None or group is None:
-            return False
-        assert jobs.stamps is not None
-        if jobs.stamps[row] > self._ssn.opened_at or handed_out != self._as_it_is(row, group.status):
-            return False
-        del settled.handed_out[row]
-        settled.seen[row], settled.failed_as[row] = self.seen[row], handed_out.failed_as
-        return True
-
-    def _as_it_is(self, row: int, status: PodGroupStatus) -> HandedOut:
-        stamps = self._ssn.world.before.jobs.stamps
-        assert stamps is not None
-        return HandedOut(status, int(stamps[row]), int(self._ssn.trace.failed_as[row]))
-
-    def settle(self, rows: Iterable[int], updates: Mapping[int, PodGroupUpdate]) -> None:
-        """Nothing is left to write of those of some jobs that have no update, and of others once that is written. Of
-        one that the session wrote it is not known what comes of that."""
-        ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
-        assert stamps is not None
-        tried, failed_as = ssn.trace.tried, ssn.trace.failed_as
-        for row in rows:
-            settled.handed_out.pop(row, None)
-            if row in tried or stamps[row] > ssn.opened_at:
-                settled.seen[row] = -1
-            elif row not in updates:
-                settled.seen[row], settled.failed_as[row] = self.seen[row], failed_as[row]
-            else:
-                settled.handed_out[row] = self._as_it_is(row, updates[row].status)
+    def settle(self, rows: list[int], updates: Mapping[int, PodGroupUpdate]) -> None:
+        """Nothing is left to write of those of some jobs that have no update and that the session has not written."""
+        if not rows:
+            return
+        ssn, (stamps, failed_as) = self._ssn, self._settled
+        stamps, failed_as, written = stamps.copy(), failed_as.copy(), self._written()
+        stamps[rows], failed_as[rows] = self._before[rows], ssn.trace.failed_as[rows]
+        stamps[[row for row in rows if written[row] or row in ssn.trace.tried or row in updates]] = -1
+        ssn.memo.keep("settled", (len(stamps),), Settled(stamps, failed_as))
 
 
 def _news(ssn: Session) -> _News:

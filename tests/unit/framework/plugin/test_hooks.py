@@ -183,7 +183,7 @@ def test_which_columns_an_answer_rests_on(reads: Reads | None, columns: set[str]
     ssn = opened("modern")
     world, modern = ssn.world, ssn.hooks.plugin("modern")
     named = {"own": [modern.own], "other": [modern.other], "now": [world.now]}
-    named |= {name: getattr(ssn.tables, name).decisive for name in ("jobs", "queues", "tasks")}
+    named |= {name: list(getattr(ssn.tables, name).columns.values()) for name in ("jobs", "queues", "tasks")}
     (hook,) = ssn.hooks.at(points.job_order)
     found = Reading.of([hook._replace(reads=reads)]).columns(world)
     assert {id(column) for column in found} == {id(column) for name in columns for column in named[name]}
