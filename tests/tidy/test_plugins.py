@@ -52,7 +52,6 @@ BESIDE_THE_API = {
     "pumice.algorithms.shares": "arithmetic on arrays: dominant shares and water filling",
     "pumice.algorithms.sums": "arithmetic on arrays",
     "pumice.columns.gpus.claimed": "GPUs that pods claim, which are not in what they request",
-    "pumice.columns.jobs": "the job table, for counts of every job at once",
     "pumice.columns.nodes": "what is being released on nodes",
     "pumice.columns.placement": "a placement that is undone task by task",
     "pumice.columns.tasks": "gates of tasks, for counts of every job at once",
