@@ -13,7 +13,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.decisions import Writes
-from pumice.model.podgroup import PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroupStatus
 from pumice.testing.build import cluster, node, podgroup, pods, policy, queue, resource, run
 from pumice.volcano import points
 

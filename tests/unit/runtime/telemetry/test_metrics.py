@@ -149,7 +149,7 @@ def metrics() -> Metrics:
 
 
 def cycle(metrics: Metrics, *objects: object, now: float = 100.0) -> None:
-    ran = build.run(build.cluster(*objects), now=now)
+    ran = build.run(build.cluster(*objects), now=now, publishes=True)
     report_cycle(metrics, ran.outcome)
 
 
