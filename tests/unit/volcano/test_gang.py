@@ -97,7 +97,7 @@ def test_a_gang_lets_go_what_it_can_spare(minimum: int, spared: int) -> None:
 def test_figures_say_how_many_each_job_lacks() -> None:
     ssn = opened(podgroup("g", 3), pods("g", 1, on="n"))
     figures, row = ssn.hooks.plugin("gang").figures(), job_of(ssn).row
-    assert (figures["job.lacking"]()[row], bool(figures["job.ready"]()[row])) == (2, False)
+    assert (figures["job.lacking"][row], bool(figures["job.ready"][row])) == (2, False)
 
 
 def test_equal_gangs_are_each_told_of_their_own_pods() -> None:
