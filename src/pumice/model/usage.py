@@ -1,4 +1,4 @@
-"""How busy nodes really are, what queues had of the cluster lately, and whose usage is to be kept."""
+"""How busy nodes really are, what queues had of the cluster lately, and which usage of pods is kept."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ class Contents:
 
     def usage(self, window: UsageWindow) -> dict[str, F64]:
         """What pods used over a window until ``now``, by the value of the window's label (empty for pods without it):
-        what they asked for times the seconds that they ran, (R,). Pods that run count up to now, pods that ended since
-        the scheduler has been up, or that are still there, up to their end. The window moves on by a 24th of its
-        length. Raises: PluginError unless the plugin's ``keeps_usage`` gives the window."""
+        what they asked for times the seconds that they ran, (R,). Pods that run count up to now. Pods that ended count
+        up to their end, if they ended while the scheduler was up or still exist. The window moves on in steps of a 24th
+        of its length. Raises: PluginError unless the plugin's ``keeps_usage`` gives the window."""
         if window not in self.policy.usage_windows:
             raise PluginError(f"usage of {window!r:.200} is not kept: no keeps_usage gives this window")
         tasks, begins = self.tables.tasks, window.begins(self.now)
