@@ -28,7 +28,7 @@ def start(kubeconfig: str) -> dict[str, float]:
     from pumice.cycle import run_cycle
     from pumice.kube.api.client import Client
     from pumice.kube.api.credentials import find_access
-    from pumice.kube.informers.all_kinds import Following
+    from pumice.kube.informers.all_kinds import InformerSet
     from pumice.runtime.loop import ListPlanner
     from pumice.runtime.policy.conf import policy_of
     from pumice.state.store import Store
@@ -40,7 +40,7 @@ def start(kubeconfig: str) -> dict[str, float]:
 
     async def follow() -> None:
         async with Client(await find_access(kubeconfig)) as client:
-            following = Following(client, sink)
+            following = InformerSet(client, sink)
             task = asyncio.create_task(following.run())
             await asyncio.wait_for(following.synced(), 120)
             task.cancel()

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager, suppress
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import PODS, Kind
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.informers.reflector import Reflector
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
 
-FAST = Patience(first_s=0.02, unreachable_last_s=0.2, soon_s=0.0, last_s=0.2, missing_s=0.1, believed_s=0.0)
+FAST = RetryPolicy(first_s=0.02, unreachable_last_s=0.2, soon_s=0.0, last_s=0.2, missing_s=0.1, believed_s=0.0)
 
 
 class Mirror:
@@ -41,10 +41,14 @@ class Mirror:
 
 @asynccontextmanager
 async def reflecting(
-    client: Client, kind: Kind = PODS, value: type[Object] = Pod, patience: Patience = FAST, streaming: bool = True
+    client: Client,
+    kind: Kind = PODS,
+    value: type[Object] = Pod,
+    retry_policy: RetryPolicy = FAST,
+    streaming: bool = True,
 ) -> AsyncIterator[tuple[Reflector, Mirror]]:
     mirror = Mirror()
-    reflector = Reflector(client, kind, Codec(kind, Decoder()), mirror.take, value, patience)
+    reflector = Reflector(client, kind, Codec(kind, Decoder()), mirror.take, value, retry_policy)
     reflector.streaming = streaming
     task = asyncio.create_task(reflector.run())
     try:

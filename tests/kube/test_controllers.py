@@ -35,7 +35,7 @@ ALONE = Deference(lease="")
 @asynccontextmanager
 async def controlling(client: Client, *only: str, **options: Any) -> AsyncIterator[Controllers]:
     settings = ControlSettings(only) if only else ControlSettings()
-    controllers = Controllers(client, settings, patience=FAST, **{"deference": ALONE, **options})
+    controllers = Controllers(client, settings, retry_policy=FAST, **{"deference": ALONE, **options})
     task = asyncio.create_task(controllers.run())
     try:
         yield controllers

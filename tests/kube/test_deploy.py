@@ -114,7 +114,7 @@ async def test_the_roles_are_enough_for_the_controllers(
     client: Client, limited: Client, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "pumice")
-    task = asyncio.create_task(Controllers(limited, patience=FAST).run())
+    task = asyncio.create_task(Controllers(limited, retry_policy=FAST).run())
     try:
         volumes = [
             {

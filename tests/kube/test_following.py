@@ -20,8 +20,8 @@ from pumice.kube.api.kinds import (
     NUMA_TOPOLOGIES,
     RESOURCE_QUOTAS,
 )
-from pumice.kube.api.retry_policy import Patience
-from pumice.kube.informers.all_kinds import Following
+from pumice.kube.api.retry_policy import RetryPolicy
+from pumice.kube.informers.all_kinds import InformerSet
 from pumice.model.devices.numa import Numatopology
 from tests.kube.objects import crd, create, hypernode, install_crd, node, pod, remove_crd
 from tests.kube.proxy import FaultProxy, answer, lose_request
@@ -31,9 +31,9 @@ from tests.kube.waiting import PATIENCE_S, until
 
 
 @asynccontextmanager
-async def following(client: Client, patience: Patience = FAST) -> AsyncIterator[tuple[Following, Mirror]]:
+async def following(client: Client, retry_policy: RetryPolicy = FAST) -> AsyncIterator[tuple[InformerSet, Mirror]]:
     mirror = Mirror()
-    it = Following(client, mirror.take, patience=patience)
+    it = InformerSet(client, mirror.take, retry_policy=retry_policy)
     task = asyncio.create_task(it.run())
     try:
         yield it, mirror
@@ -43,7 +43,7 @@ async def following(client: Client, patience: Patience = FAST) -> AsyncIterator[
             await task
 
 
-async def synced(it: Following) -> None:
+async def synced(it: InformerSet) -> None:
     await asyncio.wait_for(it.synced(), PATIENCE_S)
 
 
@@ -131,7 +131,7 @@ async def test_rights_that_come_up_late_keep_nobody_waiting(through: Client, crd
     """As after a restart of the API server, or a first install. Waited out one by one they took minutes."""
     for kind in FOLLOWED:
         proxy.on("GET", rf"^{kind.list_path}\?", answer(403, "Forbidden", "no role yet"), times=4)
-    async with following(through, Patience()) as (it, _):
+    async with following(through, RetryPolicy()) as (it, _):
         await synced(it)
         await until(lambda: it.trouble() == [])
 

@@ -16,7 +16,7 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import POD_GROUPS, PODS, QUEUES
 from pumice.kube.controllers.kinds import CRON_JOBS, JOBS
-from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.informers.watch_failures import WatchFailures
 from tests.kube.objects import pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.server import ApiServer
@@ -67,7 +67,7 @@ async def test_a_kind_without_rights_holds_nobody_up_and_is_taken_up_when_they_c
     cron_job = {"apiVersion": CRON_JOBS.api_version, "kind": "CronJob", "metadata": {"name": "c"}, "spec": spec}
     await client.post(CRON_JOBS.namespace_path(namespace), cron_job)
     await client.post(PODS.namespace_path(namespace), pod(namespace, "p"))
-    troubles = Troubles()
+    troubles = WatchFailures()
     async with controlling(limited, troubles=troubles, clock=lambda: 4e9):
 
         async def grouped() -> bool:

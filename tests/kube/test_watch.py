@@ -251,7 +251,7 @@ async def test_server_gone_and_back(assets_server: ApiServer) -> None:
     async with Client(bearer(server.url, server.token(), server.ssl_context())) as client:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
         await create(client, pod("it", "a"))
-        async with reflecting(client, patience=FAST) as (reflector, mirror):
+        async with reflecting(client, retry_policy=FAST) as (reflector, mirror):
             await happens(reflector.synced)
             server.stop_api(kill=True)
             await until(lambda: reflector.trouble != "")

@@ -12,7 +12,7 @@ from pumice.cli.run_flags import go_flag
 
 if TYPE_CHECKING:
     from pumice.kube.api.client import Client
-    from pumice.kube.informers.watch_failures import Troubles
+    from pumice.kube.informers.watch_failures import WatchFailures
     from pumice.kube.scheduler.languages import ClusterLanguage
     from pumice.kube.scheduler.live import Settings
 
@@ -65,7 +65,7 @@ def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
     """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
-    from pumice.kube.binding.gpu_reservations import Reserving
+    from pumice.kube.binding.gpu_reservations import ReservationSettings
     from pumice.kube.scheduler.languages import NodePool
     from pumice.kube.writers.writing import Requests, Writing
 
@@ -77,7 +77,7 @@ def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, 
     if given["bind_backoff_limit"] is not None and not given["bind_requests"]:
         raise InputError("--bind-backoff-limit: needs --bind-requests")
     requests = Requests(given["bind_backoff_limit"]) if given["bind_requests"] else None
-    reserving = Reserving(given["gpu_reservation_image"]) if given["gpu_reservation_image"] else None
+    reserving = ReservationSettings(given["gpu_reservation_image"]) if given["gpu_reservation_image"] else None
     return {
         "pool": NodePool(given["nodepool_label_key"], given["partition_label_value"]),
         "writing": Writing(requests=requests, reserving=reserving),
@@ -85,7 +85,7 @@ def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, 
 
 
 def kai_controllers(
-    wanted: str, client: Client, settings: Settings, troubles: Troubles
+    wanted: str, client: Client, settings: Settings, troubles: WatchFailures
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
     from pumice.kube.controllers.leading import FOR_KAI, NEVER, Controllers

@@ -37,7 +37,7 @@ from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.alike import Alike, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
-from pumice.sim.telling import Telling, key_of
+from pumice.sim.telling import UndeliveredEvents, key_of
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 PodHook = Callable[[Alike], None]
@@ -76,7 +76,7 @@ class SimCluster:
         self.start_latency_s = start_latency_s
         self.grace_s = grace_s
         self.hooks = Hooks()
-        self.telling = Telling(engine)
+        self.telling = UndeliveredEvents(engine)
         self.objection: Objection | None = None
         self.start_together: Callable[[Alike], int] = len
         self.pods: dict[str, Pod] = {}

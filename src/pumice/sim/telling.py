@@ -26,7 +26,7 @@ def key_of(obj: Object) -> str:
 Part = dict[str, Any]
 
 
-class Telling:
+class UndeliveredEvents:
     """A buffer of events, newest state an object. ``has_news`` says whether one of them may change a decision."""
 
     def __init__(self, engine: Engine) -> None:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.kube.scheduler.schedule import Rhythm
+from pumice.kube.scheduler.schedule import CycleSchedule
 
 
-def cycled(rhythm: Rhythm, began: float, took: float = 0.0) -> Rhythm:
+def cycled(rhythm: CycleSchedule, began: float, took: float = 0.0) -> CycleSchedule:
     rhythm.begin(began)
     rhythm.end(began + took)
     return rhythm
 
 
 def test_the_first_cycle_waits_for_nothing() -> None:
-    assert Rhythm(1.0).due() < 0
+    assert CycleSchedule(1.0).due() < 0
 
 
 def test_without_a_change_there_is_one_a_period() -> None:
-    assert cycled(Rhythm(1.0), 10.0).due() == 11.0
+    assert cycled(CycleSchedule(1.0), 10.0).due() == 11.0
 
 
 def test_a_gang_does_not_wait_for_the_period() -> None:
     """Neither does what follows at once: its PodGroup wakes a cycle, and so do its pods a moment later."""
-    rhythm = cycled(Rhythm(1.0, settle_s=0.05), 10.0)
+    rhythm = cycled(CycleSchedule(1.0, settle_s=0.05), 10.0)
     rhythm.change(10.2)
     assert rhythm.due() == pytest.approx(10.25)
     cycled(rhythm, 10.25)
@@ -32,21 +32,21 @@ def test_a_gang_does_not_wait_for_the_period() -> None:
 
 
 def test_pods_that_come_one_by_one_are_decided_on_together() -> None:
-    rhythm = cycled(Rhythm(1.0, settle_s=0.05), 10.0)
+    rhythm = cycled(CycleSchedule(1.0, settle_s=0.05), 10.0)
     for number in range(10):
         rhythm.change(10.2 + 0.03 * number)
     assert rhythm.due() == pytest.approx(10.52)
 
 
 def test_changes_that_pour_in_wait_a_period_at_most() -> None:
-    rhythm = cycled(Rhythm(1.0), 10.0)
+    rhythm = cycled(CycleSchedule(1.0), 10.0)
     for number in range(200):
         rhythm.change(10.0 + 0.01 * number)
     assert rhythm.due() == 11.0
 
 
 def test_long_cycles_are_followed_by_rest() -> None:
-    rhythm = cycled(Rhythm(1.0), 10.0, took=0.2)
+    rhythm = cycled(CycleSchedule(1.0), 10.0, took=0.2)
     rhythm.change(10.2)
     assert rhythm.due() == pytest.approx(10.8)
     cycled(rhythm, 10.8, took=0.9)
@@ -55,7 +55,7 @@ def test_long_cycles_are_followed_by_rest() -> None:
 
 
 def test_a_cycle_sees_what_happened_before_it_began() -> None:
-    rhythm = Rhythm(1.0)
+    rhythm = CycleSchedule(1.0)
     rhythm.change(9.0)
     assert rhythm.changed
     cycled(rhythm, 10.0)
@@ -64,7 +64,7 @@ def test_a_cycle_sees_what_happened_before_it_began() -> None:
 
 
 def test_volcanos_rhythm_counts_from_the_end_and_nothing_wakes_it() -> None:
-    rhythm = cycled(Rhythm(1.0, on_change=False), 10.0, took=0.5)
+    rhythm = cycled(CycleSchedule(1.0, on_change=False), 10.0, took=0.5)
     rhythm.change(10.6)
     assert rhythm.due() == 11.5
 
@@ -74,7 +74,7 @@ def test_volcanos_rhythm_counts_from_the_end_and_nothing_wakes_it() -> None:
     [pytest.param(1, 2.0, id="one"), pytest.param(3, 8.0, id="three"), pytest.param(50, 30.0, id="bounded")],
 )
 def test_failures_are_followed_by_rest(failures: int, delay: float) -> None:
-    rhythm = Rhythm(1.0)
+    rhythm = CycleSchedule(1.0)
     for _ in range(failures):
         rhythm.begin(10.0)
         rhythm.end(10.0, failed=True)
@@ -85,7 +85,7 @@ def test_failures_are_followed_by_rest(failures: int, delay: float) -> None:
 
 
 def test_a_long_period_is_not_cut_short_by_a_failure() -> None:
-    rhythm = Rhythm(100.0)
+    rhythm = CycleSchedule(100.0)
     rhythm.begin(0.0)
     rhythm.end(0.0, failed=True)
     assert rhythm.due() == 100.0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pumice.framework.plugin.registry import Dialect
     from pumice.kube.api.access import Access
     from pumice.kube.api.client import Client
-    from pumice.kube.informers.watch_failures import Troubles
+    from pumice.kube.informers.watch_failures import WatchFailures
     from pumice.kube.scheduler.languages import ClusterLanguage
     from pumice.kube.scheduler.lease import Election
     from pumice.kube.scheduler.live import Live, Settings
@@ -246,27 +246,27 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
 
 async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     from pumice.kube.api.client import Client
-    from pumice.kube.informers.watch_failures import Troubles
+    from pumice.kube.informers.watch_failures import WatchFailures
     from pumice.kube.scheduler.http import serving
     from pumice.kube.scheduler.live import Live
-    from pumice.runtime.serving.extenders import HttpOutside
+    from pumice.runtime.serving.extenders import HttpExtenders
     from pumice.runtime.telemetry.metrics import Metrics
 
     access = await _access(wanted)
     # The election has a client of its own: no list and no burst of binds stands before a renewal.
     async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
         version = await client.version()
-        metrics, troubles = Metrics(settings.language.metrics), Troubles()
+        metrics, troubles = Metrics(settings.language.metrics), WatchFailures()
         live = Live(
             client,
             conf,
             settings,
             metrics,
             election=_election(wanted, aside),
-            beside=_controllers(wanted, client, settings, metrics, Troubles(troubles)),
+            beside=_controllers(wanted, client, settings, metrics, WatchFailures(troubles)),
             troubles=troubles,
         )
-        live.loop.outside = lambda: HttpOutside(time.monotonic)
+        live.loop.outside = lambda: HttpExtenders(time.monotonic)
         _on_signals(live, wanted.dump_dir)
         async with AsyncExitStack() as stack:
             places = await shown_at(wanted.places, wanted.certificate, stack)
@@ -309,7 +309,7 @@ def _election(wanted: _Wanted, client: Client) -> Election | None:
 
 
 def _controllers(
-    wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: Troubles
+    wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: WatchFailures
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
     if settings.language.dialect == "kai":

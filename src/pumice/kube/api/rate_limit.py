@@ -14,7 +14,7 @@ from pumice.kube.api.backoff import TokenBucket
 _KEYS_MAX = 100_000
 
 
-class Pace:
+class RateLimit:
     """Delays that double from ``first_s`` to ``last_s`` for each key, and ``rate`` a second for all with ``burst``.
 
     Rate 0 is no limit. The key that failed longest ago is forgotten first when there are very many.

@@ -16,7 +16,7 @@ from msgspec import Struct
 from pumice.kube.api.backoff import Backoff
 
 
-class Patience(Struct, frozen=True):
+class RetryPolicy(Struct, frozen=True):
     """How patient a reflector is, in seconds.
 
     Delays double from ``first_s``: to ``unreachable_last_s`` where nobody answers, which costs next to nothing to ask;
@@ -39,13 +39,13 @@ class Patience(Struct, frozen=True):
 class Retrying:
     """The delays of one reflector, one after the other."""
 
-    def __init__(self, patience: Patience, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience, self._clock = patience, clock
+    def __init__(self, retry_policy: RetryPolicy, clock: Callable[[], float] = time.monotonic) -> None:
+        self._retry_policy, self._clock = retry_policy, clock
         self.well()
 
     def well(self) -> None:
         """It works: the next trouble is a first one."""
-        p = self._patience
+        p = self._retry_policy
         self._unreachable = Backoff(p.first_s, p.unreachable_last_s)
         self._soon = Backoff(p.first_s, p.soon_last_s)
         self._late = Backoff(p.first_s, p.last_s)
@@ -61,13 +61,13 @@ class Retrying:
     def refused(self, *, lasting: bool, at_least_s: float | None = None) -> float:
         """The server said no. ``lasting``: somebody has to give a right, or a kind; else it may pass by itself."""
         if self._refused_since is None:
-            p = self._patience
+            p = self._retry_policy
             self._refused_since = self._clock()
             self._unreachable, self._soon = Backoff(p.first_s, p.unreachable_last_s), Backoff(p.first_s, p.soon_last_s)
-        if self.refused_s < self._patience.soon_s:
+        if self.refused_s < self._retry_policy.soon_s:
             return self._soon.next(at_least_s)
         if lasting:
-            return self._patience.missing_s * (0.5 + random.random())
+            return self._retry_policy.missing_s * (0.5 + random.random())
         return self._late.next(at_least_s)
 
     @property
@@ -78,7 +78,7 @@ class Retrying:
     @property
     def believed(self) -> bool:
         """Whether the refusal has lasted long enough to be one."""
-        return self._refused_since is not None and self.refused_s >= self._patience.believed_s
+        return self._refused_since is not None and self.refused_s >= self._retry_policy.believed_s
 
     def read_anew(self) -> float:
         """All has to be read anew: at once, unless that was done last time and did not help."""

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError, KubeError, clean
 from pumice.kube.api.kinds import PODS
-from pumice.kube.binding.in_flight import Flight, Flights, has_come_true
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.event_recorder import Teller
+from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder
 from pumice.kube.writers.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.model.decisions import DEVICES, GPU_GROUPS, Bind, PodNotice
 from pumice.model.devices.shared_devices import DeviceGrant
@@ -56,9 +56,9 @@ class Binder:
     def __init__(
         self,
         client: Client,
-        truth: Truth,
-        flights: Flights,
-        tell: Teller,
+        truth: InformerCache,
+        flights: InFlightDecisions,
+        tell: EventRecorder,
         statuses: PodStatuses,
         hooks: Sequence[PreBind] = (),
         timed: Callable[[str, float], None] = _nobody,
@@ -70,7 +70,7 @@ class Binder:
         self._timed, self._reached = timed, reached
         self._with_devices = self._hooks if devices is None else (*self._hooks, devices)
 
-    async def send(self, flight: Flight) -> bool:
+    async def send(self, flight: InFlightDecision) -> bool:
         """Prepare and bind. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
         bind = _bind_of(flight)
         if not self._flights.flies(flight):
@@ -94,7 +94,7 @@ class Binder:
         _log.warning("pod %s: %s", bind.pod, flight.why)
         return False
 
-    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+    async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
         """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
 
         Returns whether the task is to be given back.
@@ -118,7 +118,7 @@ class Binder:
     def _hooks_for(self, bind: Bind) -> tuple[PreBind, ...]:
         return self._with_devices if GPU_GROUPS in bind.context else self._hooks
 
-    def _bound(self, flight: Flight, bind: Bind) -> None:
+    def _bound(self, flight: InFlightDecision, bind: Bind) -> None:
         if flight.landed is not None:
             return  # asked again, because nobody heard of it
         for hook in self._hooks_for(bind):
@@ -127,7 +127,7 @@ class Binder:
         self._reached("Bound", bind)
         self._tell.tell_bound(bind)
 
-    async def _prepare(self, flight: Flight, bind: Bind) -> dict[str, str]:
+    async def _prepare(self, flight: InFlightDecision, bind: Bind) -> dict[str, str]:
         """Run the hooks in order.
 
         Raises: _NotPrepared.
@@ -144,7 +144,7 @@ class Binder:
         self._reached("PreBound", bind)
         return annotations
 
-    async def _undo(self, flight: Flight, bind: Bind) -> None:
+    async def _undo(self, flight: InFlightDecision, bind: Bind) -> None:
         """Have the hooks that ran take back what they did, last first."""
         while flight.prepared:
             flight.prepared -= 1
@@ -159,7 +159,7 @@ class _NotPrepared(Exception):
     """A hook before binding failed."""
 
 
-def _bind_of(flight: Flight) -> Bind:
+def _bind_of(flight: InFlightDecision) -> Bind:
     assert isinstance(flight.decision, Bind)
     return flight.decision
 

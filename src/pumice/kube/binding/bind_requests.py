@@ -19,10 +19,10 @@ from pumice.kube.api.encode_kai import kai_bind_request
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import BIND_REQUESTS
 from pumice.kube.binding.claims import ClaimProblem, claims_to_be_given
-from pumice.kube.binding.in_flight import Flight, Flights, has_come_true
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.event_recorder import Teller, about_pod
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder, about_pod
+from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.bind_request import FRACTION, MIG_INSTANCE, REGULAR, BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GPU_RESOURCE, MIG_PREFIX, node_gpu_memory
@@ -62,9 +62,9 @@ class RequestBinder:
     def __init__(
         self,
         client: Client,
-        truth: Truth,
-        flights: Flights,
-        tell: Teller,
+        truth: InformerCache,
+        flights: InFlightDecisions,
+        tell: EventRecorder,
         timed: Callable[[str, float], None],
         reached: Callable[[str, Bind], None],
         failed: Callable[[str, str, str], None],
@@ -75,11 +75,11 @@ class RequestBinder:
         self._codec = Codec(BIND_REQUESTS, Decoder())
         self._known: dict[str, BindRequest] = {}
         self._lost: dict[str, str] = {}  # request -> its node, which was not there
-        self.deletes: Lane[BindRequest] = Lane("bindrequests", self._delete, workers=4, waiting_max=100_000)
+        self.deletes: WorkQueue[BindRequest] = WorkQueue("bindrequests", self._delete, workers=4, waiting_max=100_000)
 
     # -- decisions -----------------------------------------------------------------------------------------------------
 
-    async def send(self, flight: Flight) -> bool:
+    async def send(self, flight: InFlightDecision) -> bool:
         """Ask for it. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
         bind = _bind_of(flight)
         pod, node = self._truth.pods.get(bind.pod), self._truth.nodes.get(bind.node)
@@ -115,7 +115,7 @@ class RequestBinder:
             if there is not None:
                 await self._client.delete(BIND_REQUESTS.path(there.key), uid=there.uid)
 
-    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+    async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
         """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
 
         Returns whether the task is to be given back. Raises: KubeError.
@@ -138,7 +138,7 @@ class RequestBinder:
         flight.why = flight.why or "the BindRequest does not exist"
         return self._flights.end(flight)
 
-    def _asked(self, flight: Flight, bind: Bind) -> None:
+    def _asked(self, flight: InFlightDecision, bind: Bind) -> None:
         if flight.landed is None:
             self._flights.land(flight)
             self._reached("Bound", bind)
@@ -201,6 +201,6 @@ class RequestBinder:
                 _log.warning("BindRequest %s could not be deleted: %s", request.key, error)
 
 
-def _bind_of(flight: Flight) -> Bind:
+def _bind_of(flight: InFlightDecision) -> Bind:
     assert isinstance(flight.decision, Bind)
     return flight.decision

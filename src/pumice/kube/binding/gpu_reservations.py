@@ -20,8 +20,8 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
 from pumice.kube.controllers.kinds import CONFIG_MAPS
-from pumice.kube.informers.informer_cache import ENDED, Truth
-from pumice.kube.writers.event_recorder import Teller, about_pod
+from pumice.kube.informers.informer_cache import ENDED, InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.model.bind_request import FRACTION
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import (
@@ -41,7 +41,7 @@ _NAME_MAX = 253
 _log = logging.getLogger("pumice.kube")
 
 
-class Reserving(Struct, frozen=True):
+class ReservationSettings(Struct, frozen=True):
     """``image``: what a reservation pod runs. ``wait_s``: how long it may take to say which device it got."""
 
     image: str
@@ -58,7 +58,14 @@ class GpuReservations:
 
     name = "GPU sharing"
 
-    def __init__(self, client: Client, truth: Truth, tell: Teller, scheduler: str, settings: Reserving | None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        truth: InformerCache,
+        tell: EventRecorder,
+        scheduler: str,
+        settings: ReservationSettings | None,
+    ) -> None:
         self._client, self._truth, self._tell, self._settings = client, truth, tell, settings
         self._scheduler = scheduler
         self._reserved: dict[str, Pod] = {}  # by group
@@ -106,7 +113,7 @@ class GpuReservations:
             if not self._preparing[group]:
                 del self._preparing[group]
 
-    async def _reserve(self, settings: Reserving, node: str, group: str) -> str:
+    async def _reserve(self, settings: ReservationSettings, node: str, group: str) -> str:
         """Which device of the node the group has. Raises: NotReserved, KubeError."""
         async with self._locks[group]:
             known = self._reserved.get(group)
@@ -125,7 +132,7 @@ class GpuReservations:
             finally:
                 self._waiting.pop(group, None)
 
-    async def _make(self, settings: Reserving, node: str, group: str, name: str) -> None:
+    async def _make(self, settings: ReservationSettings, node: str, group: str, name: str) -> None:
         field = {"fieldRef": {"fieldPath": "metadata.name"}}, {"fieldRef": {"fieldPath": "metadata.namespace"}}
         env = [{"name": key, "valueFrom": each} for key, each in zip(("POD_NAME", "POD_NAMESPACE"), field, strict=True)]
         container = {

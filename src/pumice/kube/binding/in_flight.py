@@ -11,7 +11,7 @@ from pumice.model.pod import Pod
 
 
 @dataclass(slots=True, eq=False)
-class Flight:
+class InFlightDecision:
     """One decision. ``prepared`` counts the hooks before binding that ran; ``why`` is what went wrong last.
 
     ``landed`` is when the API server accepted it, None before; ``said``: that its outcome cannot be looked up is told.
@@ -29,7 +29,7 @@ class Flight:
         return f"{type(self.decision).__name__} {self.decision.uid}"
 
 
-class Flights:
+class InFlightDecisions:
     """May be asked from any thread. At most one decision a pod: a later one takes the place of an earlier one.
 
     A flight ends when the pod is heard of as the decision made it, or as something that overtakes the decision, or when
@@ -38,26 +38,26 @@ class Flights:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._by_pod: dict[str, Flight] = {}
+        self._by_pod: dict[str, InFlightDecision] = {}
 
     def __len__(self) -> int:
         return len(self._by_pod)
 
-    def of(self, pod: str) -> Flight | None:
+    def of(self, pod: str) -> InFlightDecision | None:
         """The decision about this pod that is on its way."""
         return self._by_pod.get(pod)
 
-    def add(self, flight: Flight) -> None:
+    def add(self, flight: InFlightDecision) -> None:
         self._by_pod[flight.decision.pod] = flight
 
-    def flies(self, flight: Flight) -> bool:
+    def flies(self, flight: InFlightDecision) -> bool:
         return self._by_pod.get(flight.decision.pod) is flight
 
-    def land(self, flight: Flight) -> None:
+    def land(self, flight: InFlightDecision) -> None:
         """The API server has accepted it."""
         flight.landed = self._clock()
 
-    def end(self, flight: Flight) -> bool:
+    def end(self, flight: InFlightDecision) -> bool:
         """Whether it was still on its way."""
         if not self.flies(flight):
             return False
@@ -77,7 +77,7 @@ class Flights:
         """A pod is not there any more."""
         self._by_pod.pop(pod, None)
 
-    def overdue(self, seconds: float) -> list[Flight]:
+    def overdue(self, seconds: float) -> list[InFlightDecision]:
         """Flights that landed so long ago and were not confirmed."""
         before = self._clock() - seconds
         flights = list(self._by_pod.values())  # at once: another thread may add one

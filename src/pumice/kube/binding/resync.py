@@ -12,30 +12,30 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.codec import BadObject, Codec
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.api.rate_limit import Pace
-from pumice.kube.binding.in_flight import Flight
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.api.rate_limit import RateLimit
+from pumice.kube.binding.in_flight import InFlightDecision
+from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.pod import Pod
 
 _log = logging.getLogger("pumice.kube")
 
 #: What to do with a flight, given the pod as it is; None: it is gone, or another one by now.
-Decide = Callable[[Flight, Pod | None], Awaitable[None]]
+Decide = Callable[[InFlightDecision, Pod | None], Awaitable[None]]
 
 
 class Resync:
     """Flights that failed, or of which the outcome is not known. ``pace`` limits the rate of reads."""
 
-    def __init__(self, client: Client, codec: Codec, decide: Decide, pace: Pace, workers: int = 4) -> None:
+    def __init__(self, client: Client, codec: Codec, decide: Decide, pace: RateLimit, workers: int = 4) -> None:
         self._pace = pace
         self._client, self._codec, self._decide = client, codec, decide
-        self.lane: Lane[Flight] = Lane("resync", self._settle, workers=workers, waiting_max=1 << 30)
+        self.lane: WorkQueue[InFlightDecision] = WorkQueue("resync", self._settle, workers=workers, waiting_max=1 << 30)
 
-    def put(self, flight: Flight) -> None:
+    def put(self, flight: InFlightDecision) -> None:
         """On the loop only. There are never more of them than decisions that were let in."""
         self.lane.put_later(flight.key, flight, self._pace.delay(flight.decision.pod))
 
-    async def _settle(self, flight: Flight) -> None:
+    async def _settle(self, flight: InFlightDecision) -> None:
         try:
             pod = await self._read(flight.decision.pod)
         except (KubeError, BadObject) as error:

@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from pumice.kube.api.client import Client
 from pumice.kube.api.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.controllers.kinds import PlainCodec
 from pumice.kube.controllers.owner_kinds import READ_FOR_KAI
-from pumice.kube.controllers.reconcile import Part, Reconciling
+from pumice.kube.controllers.reconcile import Part, Reconciler
 from pumice.kube.controllers.view import key_of
-from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.writers.reminders import AGAIN_S
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
@@ -59,11 +59,13 @@ class GroupingLoop:
         client: Client,
         settings: GroupingSettings,
         clock: Callable[[], float],
-        patience: Patience | None = None,
-        troubles: Troubles | None = None,
+        retry_policy: RetryPolicy | None = None,
+        troubles: WatchFailures | None = None,
     ) -> None:
         self._settings = settings
-        self.reconciling = Reconciling[str](client, clock, _named, (_OF_PODS, _OF_QUEUES), _part_of, patience, troubles)
+        self.reconciling = Reconciler[str](
+            client, clock, _named, (_OF_PODS, _OF_QUEUES), _part_of, retry_policy, troubles
+        )
         self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in FOLLOWED}
         for kind in FOLLOWED:
             codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)

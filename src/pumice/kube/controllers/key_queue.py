@@ -11,7 +11,7 @@ from pumice.kube.api.backoff import Backoff
 Key = TypeVar("Key", bound=Hashable)
 
 
-class WorkQueue(Generic[Key]):
+class KeyQueue(Generic[Key]):
     """Belongs to one event loop. A key that is added while it is worked on comes again when that has ended."""
 
     def __init__(self, retry_first_s: float = 0.1, retry_last_s: float = 60.0) -> None:

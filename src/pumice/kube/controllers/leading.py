@@ -17,11 +17,11 @@ from msgspec import Struct
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError, KubeError, clean
 from pumice.kube.api.kinds import LEASES
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.controllers.kai_grouping import GroupingLoop
 from pumice.kube.controllers.loop import ControlLoop, ControlSettings
 from pumice.kube.controllers.owner_kinds import DEPLOYMENTS
-from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.kai_groups import GroupingSettings
@@ -68,19 +68,19 @@ class Controllers:
         *,
         deference: Deference | None = None,
         metrics: Metrics | None = None,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         clock: Callable[[], float] = time.time,
-        troubles: Troubles | None = None,
+        troubles: WatchFailures | None = None,
         grouping: GroupingSettings | None = None,
     ) -> None:
         """``grouping``: these give KAI's pods their groups, in place of what Volcano's controllers do."""
         self.loop: ControlLoop | GroupingLoop | None = None
         self._grouping = grouping
-        self._client, self._metrics, self._patience, self._clock = client, metrics, patience, clock
+        self._client, self._metrics, self._retry_policy, self._clock = client, metrics, retry_policy, clock
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
         self._said = ""
-        self._troubles = troubles or Troubles()
+        self._troubles = troubles or WatchFailures()
 
     async def run(self) -> None:
         """For ever, until cancelled."""
@@ -122,8 +122,8 @@ class Controllers:
 
     def _new_loop(self) -> ControlLoop | GroupingLoop:
         if self._grouping is not None:
-            return GroupingLoop(self._client, self._grouping, self._clock, self._patience, self._troubles)
-        return ControlLoop(self._client, self._settings, self._clock, self._metrics, self._patience, self._troubles)
+            return GroupingLoop(self._client, self._grouping, self._clock, self._retry_policy, self._troubles)
+        return ControlLoop(self._client, self._settings, self._clock, self._metrics, self._retry_policy, self._troubles)
 
     async def _why_not(self) -> str:
         """Why ours are to be off; empty where they are not. Raises: _Unseen."""

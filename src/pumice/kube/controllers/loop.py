@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from pumice.kube.api.client import Client
 from pumice.kube.api.kinds import POD_GROUPS, PODS, QUEUES, Kind
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.controllers.kinds import (
     CRON_JOBS,
     JOB_FLOWS,
@@ -22,9 +22,9 @@ from pumice.kube.controllers.kinds import (
     PlainCodec,
     kind_of,
 )
-from pumice.kube.controllers.reconcile import Part, Reconciling
+from pumice.kube.controllers.reconcile import Part, Reconciler
 from pumice.kube.controllers.view import CONTROLLER_OF, Task, View
-from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.writers.reminders import AGAIN_S
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.reading.fields import Obj
@@ -68,13 +68,13 @@ class ControlLoop:
         settings: ControlSettings,
         clock: Callable[[], float],
         metrics: Metrics | None = None,
-        patience: Patience | None = None,
-        troubles: Troubles | None = None,
+        retry_policy: RetryPolicy | None = None,
+        troubles: WatchFailures | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
         self._parts = {name: Part(_NEEDS[name], WATCHED_BY[name]) for name in settings.controllers}
-        self.reconciling = Reconciling[Task](
-            client, clock, " ".join, self._parts.values(), self._part_of, patience, troubles
+        self.reconciling = Reconciler[Task](
+            client, clock, " ".join, self._parts.values(), self._part_of, retry_policy, troubles
         )
         self.view = View(settings.controllers, settings.default_queue, self.reconciling.add)
         for kind in self.view.kinds:

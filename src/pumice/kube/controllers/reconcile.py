@@ -11,12 +11,12 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import Kind
-from pumice.kube.api.retry_policy import Patience
-from pumice.kube.controllers.key_queue import WorkQueue
+from pumice.kube.api.retry_policy import RetryPolicy
+from pumice.kube.controllers.key_queue import KeyQueue
 from pumice.kube.controllers.writes import Writing
 from pumice.kube.informers.reflector import Reflector
-from pumice.kube.informers.watch_failures import Troubles
-from pumice.kube.writers.event_recorder import Teller
+from pumice.kube.informers.watch_failures import WatchFailures
+from pumice.kube.writers.event_recorder import EventRecorder
 from pumice.model.events import Event, Seen
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import Pod
@@ -36,7 +36,7 @@ class Part(NamedTuple):
     watches: tuple[Kind, ...]
 
 
-class Reconciling(Generic[Key]):
+class Reconciler(Generic[Key]):
     """One run, from an empty view.
 
     Say what is followed (``follow``), then ``run``. What is told of objects adds keys; each is looked at by one worker
@@ -51,16 +51,16 @@ class Reconciling(Generic[Key]):
         named: Callable[[Key], str],
         parts: Collection[Part],
         part_of: Callable[[Key], Part],
-        patience: Patience | None = None,
-        troubles: Troubles | None = None,
+        retry_policy: RetryPolicy | None = None,
+        troubles: WatchFailures | None = None,
     ) -> None:
         """``clock``: seconds since the epoch. ``named``: a key as the log says it. ``part_of``: which of the
         ``parts`` looks at a key."""
-        self.queue: WorkQueue[Key] = WorkQueue()
+        self.queue: KeyQueue[Key] = KeyQueue()
         self._client, self._named, self._part_of = client, named, part_of
         self._held: dict[Part, dict[Key, None]] = {part: {} for part in parts}  # of those that have not begun
-        self._patience, self._troubles = patience or Patience(), troubles or Troubles()
-        self._teller = Teller(client, "pumice", now=clock)
+        self._retry_policy, self._troubles = retry_policy or RetryPolicy(), troubles or WatchFailures()
+        self._teller = EventRecorder(client, "pumice", now=clock)
         self.writing = Writing(client, self._teller.tell)
         self._reflectors: dict[Kind, Reflector] = {}
         self._said: dict[Key, None] = {}  # what fails, and was said to
@@ -79,7 +79,7 @@ class Reconciling(Generic[Key]):
                     drop(event.key)  # type: ignore[union-attr]  # a reflector undoes nothing
 
         self._reflectors[codec.kind] = Reflector(
-            self._client, codec.kind, codec, sink, Pod, self._patience, self._troubles
+            self._client, codec.kind, codec, sink, Pod, self._retry_policy, self._troubles
         )
 
     async def read(self, kind: Kind, key: str) -> Obj | None:
@@ -134,7 +134,7 @@ class Reconciling(Generic[Key]):
             key = await self.queue.take()
             if self._reflectors[self._part_of(key).needs].trouble:  # it has said so itself
                 self.queue.done(key)
-                self.queue.later(key, self._patience.soon_last_s)
+                self.queue.later(key, self._retry_policy.soon_last_s)
                 continue
             try:
                 rest_s = await look_at(key)

@@ -10,10 +10,10 @@ from typing import Any, get_args
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec, Object
 from pumice.kube.api.kinds import FOLLOWED, Kind
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.informers.reflector import Reflector, Sink, every, nobody
-from pumice.kube.informers.unparsable import Unread
-from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.informers.unparsable import Unparsable
+from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.model import events
 from pumice.model.manifest import Decoder
 from pumice.runtime.memory import leave_old_objects_alone
@@ -23,7 +23,7 @@ _TOLD: Mapping[str, type[events.Object]] = {value.__name__: value for value in g
 NOTHING_LEFT_OUT: Mapping[Kind, Callable[[Any], bool]] = MappingProxyType({})
 
 
-class Following:
+class InformerSet:
     """Keeps in step with ``kinds``. ``sink`` hears of those that events carry, in the loop's thread, a batch at a time.
 
     It hears of a kind in the server's order; between kinds there is none. Kinds that no event carries are followed all
@@ -38,13 +38,13 @@ class Following:
         *,
         decoder: Decoder | None = None,
         kinds: Sequence[Kind] = FOLLOWED,
-        patience: Patience | None = None,
-        troubles: Troubles | None = None,
+        retry_policy: RetryPolicy | None = None,
+        troubles: WatchFailures | None = None,
         takes: Mapping[Kind, Callable[[Any], bool]] = NOTHING_LEFT_OUT,
-        told: Callable[[Kind, Unread], None] = nobody,
+        told: Callable[[Kind, Unparsable], None] = nobody,
     ) -> None:
         decoder = decoder or Decoder()
-        self._troubles = troubles or Troubles()
+        self._troubles = troubles or WatchFailures()
         self.reflectors = {
             kind: Reflector(
                 client,
@@ -52,7 +52,7 @@ class Following:
                 Codec(kind, decoder),
                 sink,
                 _TOLD.get(kind.kind),
-                patience,
+                retry_policy,
                 self._troubles,
                 takes.get(kind, every),
                 told,
@@ -85,7 +85,7 @@ class Following:
         """Why something is not followed just now, a line each; empty when all is well."""
         return self._troubles.texts()
 
-    def unread(self) -> list[tuple[Kind, Unread]]:
+    def unread(self) -> list[tuple[Kind, Unparsable]]:
         """The objects that cannot be read just now."""
         return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unread.standing()]
 

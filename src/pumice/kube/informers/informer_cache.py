@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from pumice.kube.writers.pending_writes import is_older
-from pumice.kube.writers.refused_evictions import Spared
+from pumice.kube.writers.refused_evictions import RefusedEvictions
 from pumice.model.decisions import Decision, Evict
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
@@ -18,7 +18,7 @@ from pumice.model.workloads.podgroup import PodGroup
 ENDED = ("Succeeded", "Failed")
 
 
-class Truth:
+class InformerCache:
     """May be called from any thread. Reading an object by key needs no lock: objects are frozen.
 
     It is ahead of the store, which takes events in only between cycles. ``on_news`` is called when it found something
@@ -38,7 +38,7 @@ class Truth:
             Node: self.nodes,
         }
         self._news: list[Event] = []
-        self._spared = Spared()
+        self._spared = RefusedEvictions()
         self._lock = Lock()
 
     def hear(self, events: Iterable[Event]) -> None:

@@ -21,9 +21,9 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.codec import BadObject, Codec, Object, collector_off, read_bookmark, read_event
 from pumice.kube.api.errors import ApiError, Garbage, KubeError, Unreachable
 from pumice.kube.api.kinds import Kind
-from pumice.kube.api.retry_policy import Patience, Retrying
-from pumice.kube.informers.unparsable import Unread, UnreadObjects
-from pumice.kube.informers.watch_failures import Cause, Troubles
+from pumice.kube.api.retry_policy import Retrying, RetryPolicy
+from pumice.kube.informers.unparsable import Unparsable, UnparsableObjects
+from pumice.kube.informers.watch_failures import Cause, WatchFailures
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.events import Object as Told
 
@@ -37,7 +37,7 @@ _UNENDED_MAX = 3
 _GATHER_S = 0.01  # then what has come meanwhile is taken as one: while pods are bound an event comes with each of them
 
 
-def nobody(kind: Kind, unread: Unread) -> None:
+def nobody(kind: Kind, unread: Unparsable) -> None:
     """Nobody else is told of objects that cannot be read."""
 
 
@@ -62,22 +62,22 @@ class Reflector:
         codec: Codec,
         sink: Sink,
         value: type[Told] | None,
-        patience: Patience | None = None,
-        troubles: Troubles | None = None,
+        retry_policy: RetryPolicy | None = None,
+        troubles: WatchFailures | None = None,
         takes: Callable[[Any], bool] = every,
-        told: Callable[[Kind, Unread], None] = nobody,
+        told: Callable[[Kind, Unparsable], None] = nobody,
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}
-        self.unread = UnreadObjects(kind, told)
+        self.unread = UnparsableObjects(kind, told)
         self.answered = asyncio.Event()
         self.synced = asyncio.Event()
         self.streaming = True
         self.lists = 0
         self.watches = 0
         self._client, self._codec, self._sink, self._value, self._takes = client, codec, sink, value, takes
-        self._patience = patience or Patience()
-        self._troubles = troubles or Troubles()
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._troubles = troubles or WatchFailures()
         self._version = ""
         self._listed: set[str] | None = None  # keys of the list that is being read
         self._unended = 0  # initial events that ended without saying so
@@ -89,7 +89,7 @@ class Reflector:
 
     async def run(self) -> None:
         """For ever, until cancelled."""
-        retrying = Retrying(self._patience)
+        retrying = Retrying(self._retry_policy)
         while True:
             before, started = self._version, time.monotonic()
             try:
@@ -159,7 +159,7 @@ class Reflector:
         initial = "sendInitialEvents" in params
         if initial:
             self._listed = set()
-        seconds = self._patience.watch_s * (1 + random.random())
+        seconds = self._retry_policy.watch_s * (1 + random.random())
         params = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": str(int(seconds) or 1)}
         self.watches += 1
         opened = False

@@ -15,7 +15,7 @@ _AGAIN_S = 60.0
 
 
 @dataclass(slots=True)
-class Unread:
+class Unparsable:
     """An object as it was last seen, and why it could not be read. ``said`` is when the log last had it."""
 
     key: str
@@ -25,7 +25,7 @@ class Unread:
     said: float
 
 
-class UnreadObjects:
+class UnparsableObjects:
     """Each is said when it turns up, when something else is wrong with it, and when it has changed and is no better:
     that at most once a minute, since the status of a pod changes often. No other object is mute for it.
 
@@ -33,16 +33,16 @@ class UnreadObjects:
     """
 
     def __init__(
-        self, kind: Kind, told: Callable[[Kind, Unread], None], clock: Callable[[], float] = time.monotonic
+        self, kind: Kind, told: Callable[[Kind, Unparsable], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.count = 0
         self._kind, self._told, self._clock = kind, told, clock
-        self._by_key: dict[str, Unread] = {}
+        self._by_key: dict[str, Unparsable] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def standing(self) -> list[Unread]:
+    def standing(self) -> list[Unparsable]:
         """Those that are there now."""
         return list(self._by_key.values())
 
@@ -55,7 +55,7 @@ class UnreadObjects:
         is_old = before is not None and before.uid == bad.uid and before.why == bad.why
         silent = before is not None and is_old and now - before.said < _AGAIN_S
         said = before.said if before is not None and silent else now
-        found = self._by_key[bad.key] = Unread(bad.key, bad.uid, bad.version, bad.why, said)
+        found = self._by_key[bad.key] = Unparsable(bad.key, bad.uid, bad.version, bad.why, said)
         if not silent:
             _log.error("%s: unreadable, other objects are not affected: %s", self._kind.full_name, bad.why)
             self._told(self._kind, found)

@@ -33,7 +33,7 @@ class _Trouble(Struct, frozen=True):
     text: str
 
 
-class Troubles:
+class WatchFailures:
     """By kind. A cause is said once until it is over, however its words change from try to try and however many kinds
     it concerns; then its end is said.
 
@@ -42,11 +42,11 @@ class Troubles:
     first one's ``texts`` are of all.
     """
 
-    def __init__(self, beside: Troubles | None = None) -> None:
+    def __init__(self, beside: WatchFailures | None = None) -> None:
         self._by_kind: dict[str, _Trouble] = {}
         #: With the kind, empty where many share it.
         self._said: set[tuple[Cause, str]] = beside._said if beside is not None else set()
-        self._beside: list[Troubles] = []
+        self._beside: list[WatchFailures] = []
         if beside is not None:
             beside._beside.append(self)
 

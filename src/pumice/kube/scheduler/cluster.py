@@ -19,22 +19,22 @@ from msgspec.structs import replace
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import PODS
-from pumice.kube.api.rate_limit import Pace
+from pumice.kube.api.rate_limit import RateLimit
 from pumice.kube.binding.bind import Binder, PreBind
 from pumice.kube.binding.bind_requests import RequestBinder
 from pumice.kube.binding.gpu_reservations import GpuReservations
-from pumice.kube.binding.in_flight import Flight, Flights
+from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
 from pumice.kube.binding.resync import Resync
-from pumice.kube.informers.informer_cache import ENDED, Truth
-from pumice.kube.writers.event_recorder import Teller, about_group
+from pumice.kube.informers.informer_cache import ENDED, InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.kube.writers.evicting import Evictor
 from pumice.kube.writers.evictions import Evictions
 from pumice.kube.writers.hint_conditions import HintConditions, without_hint
-from pumice.kube.writers.pending_writes import Sent
+from pumice.kube.writers.pending_writes import PendingWrites
 from pumice.kube.writers.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.kube.writers.scheduling_gates import Gates
 from pumice.kube.writers.statuses import Statuses
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.writers.work_queue import WorkQueue
 from pumice.kube.writers.writing import AS_VOLCANO_DOES, UNTIMED, Timers, Writing
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
@@ -80,10 +80,10 @@ class KubeCluster:
         self.changed: Callable[[], None] = lambda: None
         self.is_synced: Callable[[], bool] = lambda: True
         self.limits = limits = writing.limits
-        self.flights = flights = Flights(time.monotonic)
-        self.truth = truth = Truth(self._wake)
-        self.teller = teller = Teller(client, scheduler, self._room)
-        self._sent = Sent(limits.confirm_s, time.monotonic)
+        self.flights = flights = InFlightDecisions(time.monotonic)
+        self.truth = truth = InformerCache(self._wake)
+        self.teller = teller = EventRecorder(client, scheduler, self._room)
+        self._sent = PendingWrites(limits.confirm_s, time.monotonic)
         self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
         self._statuses = Statuses(client, truth, teller, limits.confirm_s)
         self._gates = Gates(client, truth, limits.confirm_s, limits.status_workers, limits.statuses)
@@ -103,23 +103,23 @@ class KubeCluster:
             )
             self._binder = self._asking
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=writing.use_eviction)
-        self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, Pace())
+        self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, RateLimit())
         self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
-        self._failures = Pace(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
-        self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
-        self.shared_binds: Lane[Flight] = Lane(  # of pods that wait for a device: nobody else waits with them
+        self._failures = RateLimit(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
+        self.binds = WorkQueue("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
+        self.shared_binds = WorkQueue(  # of pods that wait for a device, so that no other pod waits with them
             "shared binds", self._send, workers=limits.shared_bind_workers, waiting_max=2 * limits.binds
         )
         self.evictions = Evictions(
             self._send, self._conditions.write_at_once, limits.evict_workers, limits.evictions, limits.hold_s
         )
-        self._group_lane: Lane[PodGroupUpdate] = Lane(
+        self._group_lane: WorkQueue[PodGroupUpdate] = WorkQueue(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
         )
-        self._queue_lane: Lane[tuple[str, Resource, QueueUsage | None]] = Lane(
+        self._queue_lane: WorkQueue[tuple[str, Resource, QueueUsage | None]] = WorkQueue(
             "queues", lambda item: self._statuses.write_queue(*item), workers=1, waiting_max=limits.statuses
         )
-        self._notice_lane: Lane[PodNotice] = Lane(
+        self._notice_lane: WorkQueue[PodNotice] = WorkQueue(
             "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
         )
         self._aged = timers.aged
@@ -215,7 +215,7 @@ class KubeCluster:
                 self._turned_away.add(decision.job)
             return Refusal(why)
         self._taking = decision.job
-        flight = Flight(decision)
+        flight = InFlightDecision(decision)
         self.flights.add(flight)
         self._reached("Assumed", decision)
         (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(flight.key, flight)
@@ -228,7 +228,7 @@ class KubeCluster:
         return refusal
 
     def _hold(self, decision: Evict) -> Refusal | None:
-        flight, before = Flight(decision), self.flights.of(decision.pod)
+        flight, before = InFlightDecision(decision), self.flights.of(decision.pod)
         why = self._not_this(self.truth.pods.get(decision.pod), decision)
         if why is None and before is not None and isinstance(before.decision, Evict):
             why = f"pod {decision.pod} is being evicted already"
@@ -339,7 +339,7 @@ class KubeCluster:
                     await quiet.empty()
         return sum(lane.left for lane in deciding)
 
-    def _quiet_lanes(self) -> tuple[Lane[Any], ...]:
+    def _quiet_lanes(self) -> tuple[WorkQueue[Any], ...]:
         """Statuses, then what people read."""
         statuses = self._gates.lane, self._group_lane, self._queue_lane, self.evictions.nominations
         return *statuses, self._notice_lane, self.teller.lane
@@ -350,7 +350,7 @@ class KubeCluster:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.binds.empty(), self.limits.hold_s)
 
-    async def _send(self, flight: Flight) -> None:
+    async def _send(self, flight: InFlightDecision) -> None:
         try:
             known = await self._hand_of(flight).send(flight)
         except Exception:  # the task must come back all the same
@@ -359,7 +359,7 @@ class KubeCluster:
         if not known:
             self._resync.put(flight)
 
-    async def _settle(self, flight: Flight, pod: Pod | None) -> None:
+    async def _settle(self, flight: InFlightDecision, pod: Pod | None) -> None:
         if await self._hand_of(flight).settle(flight, pod):
             decision = flight.decision
             self._failures.delay(decision.pod)
@@ -379,7 +379,7 @@ class KubeCluster:
         self._failures.forget(pod)
         self._failed_binds.pop(pod, None)
 
-    def _hand_of(self, flight: Flight) -> Binder | RequestBinder | Evictor:
+    def _hand_of(self, flight: InFlightDecision) -> Binder | RequestBinder | Evictor:
         return self._binder if isinstance(flight.decision, Bind) else self._evictor
 
     def _reached(self, stage: str, bind: Bind) -> None:

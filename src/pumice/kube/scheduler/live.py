@@ -22,22 +22,22 @@ from msgspec import Struct
 from pumice.kube.api.client import Client, Counts
 from pumice.kube.api.errors import KubeError
 from pumice.kube.api.kinds import NAMESPACES, Kind
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.binding.claims import ClaimBinding
 from pumice.kube.binding.node_locks import NodeLocking
 from pumice.kube.binding.volumes import VolumeBinding
-from pumice.kube.informers.all_kinds import Following
+from pumice.kube.informers.all_kinds import InformerSet
 from pumice.kube.informers.scheduler_objects import taken
-from pumice.kube.informers.unparsable import Unread
+from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.informers.usage import usage_feeds
-from pumice.kube.informers.watch_failures import Troubles
+from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.scheduler.cluster import KubeCluster
 from pumice.kube.scheduler.cycle_log import tell_cycle
 from pumice.kube.scheduler.dump import write_dump
 from pumice.kube.scheduler.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.scheduler.lease import Election
 from pumice.kube.scheduler.reload import Conf, ConfFile
-from pumice.kube.scheduler.schedule import Rhythm
+from pumice.kube.scheduler.schedule import CycleSchedule
 from pumice.kube.writers.reminders import Reminders, tell_of_unread
 from pumice.kube.writers.writing import AS_VOLCANO_DOES, Timers, Writing
 from pumice.model.decisions import Bind
@@ -98,11 +98,11 @@ class Live:
         *,
         election: Election | None = None,
         beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
-        patience: Patience | None = None,
-        troubles: Troubles | None = None,
+        retry_policy: RetryPolicy | None = None,
+        troubles: WatchFailures | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
-        self._client, self._patience, self._troubles = client, patience, troubles or Troubles()
+        self._client, self._retry_policy, self._troubles = client, retry_policy, troubles or WatchFailures()
         self.leads = False
         self._know_nothing()
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster, publishes=True)
@@ -212,12 +212,12 @@ class Live:
         )
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)
-        self.following = Following(
+        self.following = InformerSet(
             self._client,
             self.cluster.sink,
             decoder=decoder,
             kinds=settings.language.followed,
-            patience=self._patience,
+            retry_policy=self._retry_policy,
             troubles=self._troubles,
             takes=taken(self.settings.pool, self.settings.node_labels),
             told=self._tell_of_unread,
@@ -250,7 +250,7 @@ class Live:
             self.leads = False
             await _ended(stopping, *tasks)
 
-    def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
+    def _tell_of_unread(self, kind: Kind, unread: Unparsable) -> None:
         if self.leads:  # else who leads tells it, or the reminders do once this leads
             tell_of_unread(self.cluster.teller, kind, unread)
 
@@ -309,8 +309,8 @@ class Live:
         self._rhythm = self._new_rhythm()
         self._change()
 
-    def _new_rhythm(self) -> Rhythm:
-        return Rhythm(self.settings.period_s, on_change=self.settings.on_change)
+    def _new_rhythm(self) -> CycleSchedule:
+        return CycleSchedule(self.settings.period_s, on_change=self.settings.on_change)
 
     def _turn(self) -> bool:
         """In the thread of cycles. Whether it failed: that is told, and the process goes on."""

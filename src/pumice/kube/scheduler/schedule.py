@@ -9,7 +9,7 @@ _REST = 3  # times as long as the last cycle took: what changes all the time has
 
 
 @dataclass(slots=True)
-class Rhythm:
+class CycleSchedule:
     """A cycle each period, as time alone may change a decision; and one soon after something happened, once no more
     has for ``settle_s``: the pods of a gang come one by one. While changes pour in that may take as long as the period,
     and no longer. After cycles that failed it waits twice as long each time.

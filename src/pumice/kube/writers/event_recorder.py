@@ -19,8 +19,8 @@ from pumice.kube.api.backoff import TokenBucket
 from pumice.kube.api.client import FOR_CREATES, Client
 from pumice.kube.api.errors import ApiError, KubeError, clean
 from pumice.kube.api.kinds import EVENTS, Kind, kind_of_group
-from pumice.kube.informers.unparsable import Unread
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.informers.unparsable import Unparsable
+from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import Bind, Decision
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
@@ -50,7 +50,7 @@ async def _at_once() -> None:
     """Nobody goes first."""
 
 
-class Teller:
+class EventRecorder:
     """``component`` is who tells: the scheduler's name. ``room`` is waited for before each write: others go first.
 
     ``again_s``: how long a count may be behind. ``rate``: writes a second. What was told and will never be written is
@@ -69,7 +69,7 @@ class Teller:
         rate: float = 500.0,
         again_s: float = 60.0,
     ) -> None:
-        self.lane: Lane[_Told | Bind] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
+        self.lane: WorkQueue[_Told | Bind] = WorkQueue("events", self._write, workers=workers, waiting_max=waiting_max)
         self._client, self._component, self._room, self._now = client, component, room, now
         self._bucket = TokenBucket(rate, rate)
         self._again_s = again_s
@@ -170,7 +170,7 @@ def about_pod(what: Pod | Decision) -> Ref:
     return Ref("v1", "Pod", namespace, name, what.uid)
 
 
-def about_unread(kind: Kind, unread: Unread) -> Ref:
+def about_unread(kind: Kind, unread: Unparsable) -> Ref:
     """An object that could not be read, to tell something about it."""
     namespace, _, name = unread.key.rpartition("/")
     return Ref(kind.api_version, kind.kind, namespace, name, unread.uid)

@@ -14,9 +14,9 @@ from typing import Any
 from pumice.kube.api.client import FOR_REPEATABLE, ONCE, STRATEGIC_PATCH, Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.binding.in_flight import Flight, Flights, has_come_true
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.event_recorder import Teller, about_group, about_pod
+from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder, about_group, about_pod
 from pumice.model.decisions import Evict
 from pumice.model.pod import Pod
 from pumice.runtime.controllers.writes import stamp
@@ -30,9 +30,9 @@ class Evictor:
     def __init__(
         self,
         client: Client,
-        truth: Truth,
-        flights: Flights,
-        tell: Teller,
+        truth: InformerCache,
+        flights: InFlightDecisions,
+        tell: EventRecorder,
         scheduler: str,
         *,
         use_eviction: bool = False,
@@ -41,7 +41,7 @@ class Evictor:
         self._client, self._truth, self._flights, self._tell = client, truth, flights, tell
         self._scheduler, self._use_eviction, self._now = scheduler, use_eviction, now
 
-    async def send(self, flight: Flight) -> bool:
+    async def send(self, flight: InFlightDecision) -> bool:
         """Evict. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
         evict = _evict_of(flight)
         if not self._flights.flies(flight):
@@ -64,7 +64,7 @@ class Evictor:
         _log.warning("pod %s: not evicted: %s", evict.pod, flight.why)
         return False
 
-    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+    async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
         """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
 
         Returns whether the task is to be given back.
@@ -116,6 +116,6 @@ class Evictor:
         await self._client.post(PODS.path(evict.pod, "eviction"), body, retries=ONCE)
 
 
-def _evict_of(flight: Flight) -> Evict:
+def _evict_of(flight: InFlightDecision) -> Evict:
     assert isinstance(flight.decision, Evict)
     return flight.decision

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from pumice.kube.binding.in_flight import Flight
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.binding.in_flight import InFlightDecision
+from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import PodNotice
 
 
@@ -21,22 +21,26 @@ class Evictions:
 
     def __init__(
         self,
-        send: Callable[[Flight], Awaitable[None]],
+        send: Callable[[InFlightDecision], Awaitable[None]],
         nominate: Callable[[PodNotice], Awaitable[None]],
         workers: int,
         waiting_max: int,
         hold_s: float,
     ) -> None:
         self._send, self._hold_s = send, hold_s
-        self._held: list[Flight] = []
-        self.lane: Lane[Flight] = Lane("evictions", self._send_after, workers=workers, waiting_max=waiting_max)
-        self.nominations: Lane[PodNotice] = Lane("nominations", nominate, workers=workers, waiting_max=2 * waiting_max)
+        self._held: list[InFlightDecision] = []
+        self.lane: WorkQueue[InFlightDecision] = WorkQueue(
+            "evictions", self._send_after, workers=workers, waiting_max=waiting_max
+        )
+        self.nominations: WorkQueue[PodNotice] = WorkQueue(
+            "nominations", nominate, workers=workers, waiting_max=2 * waiting_max
+        )
 
     def __len__(self) -> int:
         """How many wait."""
         return len(self.lane) + len(self._held)
 
-    def hold(self, flight: Flight) -> None:
+    def hold(self, flight: InFlightDecision) -> None:
         """Take one on. It waits for ``let_go``."""
         self._held.append(flight)
 
@@ -46,7 +50,7 @@ class Evictions:
         for flight in held:
             self.lane.put(flight.key, flight)
 
-    async def _send_after(self, flight: Flight) -> None:
+    async def _send_after(self, flight: InFlightDecision) -> None:
         if self.nominations.left:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.nominations.empty(), self._hold_s)

@@ -37,7 +37,7 @@ def is_older(version: str, other: str) -> bool:
     return version != other
 
 
-class Sent:
+class PendingWrites:
     """What was written last to each object, until its echo comes. May be asked from any thread.
 
     Something else that is to be written to the object is not held up. What was sent is forgotten when a version of the

@@ -13,10 +13,10 @@ from pumice.kube.api.backoff import TokenBucket
 from pumice.kube.api.client import ONCE, STRATEGIC_PATCH, Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.event_recorder import Teller, about_pod
-from pumice.kube.writers.pending_writes import Sent, version_of
-from pumice.kube.writers.refused_writes import Refusals
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder, about_pod
+from pumice.kube.writers.pending_writes import PendingWrites, version_of
+from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodNotice
 from pumice.model.pod import Pod, PodCondition
 from pumice.runtime.controllers.writes import stamp
@@ -54,9 +54,9 @@ class PodStatuses:
     def __init__(
         self,
         client: Client,
-        truth: Truth,
-        tell: Teller,
-        sent: Sent,
+        truth: InformerCache,
+        tell: EventRecorder,
+        sent: PendingWrites,
         room: Callable[[], Awaitable[None]],
         *,
         now: Callable[[], float] = time.time,
@@ -64,7 +64,7 @@ class PodStatuses:
     ) -> None:
         self._client, self._truth, self._tell, self._sent, self._room, self._now = client, truth, tell, sent, room, now
         self._bucket = TokenBucket(rate, rate)
-        self._refusals = Refusals("condition of pod")
+        self._refusals = RefusedWrites("condition of pod")
 
     def begin(self, notice: PodNotice) -> bool:
         """Whether the notice is to be written: it says anything new, and it is not on its way already."""

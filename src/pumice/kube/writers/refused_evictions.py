@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from pumice.kube.api.rate_limit import Pace
+from pumice.kube.api.rate_limit import RateLimit
 from pumice.model.pod import Pod
 
 _FIRST_S, _LAST_S = 1.0, 600.0
 _SPARED_MAX = 100_000
 
 
-class Spared:
+class RefusedEvictions:
     """By key, with the uid of the pod that is meant. Not for several threads at once."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pace = Pace(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
+        self._pace = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
         self._uids: dict[str, str] = {}
 
     def refused(self, key: str, uid: str) -> None:

@@ -6,19 +6,19 @@ import logging
 import time
 from collections.abc import Callable
 
-from pumice.kube.api.rate_limit import Pace
+from pumice.kube.api.rate_limit import RateLimit
 
 _log = logging.getLogger("pumice.kube")
 _FIRST_S, _LAST_S = 1.0, 60.0
 _SAID_MAX = 10_000
 
 
-class Refusals:
+class RefusedWrites:
     """``what`` is what is written, such as ``status of PodGroup``. Keys are of one kind. From any thread."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what = what
-        self._pace = Pace(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
+        self._pace = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
         self._said: dict[str, None] = {}
 
     def holds_back(self, key: str) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pumice.kube.api.kinds import Kind
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.informers.unparsable import Unread
-from pumice.kube.writers.event_recorder import Teller, about_group, about_pod, about_unread
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.informers.unparsable import Unparsable
+from pumice.kube.writers.event_recorder import EventRecorder, about_group, about_pod, about_unread
 from pumice.kube.writers.pod_status import SCHEDULED
 from pumice.kube.writers.statuses import group_event
 from pumice.model.workloads.podgroup import PodGroup
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 #: Events are kept for an hour, unless the API server is told otherwise.
 AGAIN_S = 1200.0
 
-Unreads = Callable[[], Iterable[tuple[Kind, Unread]]]
+Unreads = Callable[[], Iterable[tuple[Kind, Unparsable]]]
 
 
 class Reminders:
     """``unread`` gives the objects that cannot be read now."""
 
-    def __init__(self, truth: Truth, teller: Teller, unread: Unreads, again_s: float = AGAIN_S) -> None:
+    def __init__(self, truth: InformerCache, teller: EventRecorder, unread: Unreads, again_s: float = AGAIN_S) -> None:
         self._truth, self._teller, self._unread, self._again_s = truth, teller, unread, again_s
         self._without_queue: dict[str, PodGroup] = {}
 
@@ -77,7 +77,7 @@ class Reminders:
             tell_of_unread(self._teller, kind, unread)
 
 
-def tell_of_unread(teller: Teller, kind: Kind, unread: Unread) -> None:
+def tell_of_unread(teller: EventRecorder, kind: Kind, unread: Unparsable) -> None:
     """An event on the object, where it has a name."""
     if unread.uid:
         teller.tell(about_unread(kind, unread), "Warning", "Unreadable", unread.why)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pumice.kube.api.client import FOR_REPEATABLE, STRATEGIC_PATCH, Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.pending_writes import Sent
-from pumice.kube.writers.refused_writes import Refusals
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.pending_writes import PendingWrites
+from pumice.kube.writers.refused_writes import RefusedWrites
+from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import GateRemoval
 from pumice.model.pod import QUEUE_GATE
 
@@ -25,16 +25,16 @@ class Gates:
     def __init__(
         self,
         client: Client,
-        truth: Truth,
+        truth: InformerCache,
         keep_s: float,
         workers: int,
         waiting_max: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._truth = client, truth
-        self.lane: Lane[GateRemoval] = Lane("gates", self._take_off, workers=workers, waiting_max=waiting_max)
-        self._sent = Sent(keep_s, clock)
-        self._refusals = Refusals("scheduling gate of pod", clock)
+        self.lane: WorkQueue[GateRemoval] = WorkQueue("gates", self._take_off, workers=workers, waiting_max=waiting_max)
+        self._sent = PendingWrites(keep_s, clock)
+        self._refusals = RefusedWrites("scheduling gate of pod", clock)
 
     def put(self, removal: GateRemoval) -> None:
         """Take a gate off, from any thread. One that finds no room comes again with a later cycle. That the pod has no

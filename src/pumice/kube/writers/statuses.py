@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from pumice.kube.api.client import ONCE, Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import Kind, kind_of_group, kind_of_queue
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.event_recorder import Teller, about_group
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.kube.writers.kai_statuses import kai_group_status, kai_queue_status, time_annotations
-from pumice.kube.writers.pending_writes import Sent, version_of
-from pumice.kube.writers.refused_writes import Refusals
+from pumice.kube.writers.pending_writes import PendingWrites, version_of
+from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
@@ -99,13 +99,18 @@ class Statuses:
     """Writes statuses, and never the same thing twice. ``keep_s``: when to stop waiting for an echo."""
 
     def __init__(
-        self, client: Client, truth: Truth, tell: Teller, keep_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        truth: InformerCache,
+        tell: EventRecorder,
+        keep_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.groups = Sent(keep_s, clock)
-        self.queues = Sent(keep_s, clock)
+        self.groups = PendingWrites(keep_s, clock)
+        self.queues = PendingWrites(keep_s, clock)
         self._refused_groups, self._refused_queues = (
-            Refusals("status of PodGroup", clock),
-            Refusals("status of Queue", clock),
+            RefusedWrites("status of PodGroup", clock),
+            RefusedWrites("status of Queue", clock),
         )
         self._client, self._truth, self._tell = client, truth, tell
         self._subresource: dict[Kind, bool] = {}
@@ -168,7 +173,7 @@ class Statuses:
             return
         self.queues.done(name, (allocated, usage), version, self._truth.queues.get(name, queue).resource_version)
 
-    async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any], refusals: Refusals) -> str:
+    async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any], refusals: RefusedWrites) -> str:
         """The version that it made; empty where nothing was written."""
         try:
             if kind not in self._subresource:
@@ -179,7 +184,7 @@ class Statuses:
         path = kind.path(key, "status" if self._subresource[kind] else "")
         return await self._patch(path, {"metadata": {"uid": uid}, "status": status}, key, refusals)
 
-    async def _patch(self, path: str, body: dict[str, Any], key: str, refusals: Refusals) -> str:
+    async def _patch(self, path: str, body: dict[str, Any], key: str, refusals: RefusedWrites) -> str:
         """The version that it made; empty where nothing was written."""
         try:
             version = version_of(await self._client.patch(path, body, retries=ONCE))

@@ -14,7 +14,7 @@ _log = logging.getLogger("pumice.kube")
 T = TypeVar("T")
 
 
-class Lane(Generic[T]):
+class WorkQueue(Generic[T]):
     """A bounded queue with workers: oldest first, one item a key, and never two at once of the same key.
 
     ``put`` may be called from any thread and returns at once. An item of a key that waits already takes its place: only

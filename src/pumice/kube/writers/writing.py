@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from pumice.kube.binding.gpu_reservations import Reserving
+from pumice.kube.binding.gpu_reservations import ReservationSettings
 from pumice.model.decisions import Bind
 
 
@@ -46,7 +46,7 @@ class Writing(Struct, frozen=True):
     limits: Limits = Limits()
     use_eviction: bool = False
     requests: Requests | None = None
-    reserving: Reserving | None = None
+    reserving: ReservationSettings | None = None
 
 
 def _tell_nobody(*_: object) -> None:

@@ -18,7 +18,7 @@ CYCLE_S = 5.0
 _PART = 1 << 16
 
 
-class HttpOutside:
+class HttpExtenders:
     """For one cycle, from its thread. ``clock`` in seconds; ``cycle_s``: how long all answers together may take."""
 
     def __init__(

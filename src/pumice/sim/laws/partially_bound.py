@@ -24,7 +24,7 @@ _ENDED = ("Succeeded", "Failed")
 PATIENCE = 3
 
 
-class Half(NamedTuple):
+class PartiallyBoundGang(NamedTuple):
     """A gang below its minimum that holds nodes; ``missing`` pods like ``pod`` would make it whole."""
 
     group: PodGroup
@@ -32,7 +32,7 @@ class Half(NamedTuple):
     missing: int
 
 
-class HalfLaws:
+class PartiallyBoundLaws:
     """``in_doubt``: whether the scheduler may not know yet how a pod is. ``queues_limit``: the policy has plugins that
     may keep a job waiting for what its queue holds."""
 
@@ -53,7 +53,7 @@ class HalfLaws:
         if not self._queues_limit:
             yield from self._whole_in_time(halves, free)
 
-    def _half(self, key: str, pods: list[Pod], asked: Mapping[str, Bind]) -> Half | None:
+    def _half(self, key: str, pods: list[Pod], asked: Mapping[str, Bind]) -> PartiallyBoundGang | None:
         """The gang as a half that got nothing in this cycle; None where it is none, or anything is in doubt."""
         group = self._cluster.groups.get(key)
         if group is None or group.topology or group.sub_groups or group.min_task_member or group.unread:
@@ -65,7 +65,7 @@ class HalfLaws:
         missing = group.min_member - len(held) - sum(pod.phase == "Succeeded" for pod in pods)
         if not held or not 0 < missing <= len(waits) or not all(map(_is_plain, waits)):
             return None
-        return Half(group, waits[0], missing) if len({pod.spec for pod in waits}) == 1 else None
+        return PartiallyBoundGang(group, waits[0], missing) if len({pod.spec for pod in waits}) == 1 else None
 
     def _begun(self, members: Mapping[str, list[Pod]], asked: Mapping[str, Bind]) -> list[tuple[PodGroup, list[Pod]]]:
         """Gangs that held nothing and got nodes in this cycle, with the pods that did."""
@@ -81,7 +81,7 @@ class HalfLaws:
 
     def _before_equals(
         self,
-        half: Half,
+        half: PartiallyBoundGang,
         fresh: Iterable[tuple[PodGroup, list[Pod]]],
         free: Mapping[str, dict[str, float]],
         asked: Mapping[str, Bind],
@@ -101,7 +101,9 @@ class HalfLaws:
                 lacks = f"which holds nodes and lacks {half.missing}"
                 yield f"S11: gang {group.key} got room before {half.group.key}, {lacks}"
 
-    def _whole_in_time(self, halves: Iterable[Half], free: Mapping[str, dict[str, float]]) -> Iterator[str]:
+    def _whole_in_time(
+        self, halves: Iterable[PartiallyBoundGang], free: Mapping[str, dict[str, float]]
+    ) -> Iterator[str]:
         """S12: where there is room for the rest, it is whole within some cycles."""
         waits = Counter({half.group.key: 1 for half in halves if self._would_fit(half, free)})
         self._seen = Counter({key: self._seen[key] + 1 for key in waits})
@@ -122,7 +124,7 @@ class HalfLaws:
                     found[node][name] = found[node].get(name, 0.0) - amount
         return found
 
-    def _would_fit(self, half: Half, free: Mapping[str, dict[str, float]]) -> bool:
+    def _would_fit(self, half: PartiallyBoundGang, free: Mapping[str, dict[str, float]]) -> bool:
         request = [(name, amount) for name, amount in amounts_of(half.pod.spec.request) if name != PODS]
         if not request:
             return False
@@ -145,7 +147,7 @@ def _is_plain(pod: Pod) -> bool:
     return not (beside or pod.gates or pod.unread or pod.nominated_node) and spec.affinity == NO_AFFINITY
 
 
-def _takes_as_much(pods: list[Pod], half: Half) -> bool:
+def _takes_as_much(pods: list[Pod], half: PartiallyBoundGang) -> bool:
     """Whether they got at least what the half lacks, in every resource."""
     taken: Counter[str] = Counter()
     for pod in pods:

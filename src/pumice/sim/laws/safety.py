@@ -23,7 +23,7 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.laws.cards import overcommitted_card
 from pumice.sim.laws.evictions import EvictionLaws
-from pumice.sim.laws.partially_bound import HalfLaws
+from pumice.sim.laws.partially_bound import PartiallyBoundLaws
 from pumice.sim.measures.node_usage import Usage, amounts_of
 
 _ENDED = ("Succeeded", "Failed")
@@ -73,7 +73,9 @@ class Laws:
         self._refused: set[str] = set()  # of these, those that were refused last: they may be tried again
         doubt = cluster.telling.owes
         self._halves = (
-            HalfLaws(cluster, lambda key: doubt(Pod, key), queues_limit=queue_limits) if halves_first else None
+            PartiallyBoundLaws(cluster, lambda key: doubt(Pod, key), queues_limit=queue_limits)
+            if halves_first
+            else None
         )
         cluster.hooks.answered.append(self._answered)
 

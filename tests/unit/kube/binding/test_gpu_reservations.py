@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, Reserving
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.event_recorder import Teller
+from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, ReservationSettings
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.event_recorder import EventRecorder
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Seen
@@ -44,9 +44,9 @@ class Server:
 
 
 class World:
-    def __init__(self, settings: Reserving | None = Reserving("image", wait_s=30.0)) -> None:  # noqa: B008
-        self.server, self.truth = Server(), Truth(lambda: None)
-        teller = Teller(SILENT, "kai-scheduler")
+    def __init__(self, settings: ReservationSettings | None = ReservationSettings("image", wait_s=30.0)) -> None:  # noqa: B008
+        self.server, self.truth = Server(), InformerCache(lambda: None)
+        teller = EventRecorder(SILENT, "kai-scheduler")
         self.held = GpuReservations(self.server, self.truth, teller, "kai-scheduler", settings)  # type: ignore[arg-type]
 
     def sees(self, *pods: Pod) -> None:
@@ -102,7 +102,7 @@ async def test_the_devices_go_where_admission_said() -> None:
 
 
 async def test_who_never_says_which_device_is_taken_away_and_the_pod_is_not_bound() -> None:
-    world, a = World(Reserving("image", wait_s=0.0)), sharer("a")
+    world, a = World(ReservationSettings("image", wait_s=0.0)), sharer("a")
     world.sees(a)
     with pytest.raises(NotReserved, match="no word for 0 s"):
         await world.held.prepare(bind_of(a))

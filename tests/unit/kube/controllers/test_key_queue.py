@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from pumice.kube.controllers.key_queue import WorkQueue
+from pumice.kube.controllers.key_queue import KeyQueue
 
 
 @pytest.fixture
-def queue() -> WorkQueue[str]:
-    return WorkQueue(retry_first_s=0.001, retry_last_s=0.002)
+def queue() -> KeyQueue[str]:
+    return KeyQueue(retry_first_s=0.001, retry_last_s=0.002)
 
 
-async def test_keys_come_in_order_and_once(queue: WorkQueue[str]) -> None:
+async def test_keys_come_in_order_and_once(queue: KeyQueue[str]) -> None:
     for key in ("b", "a", "b"):
         queue.add(key)
     assert [await queue.take(), await queue.take()] == ["b", "a"]
@@ -22,7 +22,7 @@ async def test_keys_come_in_order_and_once(queue: WorkQueue[str]) -> None:
     assert len(queue) == 0
 
 
-async def test_what_is_added_while_it_is_worked_on_comes_again(queue: WorkQueue[str]) -> None:
+async def test_what_is_added_while_it_is_worked_on_comes_again(queue: KeyQueue[str]) -> None:
     queue.add("a")
     await queue.take()
     queue.add("a")
@@ -32,7 +32,7 @@ async def test_what_is_added_while_it_is_worked_on_comes_again(queue: WorkQueue[
     assert await queue.take() == "a"
 
 
-async def test_a_taker_waits_for_something_to_do(queue: WorkQueue[str]) -> None:
+async def test_a_taker_waits_for_something_to_do(queue: KeyQueue[str]) -> None:
     taker = asyncio.create_task(queue.take())
     await asyncio.sleep(0)
     assert not taker.done()
@@ -40,7 +40,7 @@ async def test_a_taker_waits_for_something_to_do(queue: WorkQueue[str]) -> None:
     assert await taker == "a"
 
 
-async def test_what_failed_comes_again_by_itself(queue: WorkQueue[str]) -> None:
+async def test_what_failed_comes_again_by_itself(queue: KeyQueue[str]) -> None:
     queue.add("a")
     await queue.take()
     assert 0 < queue.failed("a") <= 0.002
@@ -48,7 +48,7 @@ async def test_what_failed_comes_again_by_itself(queue: WorkQueue[str]) -> None:
     assert await queue.take() == "a"
 
 
-async def test_what_was_added_while_it_failed_waits_as_well(queue: WorkQueue[str]) -> None:
+async def test_what_was_added_while_it_failed_waits_as_well(queue: KeyQueue[str]) -> None:
     queue.add("a")
     await queue.take()
     queue.add("a")
@@ -57,7 +57,7 @@ async def test_what_was_added_while_it_failed_waits_as_well(queue: WorkQueue[str
     assert await queue.take() == "a"
 
 
-async def test_of_two_times_the_earlier_counts(queue: WorkQueue[str]) -> None:
+async def test_of_two_times_the_earlier_counts(queue: KeyQueue[str]) -> None:
     queue.later("a", 0.0)
     queue.later("a", 3600.0)
     assert await queue.take() == "a"
@@ -68,7 +68,7 @@ async def test_of_two_times_the_earlier_counts(queue: WorkQueue[str]) -> None:
     queue.close()
 
 
-async def test_what_rests_comes_once_however_often_it_is_added(queue: WorkQueue[str]) -> None:
+async def test_what_rests_comes_once_however_often_it_is_added(queue: KeyQueue[str]) -> None:
     queue.add("a")
     await queue.take()
     queue.done("a", rest_s=0.001)
@@ -82,7 +82,7 @@ async def test_what_rests_comes_once_however_often_it_is_added(queue: WorkQueue[
     assert len(queue) == 0
 
 
-async def test_a_closed_queue_leaves_no_timers(queue: WorkQueue[str]) -> None:
+async def test_a_closed_queue_leaves_no_timers(queue: KeyQueue[str]) -> None:
     queue.later("a", 0.0)
     queue.close()
     await asyncio.sleep(0)

@@ -15,20 +15,20 @@ from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.api.retry_policy import Patience
+from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.controllers.kinds import PlainCodec
-from pumice.kube.controllers.reconcile import Part, Reconciling
-from pumice.kube.informers.watch_failures import Cause, Troubles
+from pumice.kube.controllers.reconcile import Part, Reconciler
+from pumice.kube.informers.watch_failures import Cause, WatchFailures
 from pumice.runtime.serving.listening import Place
 from tests.unit.apiserver.worlds import START, cluster
 
 ENOUGH_S = 60.0
-SOON = Patience(soon_last_s=0.01)
+SOON = RetryPolicy(soon_last_s=0.01)
 POD_PART = Part(PODS, (PODS,))
 
 
 async def reconciled(
-    look_at: Callable[[str], Awaitable[float]], part_of: Callable[[str], Part], troubles: Troubles
+    look_at: Callable[[str], Awaitable[float]], part_of: Callable[[str], Part], troubles: WatchFailures
 ) -> None:
     """A key that is worked on until it was looked at without a failure."""
     done = asyncio.Event()
@@ -39,7 +39,7 @@ async def reconciled(
         return rest_s
 
     async with serving(Api(cluster()), Place()) as url, Client(Access(url)) as client:
-        loop = Reconciling[str](client, lambda: START, "key {}".format, (POD_PART,), part_of, SOON, troubles)
+        loop = Reconciler[str](client, lambda: START, "key {}".format, (POD_PART,), part_of, SOON, troubles)
         loop.follow(PlainCodec(PODS), lambda _: None, lambda _: None)
         task = asyncio.create_task(loop.run(looked_at, ["it"]))
         try:
@@ -59,13 +59,13 @@ async def test_what_fails_is_said_once_until_it_goes_on(caplog: pytest.LogCaptur
             raise error
         return 0.0
 
-    await reconciled(look_at, lambda _: POD_PART, Troubles())
+    await reconciled(look_at, lambda _: POD_PART, WatchFailures())
     said = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
     assert [text.split(";")[0] for text in said] == ["key it: no answer", "key it: goes on"]
 
 
 async def test_a_key_waits_for_what_it_needs_and_is_looked_at_once_that_is_followed() -> None:
-    troubles, asked = Troubles(), 0
+    troubles, asked = WatchFailures(), 0
 
     def part_of(key: str) -> Part:
         nonlocal asked

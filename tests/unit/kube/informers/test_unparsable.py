@@ -8,16 +8,16 @@ import pytest
 
 from pumice.kube.api.codec import BadObject
 from pumice.kube.api.kinds import POD_GROUPS, Kind
-from pumice.kube.informers.unparsable import Unread, UnreadObjects
+from pumice.kube.informers.unparsable import Unparsable, UnparsableObjects
 
 
 class Case:
     def __init__(self) -> None:
         self.now = 0.0
         self.told: list[str] = []
-        self.objects = UnreadObjects(POD_GROUPS, self._tell, lambda: self.now)
+        self.objects = UnparsableObjects(POD_GROUPS, self._tell, lambda: self.now)
 
-    def _tell(self, kind: Kind, unread: Unread) -> None:
+    def _tell(self, kind: Kind, unread: Unparsable) -> None:
         assert kind is POD_GROUPS
         self.told.append(f"{unread.key} {unread.version} {unread.why}")
 

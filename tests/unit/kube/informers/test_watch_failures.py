@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from pumice.kube.api.kinds import NODES, PODS, QUEUES
-from pumice.kube.informers.watch_failures import Cause, Troubles
+from pumice.kube.informers.watch_failures import Cause, WatchFailures
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def test_an_outage_is_said_once_however_its_words_change(said: pytest.LogCaptureFixture) -> None:
-    troubles = Troubles()
+    troubles = WatchFailures()
     for why in ("refused", "reset", "timed out", "refused"):
         for kind in (PODS, NODES):
             troubles.tell(kind, Cause.UNREACHABLE, f"the API server does not answer: {why}")
@@ -34,7 +34,7 @@ def test_an_outage_is_said_once_however_its_words_change(said: pytest.LogCapture
 
 
 def test_a_right_that_is_missing_is_said_for_each_kind_and_so_is_that_it_came(said: pytest.LogCaptureFixture) -> None:
-    troubles = Troubles()
+    troubles = WatchFailures()
     for kind in (PODS, QUEUES, PODS):
         troubles.tell(kind, Cause.FORBIDDEN, f"no right to list {kind.plural}")
     troubles.over(PODS)
@@ -42,7 +42,7 @@ def test_a_right_that_is_missing_is_said_for_each_kind_and_so_is_that_it_came(sa
 
 
 def test_what_passes_at_once_is_not_said_and_known_all_the_same(said: pytest.LogCaptureFixture) -> None:
-    troubles = Troubles()
+    troubles = WatchFailures()
     troubles.tell(PODS, Cause.FORBIDDEN, "no right to list pods", aloud=False)
     assert troubles.texts() == [troubles.of(PODS)] == ["no right to list pods"]
     troubles.over(PODS)
@@ -51,8 +51,8 @@ def test_what_passes_at_once_is_not_said_and_known_all_the_same(said: pytest.Log
 
 
 def test_who_follows_the_same_kinds_beside_says_nothing_again(said: pytest.LogCaptureFixture) -> None:
-    first = Troubles()
-    second = Troubles(first)
+    first = WatchFailures()
+    second = WatchFailures(first)
     for troubles in (first, second):
         troubles.tell(PODS, Cause.MISSING, "pods are not installed")
     first.over(PODS, "pods are installed now")
@@ -62,8 +62,8 @@ def test_who_follows_the_same_kinds_beside_says_nothing_again(said: pytest.LogCa
 
 
 def test_what_stands_in_the_way_of_others_beside_is_known_until_they_end() -> None:
-    own = Troubles()
-    beside = Troubles(own)
+    own = WatchFailures()
+    beside = WatchFailures(own)
     own.tell(PODS, Cause.FORBIDDEN, "no right to list pods")
     beside.tell(PODS, Cause.FORBIDDEN, "no right to list pods")
     beside.tell(QUEUES, Cause.MISSING, "queues are not installed")

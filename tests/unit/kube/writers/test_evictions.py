@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
-from pumice.kube.binding.in_flight import Flight
+from pumice.kube.binding.in_flight import InFlightDecision
 from pumice.kube.scheduler.cluster import KubeCluster
 from pumice.kube.writers.evictions import Evictions
 from pumice.model.decisions import Evict, PodNotice, Refusal
@@ -54,7 +54,7 @@ async def _order(nominate: Callable[[], Awaitable[object]], hold_s: float) -> li
     """What happened until an eviction was sent that was let go behind a nomination."""
     seen: list[str] = []
 
-    async def send(flight: Flight) -> None:
+    async def send(flight: InFlightDecision) -> None:
         seen.append(f"evict {flight.decision.pod}")
 
     async def write(notice: PodNotice) -> None:
@@ -62,7 +62,7 @@ async def _order(nominate: Callable[[], Awaitable[object]], hold_s: float) -> li
         seen.append(f"{notice.pod} is promised {notice.nominated_node}")
 
     made = Evictions(send, write, workers=2, waiting_max=9, hold_s=hold_s)
-    made.hold(Flight(EVICT))
+    made.hold(InFlightDecision(EVICT))
     made.nominations.put(PROMISED.pod, PROMISED)
     made.let_go()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:

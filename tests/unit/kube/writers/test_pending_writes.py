@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.kube.writers.pending_writes import Sent, is_older, version_of
+from pumice.kube.writers.pending_writes import PendingWrites, is_older, version_of
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ class Clock:
 
 
 def test_until_the_echo() -> None:
-    sent = Sent(10.0, Clock())
+    sent = PendingWrites(10.0, Clock())
     assert sent.begin("k", "A")
     assert not sent.begin("k", "A")
     assert sent.begin("other", "A")
@@ -53,7 +53,7 @@ def test_until_the_echo() -> None:
 
 
 def test_something_else_is_not_held_up() -> None:
-    sent = Sent(10.0, Clock())
+    sent = PendingWrites(10.0, Clock())
     assert sent.begin("k", "A")
     assert sent.begin("k", "B")
     sent.done("k", "A", "5", known="3")
@@ -61,7 +61,7 @@ def test_something_else_is_not_held_up() -> None:
 
 
 def test_a_later_change_of_somebody_elses_ends_it_too() -> None:
-    sent = Sent(10.0, Clock())
+    sent = PendingWrites(10.0, Clock())
     sent.begin("k", "A")
     sent.done("k", "A", "5", known="3")
     assert not sent.heard("k", "6")
@@ -69,7 +69,7 @@ def test_a_later_change_of_somebody_elses_ends_it_too() -> None:
 
 
 def test_an_echo_that_was_faster_than_the_answer() -> None:
-    sent = Sent(10.0, Clock())
+    sent = PendingWrites(10.0, Clock())
     sent.begin("k", "A")
     assert not sent.heard("k", "5")
     sent.done("k", "A", "5", known="5")
@@ -77,7 +77,7 @@ def test_an_echo_that_was_faster_than_the_answer() -> None:
 
 
 def test_what_failed_may_be_written_again() -> None:
-    sent = Sent(10.0, Clock())
+    sent = PendingWrites(10.0, Clock())
     sent.begin("k", "A")
     sent.failed("k", "A")
     assert sent.begin("k", "A")
@@ -85,7 +85,7 @@ def test_what_failed_may_be_written_again() -> None:
 
 def test_an_echo_that_never_comes() -> None:
     clock = Clock()
-    sent = Sent(10.0, clock)
+    sent = PendingWrites(10.0, clock)
     sent.begin("k", "A")
     sent.done("k", "A", "5", known="3")
     clock.now = 9.9

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.writers.refused_evictions import Spared
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.writers.refused_evictions import RefusedEvictions
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Gone, Seen, Undone
 from pumice.model.pod import Pod
@@ -25,7 +25,7 @@ class Clock:
 
 def test_an_eviction_that_is_refused_for_an_hour_is_tried_less_and_less() -> None:
     clock = Clock()
-    spared, tried = Spared(clock), 0
+    spared, tried = RefusedEvictions(clock), 0
     for _ in range(3600):
         clock.now += 1.0
         spared.over()
@@ -36,7 +36,7 @@ def test_an_eviction_that_is_refused_for_an_hour_is_tried_less_and_less() -> Non
 
 
 def test_what_is_given_back_is_said_with_the_pod_that_stays() -> None:
-    truth = Truth(lambda: None)
+    truth = InformerCache(lambda: None)
     truth.hear([Seen(VICTIM)])
     truth.drain()
     truth.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
@@ -54,7 +54,7 @@ def test_what_is_given_back_is_said_with_the_pod_that_stays() -> None:
     ],
 )
 def test_another_pod_is_not_spared(end: list[Seen | Gone]) -> None:
-    truth = Truth(lambda: None)
+    truth = InformerCache(lambda: None)
     truth.hear([Seen(VICTIM)])
     truth.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
     truth.drain()
@@ -64,7 +64,7 @@ def test_another_pod_is_not_spared(end: list[Seen | Gone]) -> None:
 
 
 def test_a_bind_that_failed_spares_nobody() -> None:
-    truth = Truth(lambda: None)
+    truth = InformerCache(lambda: None)
     truth.hear([Seen(VICTIM)])
     truth.drain()
     truth.give_back(Bind(VICTIM.key, VICTIM.uid, "n1", "ns/job"))

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pumice.kube.writers.refused_writes import Refusals
+from pumice.kube.writers.refused_writes import RefusedWrites
 
 
 class Clock:
@@ -24,7 +24,7 @@ def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def test_each_object_is_tried_later_and_later() -> None:
     clock = Clock()
-    refusals = Refusals("status of PodGroup", clock)
+    refusals = RefusedWrites("status of PodGroup", clock)
     tries = 0
     for _ in range(36_000):  # ten times a second, for an hour
         clock.now += 0.1
@@ -36,7 +36,7 @@ def test_each_object_is_tried_later_and_later() -> None:
 
 
 def test_a_refusal_is_said_once_and_so_is_its_end(said: pytest.LogCaptureFixture) -> None:
-    refusals = Refusals("status of PodGroup", Clock())
+    refusals = RefusedWrites("status of PodGroup", Clock())
     for number in range(3):
         refusals.refused("ns/a", f"HTTP 422 {number}")
     refusals.refused("ns/b", "HTTP 422")
@@ -52,7 +52,7 @@ def test_a_refusal_is_said_once_and_so_is_its_end(said: pytest.LogCaptureFixture
 
 
 def test_what_went_well_is_tried_at_once_again() -> None:
-    refusals = Refusals("status of PodGroup", Clock())
+    refusals = RefusedWrites("status of PodGroup", Clock())
     refusals.refused("ns/a", "HTTP 422")
     assert refusals.holds_back("ns/a")
     refusals.written("ns/a")

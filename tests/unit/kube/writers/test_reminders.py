@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.kube.api.kinds import PODS, QUEUES, Kind
-from pumice.kube.informers.informer_cache import Truth
-from pumice.kube.informers.unparsable import Unread
+from pumice.kube.informers.informer_cache import InformerCache
+from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.writers.reminders import Reminders
 from pumice.model.events import Seen
 from pumice.model.pod import PodCondition
@@ -22,8 +22,8 @@ _LACKS = PodGroupCondition("Unschedulable", "True", "NotEnoughResources", "2/3 t
 class Case:
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str]] = []
-        self.unread: list[tuple[Kind, Unread]] = []
-        self.truth = Truth(lambda: None)
+        self.unread: list[tuple[Kind, Unparsable]] = []
+        self.truth = InformerCache(lambda: None)
         self.reminders = Reminders(self.truth, self, lambda: self.unread)  # type: ignore[arg-type]  # tells like one
 
     def tell(self, ref: Ref, kind: str, reason: str, message: str) -> None:
@@ -56,9 +56,9 @@ def test_pods_and_groups_that_wait_are_told_why_again(case: Case) -> None:
 
 def test_objects_that_cannot_be_read_are_told_of_again(case: Case) -> None:
     case.unread = [
-        (PODS, Unread("ns/p", "u", "1", "spec: found a list", 0.0)),
-        (QUEUES, Unread("q", "u", "1", "weight: found x", 0.0)),
-        (PODS, Unread("(no name)", "", "", "no JSON", 0.0)),
+        (PODS, Unparsable("ns/p", "u", "1", "spec: found a list", 0.0)),
+        (QUEUES, Unparsable("q", "u", "1", "weight: found x", 0.0)),
+        (PODS, Unparsable("(no name)", "", "", "no JSON", 0.0)),
     ]
     case.reminders.remind()
     assert case.told == [

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from pumice.kube.writers.work_queue import Lane
+from pumice.kube.writers.work_queue import WorkQueue
 
 Do = Callable[[str], Awaitable[None]]
 
 
 @asynccontextmanager
-async def at_work(lane: Lane[str]) -> AsyncIterator[None]:
+async def at_work(lane: WorkQueue[str]) -> AsyncIterator[None]:
     task = asyncio.create_task(lane.run())
     try:
         yield
@@ -24,8 +24,8 @@ async def at_work(lane: Lane[str]) -> AsyncIterator[None]:
             await task
 
 
-def lane_of(do: Do, workers: int = 1, waiting_max: int = 100) -> Lane[str]:
-    return Lane("test", do, workers=workers, waiting_max=waiting_max)
+def lane_of(do: Do, workers: int = 1, waiting_max: int = 100) -> WorkQueue[str]:
+    return WorkQueue("test", do, workers=workers, waiting_max=waiting_max)
 
 
 async def test_oldest_first_and_only_the_newest_of_a_key() -> None:

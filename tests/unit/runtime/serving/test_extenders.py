@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from pumice.framework.cycle.ports import OutsideError
-from pumice.runtime.serving.extenders import HttpOutside
+from pumice.runtime.serving.extenders import HttpExtenders
 
 Answer = Callable[[socket.socket], None]
 
@@ -87,13 +87,13 @@ def test_an_answer_comes_back() -> None:
         reply(b'{"status": 1}')(connection)
 
     with answering(answer) as url:
-        assert HttpOutside(monotonic).ask(url, {"task": {"Name": "p"}}, 5.0) == {"status": 1}
+        assert HttpExtenders(monotonic).ask(url, {"task": {"Name": "p"}}, 5.0) == {"status": 1}
     assert asked == [True]
 
 
 def test_an_empty_answer_says_nothing() -> None:
     with answering(reply(b"")) as url:
-        assert HttpOutside(monotonic).ask(url, {}, 5.0) == {}
+        assert HttpExtenders(monotonic).ask(url, {}, 5.0) == {}
 
 
 @pytest.mark.parametrize(
@@ -123,17 +123,17 @@ def test_an_empty_answer_says_nothing() -> None:
 )
 def test_what_nobody_should_answer_is_an_error(answer: Answer, said: str, within_s: float) -> None:
     with answering(answer) as url, pytest.raises(OutsideError, match=said):
-        HttpOutside(monotonic, bytes_max=100_000).ask(url, {}, within_s)
+        HttpExtenders(monotonic, bytes_max=100_000).ask(url, {}, within_s)
 
 
 def test_who_is_not_there_is_an_error() -> None:
     with pytest.raises(OutsideError):
-        HttpOutside(monotonic).ask("http://127.0.0.1:1/", {}, 5.0)
+        HttpExtenders(monotonic).ask("http://127.0.0.1:1/", {}, 5.0)
 
 
 def test_a_cycle_waits_so_long_and_no_longer() -> None:
     moments = iter([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 9.0])
-    outside = HttpOutside(lambda: next(moments, 9.0), cycle_s=5.0)
+    outside = HttpExtenders(lambda: next(moments, 9.0), cycle_s=5.0)
     with answering(hangs) as url:
         for _ in range(3):
             with suppress(OutsideError):
