@@ -9,7 +9,7 @@ import pytest
 
 from tests.tidy import repo
 
-ROOMS = ("cli", "report")
+ROOMS = ("cli", "ours", "report")
 PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|befall\w*)\b", re.IGNORECASE)
 DANGLING = re.compile(r"(The same|And|But|Or|Likewise|Also|Too)\b")
 SPEC = re.compile(r"\bspec (§|\d\d\b)")

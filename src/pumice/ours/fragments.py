@@ -1,11 +1,11 @@
-"""How much of what is free of GPUs a typical pod could not use, and what a placement does to that.
+"""Measure GPU fragmentation: free capacity that typical pods cannot use, and how a placement changes it.
 
-A node's fragment for a pod is all that is free of its GPUs where the pod does not fit, and where it does what is free
-of the GPUs that are too full for it. The node's fragment is the mean over typical pods. Source: fragmentation gradient
-descent, Weng et al., USENIX ATC'23, section 4; the arrays are ours.
+If a pod does not fit on a node, all of the node's free GPU capacity is a fragment for that pod. If it fits, the
+fragment is the free capacity of the GPUs that are too full for it. The fragment of a node is the mean over the typical
+pods. Source: fragmentation gradient descent, Weng et al., USENIX ATC'23, section 4. The formulation as arrays is ours.
 
-Free GPUs are milli-devices, one column each, in any order; a node with fewer has zeros. Shape letters: n rows, G
-devices, P kinds of requests, M models.
+Units: free GPUs in milli-devices, one column per device, in any order; a node with fewer devices has zeros in the last
+columns. Shape letters: n nodes, G devices, P kinds of requests, M models.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ WHOLE = 1000.0
 
 
 class Room(NamedTuple):
-    """What is free on nodes: ``milli_cpu`` (n,), ``gpus`` (n, G); ``model`` (n,) is the number of their GPUs' model."""
+    """Free resources of nodes: ``milli_cpu`` (n,) and ``gpus`` (n, G). ``model`` (n,) is the index of the GPU model."""
 
     milli_cpu: F64
     gpus: F64
     model: Ints
 
     def part(self, rows: Bool) -> Room:
-        """Some of the nodes."""
+        """Return the room of the nodes that a mask selects."""
         return Room(self.milli_cpu[rows], self.gpus[rows], self.model[rows])
 
 
 class Ask(NamedTuple):
-    """A pod's request: ``devices`` GPUs, ``milli`` of each; below 1000 it is a part of one device."""
+    """Request of a pod: ``devices`` GPUs and ``milli`` of each. A ``milli`` below 1000 is a part of one device."""
 
     milli_cpu: float
     devices: int
@@ -44,7 +44,7 @@ class Ask(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Equal pods: what they ask for, on which models (M,) they may run, and how many there are."""
+    """A group of equal pods: their request, the models (M,) on which they may run, and their number."""
 
     ask: Ask
     models: tuple[bool, ...]
@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
 
 def merged(shapes: Iterable[Shape]) -> list[Shape]:
-    """One shape for all that ask for the same on the same models."""
+    """Merge shapes with equal requests and models into one, and add up their pods."""
     pods: dict[tuple[Ask, tuple[bool, ...]], float] = {}
     for each in shapes:
         pods[each.ask, each.models] = pods.get((each.ask, each.models), 0.0) + each.pods
@@ -60,23 +60,24 @@ def merged(shapes: Iterable[Shape]) -> list[Shape]:
 
 
 def _rank(shape: Shape) -> tuple[Any, ...]:
-    """How common; of equals larger requests, then those that may run on less, come first. Source: the study."""
+    """Return the sort key of a shape by how common it is. Among equals, larger requests rank higher, then shapes that
+    may run on fewer models. Source: the study."""
     ask = shape.ask
     return shape.pods, ask.milli_cpu, ask.milli, ask.devices, tuple(not each for each in shape.models)
 
 
 class Typical:
-    """The commonest shapes, as many as make up ``part`` of all pods, those without GPUs too: for them whatever is free
-    of GPUs is a fragment. Pods that differ in nothing that is said here (in their memory, say) are of one shape.
+    """The most common shapes, as many as cover ``part`` of all pods.
 
-    ``counts``, ``millis`` (P,): kinds of requests for GPUs. ``_weights`` (M, K + 1, P): the part of typical pods of a
-    kind that a model, and so many of the cores they ask for (sorted, K of them), are enough for.
+    ``counts`` and ``millis`` (P,) are the distinct requests for GPUs. ``_weights`` (M, K + 1, P) holds the share of
+    typical pods of each request that may run on a model and need no more cores than the k-th of K sorted requests.
     """
 
     __slots__ = ("_cores", "_weights", "counts", "millis")
 
     def __init__(self, shapes: Sequence[Shape], models: int, part: float = 0.95) -> None:
         ordered = sorted(merged(shapes), key=_rank)
+        # Pods without GPUs count as typical too: for them, all free GPU capacity is a fragment.
         total, pods, taken = sum(each.pods for each in shapes), 0.0, []
         while ordered and pods < part * total:
             taken.append(ordered.pop())
@@ -90,20 +91,25 @@ class Typical:
         self._weights: F64 = np.zeros((models, len(cores) + 1, len(kinds)))
         for each in asking:
             mask, kind = np.array(each.models, dtype=bool), kinds.index(each.ask[1:])
+            # Column 0 is for nodes with fewer free cores than any typical pod asks for, hence the offset of 1. A node
+            # with more cores also serves all smaller requests, hence the open slice.
             self._weights[mask, cores.index(each.ask.milli_cpu) + 1 :, kind] += each.pods / pods
 
     def usable(self, room: Room) -> F64:
-        """What typical pods could use of what is free, in milli-devices. Shape (n,)."""
+        """Return the free capacity that typical pods can use, in milli-devices. Shape (n,)."""
         enough = room.gpus[:, :, None] >= self.millis
         return self._weighed(room, enough.sum(axis=1), (room.gpus[:, :, None] * enough).sum(axis=1))
 
     def fragment(self, room: Room) -> F64:
-        """What they could not. Shape (n,)."""
+        """Return the free capacity that typical pods cannot use, in milli-devices. Shape (n,)."""
         return np.asarray(room.gpus.sum(axis=1) - self.usable(room))
 
     def gradient(self, room: Room, ask: Ask) -> F64:
-        """How much less a fragment is on each node after the pod came, in milli-devices; by device for a pod that asks
-        for a part of one, -inf where that has no room. The pod fits on the nodes. Shape (n, G), or (n, 1)."""
+        """Return by how much a placement reduces the fragment of each node, in milli-devices.
+
+        For a pod that asks for a part of one device, the answer is per device, with -inf for devices without room. The
+        pod must fit on the nodes. Shape (n, G), or (n, 1).
+        """
         gpus = room.gpus
         enough = gpus[:, :, None] >= self.millis
         counts, sums = enough.sum(axis=1), (gpus[:, :, None] * enough).sum(axis=1)
@@ -114,6 +120,8 @@ class Typical:
             after = self._weighed(later, counts - ask.devices, sums - taken)
             return np.asarray((taken + after - before)[:, None])
         left = gpus - ask.milli
+        # The pod lands on one device, so only that device's term of each sum changes. Correcting the sums takes G
+        # columns instead of recomputing G² of them.
         still = left[:, :, None] >= self.millis
         counts = counts[:, None, :] - enough + still
         sums = sums[:, None, :] - gpus[:, :, None] * enough + left[:, :, None] * still
@@ -121,7 +129,8 @@ class Typical:
         return np.where(left >= 0, found, -np.inf)
 
     def _weighed(self, room: Room, counts: Ints, sums: F64) -> F64:
-        """``counts`` of devices that are enough for each kind, and what is free of them. Shape (n, …, P) -> (n, …)."""
+        """Return the weighted free capacity, given per request the ``counts`` of sufficient devices and the ``sums``
+        of what is free on them. Shape (n, …, P) -> (n, …)."""
         weights = self._weights[room.model, np.searchsorted(self._cores, room.milli_cpu, side="right")]
         if counts.ndim > weights.ndim:
             weights = weights[:, None, :]

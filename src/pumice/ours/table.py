@@ -1,4 +1,6 @@
-"""Plugins that neither Volcano nor KAI has: a literal table. A policy of either language names them ``ours/NAME``."""
+"""Name the plugins that neither Volcano nor KAI has, as a literal table. Policies of both languages name them
+``ours/NAME``.
+"""
 
 from __future__ import annotations
 
