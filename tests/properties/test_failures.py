@@ -240,14 +240,14 @@ def hopeless(count: int, **first: Any) -> list[Object]:
         pytest.param(
             ", {name: sla}",
             hopeless(4, annotations={"sla-waiting-time": "1s"}),
-            2,
-            id="one has a deadline: it stands for itself",
+            4,
+            id="one has a deadline: each is asked about",
         ),
         pytest.param(", {name: odd-names}", hopeless(4), 4, id="a plugin that looks at each job"),
     ],
 )
 def test_how_many_jobs_are_tried(failed: list[int], more: str, objects: list[Object], tried: int) -> None:
-    """One plugin that looks at single jobs costs those jobs, not the policy, its failures in common."""
+    """Jobs fail in common unless a hook looks at the single job: then each is tried."""
     conf = CONF.replace("MORE", more).replace("enqueue, allocate, backfill", "allocate")
     run(cluster(objects), conf, now=50.0, plugins=(FewEach, odd_names))
     assert len(failed) == tried

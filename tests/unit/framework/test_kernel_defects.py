@@ -295,10 +295,10 @@ def hopeless(**first: Any) -> list[Object]:
     ("objects", "tried"),
     [
         pytest.param(hopeless(), 1, id="none has a deadline"),
-        pytest.param(hopeless(annotations={"sla-waiting-time": "1h"}), 2, id="one has, and is tried by itself"),
+        pytest.param(hopeless(annotations={"sla-waiting-time": "1h"}), 6, id="one has: each is asked about"),
     ],
 )
-def test_9_a_plugin_about_single_jobs_leaves_others_their_failures_in_common(
+def test_9_sla_leaves_jobs_their_failures_in_common_while_none_has_a_deadline(
     monkeypatch: pytest.MonkeyPatch, objects: list[Object], tried: int
 ) -> None:
     failed, keep = [], Failures.keep

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pumice.api import points
 from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
@@ -54,6 +55,12 @@ def test_how_long_a_job_waits(own: str, common: str, seconds: float) -> None:
 def test_when_a_job_has_waited_long_enough(own: str, now: float, vote: Vote) -> None:
     ssn = opened(group("g", own, creation=10.0), now=now)
     assert ssn.hooks.plugin("sla").overdue(Job(ssn.tables, 0)) is vote
+
+
+@pytest.mark.parametrize(("own", "asked"), [("1m", True), ("", False)])
+def test_its_votes_are_asked_for_only_where_a_job_has_a_deadline(own: str, asked: bool) -> None:
+    ssn = opened(group("g", own), group("other"))
+    assert [ssn.has(point) for point in (points.job_enqueueable, points.job_pipelined)] == [asked, asked]
 
 
 def test_the_earliest_deadline_comes_first_and_none_last() -> None:

@@ -10,7 +10,6 @@ from pumice.api import (
     PODS,
     ROWS,
     AnyArray,
-    Bool,
     DurationError,
     Job,
     JobRows,
@@ -39,6 +38,8 @@ class Sla:
         stamps = ssn.tables.jobs.stamps
         assert stamps is not None
         self.waits: F64 = ssn.memo.by_row("sla.waits", (self.common,), stamps, self._waits_of)
+        no_deadlines = not (self.waits[ssn.live_jobs] > 0).any()
+        self.unused_points = (points.job_enqueueable, points.job_pipelined) if no_deadlines else ()
 
     def _waits_of(self, rows: AnyArray) -> F64:
         groups = self.ssn.tables.jobs.groups
@@ -58,15 +59,12 @@ class Sla:
         waits = self.waits[jobs.rows]
         return np.where(waits > 0, jobs.creation + waits, np.inf)
 
-    def has_deadline(self, jobs: JobRows) -> Bool:
-        return np.asarray(self.waits[jobs.rows] > 0)
-
-    @points.job_enqueueable(reads=(ROWS, NOW), concerns="has_deadline")
+    @points.job_enqueueable(reads=(ROWS, NOW))
     def overdue(self, job: Job) -> Vote:
         """Permit once the waiting time is over; no opinion before."""
         return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
 
-    @points.job_pipelined(reads=(ROWS, NOW, PODS), concerns="has_deadline")
+    @points.job_pipelined(reads=(ROWS, NOW, PODS))
     def holds_room(self, job: Job) -> Vote:
         """As ``overdue``: what a part of the job was promised stays reserved. But for what others would have to leave:
         whether that is worth it the plugins decide that know when the job is whole."""
