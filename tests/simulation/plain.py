@@ -41,15 +41,9 @@ def greedy(jobs: Sequence[Job], processors: int, period: float) -> list[float]:
     """Whoever fits, oldest first, by cycles at least a period apart: one cycle admits a job, the next starts it.
 
     All that is admitted fits; and in the cycle after its start, a job counts among what runs and among what is promised
-    still, of which both together may be 1.2 times the machine. A cycle runs when a job has come or ended, when the last
-    one did something, or when it writes that jobs run and that is news to who waits. Source: Volcano's ``proportion``
-    and ``overcommit``.
+    still, of which both together may be 1.2 times the machine. A cycle runs when a job has come or ended, or when the
+    last one did something or wrote that jobs run. Source: Volcano's ``proportion`` and ``overcommit``.
     """
-
-    def objection(i: int, promised: int) -> str:
-        taken = processors - free + jobs[i].size
-        return "machine" if taken + promised > 1.2 * processors else "queue" if taken > processors else ""
-
     starts = [math.inf] * len(jobs)
     arrivals = sorted(range(len(jobs)), key=lambda i: (jobs[i].arrival, i), reverse=True)
     ends: list[tuple[float, int]] = []
@@ -74,14 +68,15 @@ def greedy(jobs: Sequence[Job], processors: int, period: float) -> list[float]:
         twice = sum(jobs[i].size for i in begun)
         begin, admitted = admitted, []
         for i in waiting:
-            if not objection(i, twice):
+            taken = processors - free + jobs[i].size
+            if taken <= processors and taken + twice <= 1.2 * processors:
                 free -= jobs[i].size
                 admitted.append(i)
         waiting = [i for i in waiting if i not in set(admitted)] if admitted else waiting
         for i in begin:
             starts[i] = now
             heapq.heappush(ends, (now + jobs[i].seconds, i))
-        news = bool(begin or admitted) or any(objection(i, twice) != objection(i, 0) for i in waiting)
+        news = bool(begin or admitted or begun)  # begun: their phase is written now, and that is an event
         begun = begin
     return starts
 
