@@ -12,9 +12,9 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.point import Question
+from pumice.framework.memo import ground
 from pumice.model.status import PREEMPTABLE_STATUSES, STATUS_COUNT, TaskStatus
-from pumice.volcano.eviction.refuted_nodes import Refuted
+from pumice.volcano.eviction.refuted_nodes import Refuted, Votes
 
 RUNNING_OR_BOUND = frozenset(PREEMPTABLE_STATUSES)
 RUNNING = frozenset({TaskStatus.RUNNING})
@@ -75,15 +75,12 @@ class Supply:
 
     def __init__(self, ssn: Session, rows: AnyArray, statuses: Iterable[TaskStatus]) -> None:
         self._ssn, self._tables, self.rows = ssn, ssn.tables, rows
-        nodes = ssn.tables.nodes
-        self.starts = np.searchsorted(ssn.tables.tasks.node[rows], np.arange(len(nodes.facts) + 1))
+        tasks = ssn.tables.tasks
+        self.starts = np.searchsorted(tasks.node[rows], np.arange(len(ssn.tables.nodes.facts) + 1))
         self._counts = np.zeros(STATUS_COUNT, dtype=bool)
         self._counts[list(map(int, statuses))] = True
-        assert nodes.stamps is not None
-        self._seen = np.full_like(nodes.stamps, -1)
-        self._amounts = np.zeros((len(nodes.facts), len(ssn.tables.axis)))
-        self._could_hold: dict[int, Bool] = {}  # by class, as of ``_seen``
-        self._refuted: dict[Question, Refuted] = {}
+        self._rests_on = rows.tobytes(), self.starts.tobytes(), *ground(tasks["job"], tasks["cls"])
+        self._refuted: dict[Votes, Refuted] = {}
 
     def on(self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False) -> Candidates:
         """Those on some nodes, but for one job's; ``only_best_effort``: that ask for nothing."""
@@ -107,45 +104,32 @@ class Supply:
             kept &= tasks.best_effort[rows]
         return kept
 
-    def refuted(self, point: Question) -> Refuted:
-        """What hooks at a point have refuted of the nodes."""
-        found = self._refuted.get(point)
+    def refuted(self, votes: Votes) -> Refuted:
+        """What votes have refuted of the nodes."""
+        found = self._refuted.get(votes)
         if found is None:
-            ssn, node = self._ssn, self._tables.tasks.node[self.rows]
-            found = self._refuted[point] = Refuted(ssn.world, ssn.hooks, point, self.rows, node)
+            found = self._refuted[votes] = Refuted(self._ssn, votes, self.rows, self._counts.tobytes())
         return found
 
     def could_hold(self, cls: int) -> Bool:
-        """Nodes that would have room for one task of a class if all left that are asked for. Shape (N,). Not to be
-        written on."""
-        self._renew()
-        found = self._could_hold.get(cls)
-        if found is None:
-            found = self._could_hold[cls] = self._would_hold(cls, slice(None))
-        return found
-
-    def _would_hold(self, cls: int, nodes: slice | AnyArray) -> Bool:
-        future, amounts = self._tables.nodes.books[nodes, FUTURE], self._amounts[nodes]
+        """Nodes that would have room for one task of a class if all left that are asked for. Shape (N,)."""
+        books, amounts = self._tables.nodes.books, self._amounts()
         found = np.ones(len(amounts), dtype=bool)
         for dimension, limit in self._tables.classes.asked[cls]:
-            found &= future[:, dimension] + amounts[:, dimension] > limit
+            found &= books[:, FUTURE, dimension] + amounts[:, dimension] > limit
         return found
 
     def somebody(self) -> Bool:
         """Nodes on which somebody is left. Shape (N,)."""
-        self._renew()
-        pods: Bool = self._amounts[:, self._tables.axis.pods] > 0
+        pods: Bool = self._amounts()[:, self._tables.axis.pods] > 0
         return pods
 
-    def _renew(self) -> None:
+    def _amounts(self) -> F64:
+        """What all that are left ask for together (N, R)."""
         stamps = self._tables.nodes.stamps
         assert stamps is not None
-        changed = (stamps != self._seen).nonzero()[0]
-        if len(changed):
-            self._amounts[changed] = amounts_by_node(self.on(changed))
-            self._seen[changed] = stamps[changed]
-            for cls, known in self._could_hold.items():
-                known[changed] = self._would_hold(cls, changed)
+        question = "could leave", self._counts.tobytes()
+        return self._ssn.memo.by_row(question, self._rests_on, stamps, lambda nodes: amounts_by_node(self.on(nodes)))
 
 
 def amounts_by_node(candidates: Candidates, mask: Bool | None = None) -> F64:

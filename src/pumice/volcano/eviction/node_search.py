@@ -21,11 +21,11 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Named
 from pumice.framework.plugin.filter_result import Code
-from pumice.framework.plugin.point import Asked
 from pumice.placing.choose import placing_of
 from pumice.placing.feasibility import can_mend
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
+from pumice.volcano.eviction.refuted_nodes import Votes
 
 #: Nodes of which votes are asked together: of the first one alone, then of so many times more each time.
 _MORE = 4
@@ -163,7 +163,7 @@ class Victims:
         ssn: Session,
         task: Task,
         supply: Supply,
-        votes: Asked[[Task, Candidates], Bool],
+        votes: Votes,
         *,
         but_job: int = -1,
         only_best_effort: bool = False,
@@ -172,14 +172,15 @@ class Victims:
         self._ssn, self._task, self._supply, self._votes = ssn, task, supply, votes
         self._but_job, self._only_best_effort, self._somebody = but_job, only_best_effort, somebody
         self._cls = int(ssn.tables.tasks.cls[task.row])
-        self._refuted = supply.refuted(votes.points[0])
-        self._known = self._refuted.of(task, only_best_effort, somebody)
+        self._refuted = supply.refuted(votes)
+        self._offered = but_job >= 0, only_best_effort, somebody
 
     def nodes(self) -> Bool:
         """Nodes of which it is not known yet that victims there would not be enough. Shape (N,)."""
         found = self._supply.could_hold(self._cls)
-        if not self._known.empty:
-            found &= ~self._known.refuted
+        refuted = self._refuted.of(self._task, *self._offered)
+        if refuted is not None:
+            found &= ~refuted
         if self._somebody:
             found &= self._supply.somebody()
         return found
@@ -190,7 +191,7 @@ class Victims:
             candidates = self.candidates(nodes)
             victims = self._ssn.ask(self._votes, self._task, candidates)
             enough = self._enough(nodes, candidates, victims)
-            self._refuted.add(self._known, nodes[~enough])
+            self._refuted.add(self._task, nodes[~enough], *self._offered)
             for nth in enough.nonzero()[0].tolist():
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
                 yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())

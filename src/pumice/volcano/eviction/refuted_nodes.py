@@ -1,8 +1,8 @@
-"""Nodes of which a task like this one has found that victims there would not be enough, and which need not be asked
+"""Nodes on which a task like this one has found that victims there would not be enough, and which need not be asked
 about again.
 
-What plugins said of a node holds as long as nothing has changed that they read: the node, the jobs of the tasks that
-run there, and what they declare besides (``reads=``). A task is like another one of its class, of a job with the same
+What plugins said of a node holds while nothing has changed that they read: the node, the jobs of the tasks that run
+there, and what they declare besides (``reads=``). A task is like another one of its class, of a job with the same
 scheduling signature, priority and tasks by state, where all hooks read the SIGNATURE; else it is like itself, while
 nothing of its job changes.
 """
@@ -10,47 +10,45 @@ nothing of its job changes.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
-from pumice.framework.cycle.world import World
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Ground, ground
-from pumice.framework.plugin.hooks import Hooks
-from pumice.framework.plugin.point import QUEUES, Question, by_signature
+from pumice.framework.plugin.point import QUEUES, Asked, by_signature
 from pumice.framework.plugin.resolution import Reading
 from pumice.model.status import PREEMPTABLE_STATUSES
 
+#: A question about victims.
+Votes = Asked[[Task, Candidates], Bool]
 _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
-class Known:
-    """``refuted`` (N,), as of some stamps of nodes, jobs and queues, and versions of what else was read; ``empty``:
-    none is."""
+class Known(NamedTuple):
+    """``refuted`` (N,), as of these stamps of nodes, jobs and queues. A value: it is replaced, and never written on."""
 
-    __slots__ = ("empty", "jobs", "nodes", "queues", "refuted", "versions")
-
-    def __init__(self, nodes: int) -> None:
-        self.refuted: Bool = np.zeros(nodes, dtype=bool)
-        self.empty = True
-        self.nodes: I64
-        self.jobs: I64
-        self.queues: I64
-        self.versions: Ground
+    refuted: Bool
+    nodes: I64
+    jobs: I64
+    queues: I64
 
 
 class Refuted:
-    """What hooks at a point have refuted of nodes on which some tasks run: ``rows`` (K,) and the ``nodes`` (K,) they
-    are on."""
+    """What ``votes`` have refuted of the nodes on which some tasks, by row (K,), run. It is in the memo, under what was
+    read beside rows; rows of nodes that have changed are dropped. ``offered``: which of these tasks are offered."""
 
-    def __init__(self, world: World, hooks: Hooks, point: Question, rows: AnyArray, nodes: AnyArray) -> None:
-        self._world, self._tables = world, world.tables
-        job = self._tables.tasks.job[rows]
+    def __init__(self, ssn: Session, votes: Votes, rows: AnyArray, offered: Hashable = ()) -> None:
+        world, self._tables, self._memo = ssn.world, ssn.tables, ssn.memo
+        tasks, nodes = ssn.tables.tasks, ssn.tables.nodes
+        job, node = tasks.job[rows], tasks.node[rows]
         order = job.argsort(kind="stable")
-        self._nodes_by_job = nodes[order]
+        self._nodes_by_job = node[order]
         self._job_starts = np.searchsorted(job[order], np.arange(self._tables.jobs.capacity + 1))
-        about = hooks.at(point)
+        about = ssn.hooks.at(votes.points[0])
         self._alike = all(by_signature(hook.reads) for hook in about)
         read = {id(column): column for column in Reading.of(about).columns(world)}
         by_row = [column for axis in ("node", "job", "queue") for column in world.columns_on(axis)]
@@ -59,19 +57,32 @@ class Refuted:
         self._asks_queues = any(hook.reads is not None and QUEUES in hook.reads for hook in about) or any(
             id(column) in read for column in of_queues
         )
-        self._known: dict[Hashable, Known] = {}
+        self._kind = "refuted", votes, offered
+        there = rows.tobytes(), node.tobytes(), job.tobytes()
+        self._ground = *there, nodes.facts.version, self._tables.jobs.capacity, len(self._tables.queues)
 
-    def of(self, task: Task, *more: Hashable) -> Known:
-        """What is known for the task, as things stand. ``more``: what else it depends on."""
-        kind = (*self._kind(task), *more)
-        known = self._known.get(kind)
+    def of(self, task: Task, *more: Hashable) -> Bool | None:
+        """Nodes that are refuted for the task as things stand (N,), None for none. ``more``: what else it depends on.
+        Not to be written on."""
+        question, rests_on = self._question(task, more), self._rests_on()
+        known: Known | None = self._memo.recall(question, rests_on)
         if known is None:
-            known = self._known[kind] = Known(len(self._tables.nodes.facts))
-        if not known.empty:
-            self._renew(known)
-        return known
+            return None
+        still = self._still(known)
+        if still is not known.refuted:
+            self._memo.keep(question, rests_on, self._as_of_now(still))
+        return still
 
-    def _kind(self, task: Task) -> tuple[Hashable, ...]:
+    def add(self, task: Task, nodes: AnyArray, *more: Hashable) -> None:
+        """These nodes are refuted too, as things stand."""
+        if not len(nodes):
+            return
+        known = self.of(task, *more)
+        refuted = np.zeros(len(self._tables.nodes.facts), dtype=bool) if known is None else known.copy()
+        refuted[nodes] = True
+        self._memo.keep(self._question(task, more), self._rests_on(), self._as_of_now(refuted))
+
+    def _question(self, task: Task, more: tuple[Hashable, ...]) -> Hashable:
         jobs, job = self._tables.jobs, task.job.row
         signature, counts = int(jobs.signature[job]), jobs.counts[job]
         if self._alike and signature >= 0 and not counts[_RUNS].any():
@@ -79,32 +90,31 @@ class Refuted:
         else:
             assert jobs.stamps is not None
             own = (task.row, int(jobs.stamps[job]))
-        return (int(self._tables.tasks.cls[task.row]), int(self._tables.tasks.role[task.row]), task.priority, *own)
+        cls, role = int(self._tables.tasks.cls[task.row]), int(self._tables.tasks.role[task.row])
+        whose = int(jobs.queue[job]), cls, self._tables.classes.identity(cls), role, task.priority
+        return (*self._kind, *whose, *own, *more)
 
-    def add(self, known: Known, nodes: AnyArray) -> None:
-        """These nodes are refuted too, by what was asked since ``of``; nothing has changed since."""
-        if not len(nodes):
-            return
-        if known.empty:
-            known.nodes, known.jobs, known.queues = (stamps.copy() for stamps in self._stamps())
-            known.versions, known.empty = ground(*self._columns), False
-        known.refuted[nodes] = True
+    def _rests_on(self) -> Ground:
+        return (*self._ground, *ground(*self._columns))
+
+    def _as_of_now(self, refuted: Bool) -> Known:
+        return Known(refuted, *(stamps.copy() for stamps in self._stamps()))
 
     def _stamps(self) -> tuple[I64, I64, I64]:
         nodes, jobs, queues = self._tables.nodes.stamps, self._tables.jobs.stamps, self._tables.queues.stamps
         assert nodes is not None and jobs is not None and queues is not None
         return nodes, jobs, queues
 
-    def _renew(self, known: Known) -> None:
-        """Forget what may be otherwise now."""
-        (nodes, jobs, queues), versions = self._stamps(), ground(*self._columns)
-        if known.versions != versions or (self._asks_queues and not np.array_equal(queues, known.queues)):
-            known.refuted[:] = False
-            known.versions, known.queues = versions, queues.copy()
-        changed = (jobs != known.jobs).nonzero()[0]
-        for job in changed.tolist():
-            known.refuted[self._nodes_by_job[self._job_starts[job] : self._job_starts[job + 1]]] = False
-        known.jobs[changed] = jobs[changed]
-        changed = (nodes != known.nodes).nonzero()[0]
-        known.refuted[changed] = False
-        known.nodes[changed] = nodes[changed]
+    def _still(self, known: Known) -> Bool:
+        """What of it is not otherwise now; the very same where nothing has changed."""
+        nodes, jobs, queues = self._stamps()
+        if self._asks_queues and not np.array_equal(queues, known.queues):
+            return np.zeros(len(known.refuted), dtype=bool)
+        of_nodes, of_jobs = (nodes != known.nodes).nonzero()[0], (jobs != known.jobs).nonzero()[0]
+        if not len(of_nodes) and not len(of_jobs):
+            return known.refuted
+        refuted = known.refuted.copy()
+        refuted[of_nodes] = False
+        for job in of_jobs.tolist():
+            refuted[self._nodes_by_job[self._job_starts[job] : self._job_starts[job + 1]]] = False
+        return refuted

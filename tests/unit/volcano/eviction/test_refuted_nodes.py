@@ -9,7 +9,7 @@ import pytest
 
 from pumice.api import ROWS, SIGNATURE, Bool, Candidates, Session, Task, plugin, points
 from pumice.testing.build import cluster, node, session
-from pumice.volcano.eviction.refuted_nodes import Known, Refuted
+from pumice.volcano.eviction.refuted_nodes import Refuted
 from tests.unit.volcano.evicting import LEVELS, gang
 
 
@@ -48,7 +48,7 @@ class World:
         self.ssn = session(cluster(LEVELS, nodes, *waiting, runs), conf, plugins=[like, unlike, rows_alone])
         self.tasks = self.ssn.tables.tasks
         rows = np.array([self.row(name) for name in ("x-0", "x-1", "y-0")])
-        self.refuted = Refuted(self.ssn.world, self.ssn.hooks, points.preemptable, rows, self.tasks.node[rows])
+        self.refuted = Refuted(self.ssn, points.preemptable_victims, rows)
 
     def row(self, name: str) -> int:
         return next(row for row, each in enumerate(self.tasks.pods) if each is not None and each.name == name)
@@ -56,15 +56,13 @@ class World:
     def job(self, name: str) -> int:
         return list(self.ssn.tables.jobs.uids).index(f"ns/{name}")
 
-    def of(self, name: str, *more: str) -> Known:
-        return self.refuted.of(Task(self.ssn.tables, self.row(name)), *more)
-
     def nodes(self, name: str, *more: str) -> list[int]:
         """Nodes that are known to be refuted for a task."""
-        return [int(n) for n in self.of(name, *more).refuted.nonzero()[0]]
+        refuted = self.refuted.of(Task(self.ssn.tables, self.row(name)), *more)
+        return [] if refuted is None else refuted.nonzero()[0].tolist()
 
     def refute(self, name: str, *nodes: int) -> None:
-        self.refuted.add(self.of(name), np.array(nodes, dtype=np.int64))
+        self.refuted.add(Task(self.ssn.tables, self.row(name)), np.array(nodes, dtype=np.int64))
 
 
 @pytest.mark.parametrize(
