@@ -1,5 +1,6 @@
-"""What KAI says about its tasks: the moves that a session may make. Evicted tasks may stay, or be promised other
-nodes."""
+"""Define which status changes a session may make in KAI's language. Evicted tasks may get their node back, or another
+one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pumice.columns.ledger import Accounting
 from pumice.model.status import TaskStatus
 
 _HELD = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
-#: The moves a session may make. Anything else is a bug in an action or a plugin, not bad input.
+#: Status changes that a session may make. Any other one is a bug in an action or a plugin, not bad input.
 _MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.PENDING: frozenset({TaskStatus.ALLOCATED, TaskStatus.PIPELINED}),
     TaskStatus.ALLOCATED: frozenset(

@@ -1,4 +1,4 @@
-"""GPUs that pods share, in a session: opened before its plugins are, where there are such pods."""
+"""Open the ledger of shared GPUs for a session that has pods with parts of GPUs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from pumice.placing.derived import derived
 
 
 def open_devices(ssn: Session) -> None:
-    """Give the ledger of tasks one of devices, with everything on it that is there."""
+    """Create the device ledger and enter all tasks that share GPUs. Called before plugins are opened."""
     tables = ssn.tables
     rows = sharing_tasks(tables).tolist()
+    # Without such pods there is no ledger, and no placement pays for it.
     if not rows:
         return
     shares, of, left = (
@@ -40,17 +41,20 @@ def open_devices(ssn: Session) -> None:
 
 
 def _column(ssn: Session, name: str, axis: str, *shape: int, values: AnyArray | None) -> Column[Any]:
+    """Return a column of the session, created if it does not exist."""
     name, column = ssn.world.column(name, axis, *shape, values=values)
     ssn.memo.begin_column(ssn.world, name)
     return column
 
 
 def _count_once(ssn: Session, devices: DeviceLedger) -> None:
-    """The GPU of a reservation pod is the device that those of its group share: it is not taken twice."""
+    """Release the GPU that a reservation pod holds, on all nodes."""
     tables = ssn.tables
     rows = reservations(tables, devices)
     gpu = tables.axis.column[GPU_RESOURCE]
     for row in rows.tolist():
+        # KAI reserves a shared GPU with a pod that asks for a whole GPU. The pods in the same group hold the same
+        # device, so without this correction it would be counted twice.
         change = np.zeros_like(tables.nodes.books[0])
         held = float(tables.classes.req[tables.tasks.cls[row], gpu])
         change[[IDLE, FUTURE], gpu], change[USED, gpu] = held, -held
@@ -58,7 +62,7 @@ def _count_once(ssn: Session, devices: DeviceLedger) -> None:
 
 
 def reservations(tables: Tables, devices: DeviceLedger | None) -> AnyArray:
-    """Rows of the pods that reserve a device of which the ledger knows a group."""
+    """Return the rows of pods that reserve a shared device whose group the ledger knows."""
     tasks = tables.tasks
     if devices is None:
         return np.zeros(0, dtype=np.int64)
@@ -66,10 +70,12 @@ def reservations(tables: Tables, devices: DeviceLedger | None) -> AnyArray:
     others = tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)
     rows = others.nonzero()[0]
     rows = rows[tables.classes.req[tasks.cls[rows], gpu] > 0]
+    # The test of a pod reads its labels in Python, so arrays select the few candidates first.
     groups = devices.groups()
     found = [row for row in rows.tolist() if _reserves(groups, tasks.pods[row], int(tasks.node[row]))]
     return np.array(found, dtype=np.int64)
 
 
 def _reserves(groups: Collection[tuple[int, str]], pod: Pod, node: int) -> bool:
+    """Return True if a pod on a node reserves a device of one of the groups."""
     return pod.namespace == RESERVATION_NAMESPACE and any((node, group) in groups for group in gpu_groups(pod.labels))

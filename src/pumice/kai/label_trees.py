@@ -1,5 +1,6 @@
-"""Topologies as trees of domains: nodes that agree in the values of a Topology's first labels. Source: KAI topology
-plugin (topology_structs)."""
+"""Build Topologies as trees of domains: sets of nodes with equal values of a Topology's first labels. Source: KAI
+topology plugin (topology_structs).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +14,12 @@ from pumice.placing.derived import Derived, derived
 
 
 class LabelTree(Struct, frozen=True):
-    """``domains`` (levels, N): the domain of each node at each level, -1 for nodes that lack a label. ``ids``: of each
-    domain of a level, the values joined by dots, which two domains may share. ``parents``: of each domain of a level,
-    that of the level above."""
+    """Domains of a Topology over all nodes.
+
+    ``domains`` (levels, N): domain of each node at each level, -1 for nodes that lack any of the labels. ``ids``: per
+    level, the name of each domain, its label values joined by dots; two domains may have equal names. ``parents``: per
+    level, the domain of the level above that contains each domain.
+    """
 
     levels: tuple[str, ...]
     domains: I32
@@ -23,22 +27,25 @@ class LabelTree(Struct, frozen=True):
     parents: tuple[tuple[int, ...], ...]
 
     def level(self, label: str) -> int:
-        """Place of a level, -1 for none."""
+        """Return the index of a level, -1 if the tree does not have it."""
         return self.levels.index(label) if label in self.levels else -1
 
 
 def label_tree(ssn: Session, name: str) -> LabelTree | None:
-    """The tree of a Topology over all nodes, None for one that is not there."""
+    """Return the tree of a Topology over all nodes, or None if the Topology does not exist."""
     table = ssn.tables.topologies
     row = next((row for row in range(table.capacity) if table.objs[row].name == name), -1)
     if row < 0:
         return None
     topology: Topology = table.objs[row]
     facts = derived(ssn)
+    # Keyed by the labels and not by the name: the tree depends only on them and on node labels, so it survives other
+    # changes.
     return facts.get(("label tree", topology.levels), lambda: _build(facts, topology.levels))
 
 
 def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:
+    """Build the tree of these labels."""
     columns = [facts.label(key) for key in levels]
     inside = np.ones(len(facts), dtype=bool)
     for column in columns:
@@ -47,14 +54,15 @@ def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:
     ids: list[tuple[str, ...]] = []
     parents: list[tuple[int, ...]] = []
     for level in range(len(levels)):
-        known: dict[tuple[str, ...], int] = {}  # by the values: a dot may be part of one
+        # Keyed by the values and not by the joined name, since a label value may contain dots.
+        numbers: dict[tuple[str, ...], int] = {}
         above: list[int] = []
         for node in inside.nonzero()[0].tolist():
             values = tuple(column.values[column.codes[node]] for column in columns[: level + 1])
-            if values not in known:
-                known[values] = len(known)
+            if values not in numbers:
+                numbers[values] = len(numbers)
                 above.append(int(domains[level - 1, node]) if level else -1)
-            domains[level, node] = known[values]
-        ids.append(tuple(".".join(values) for values in known))
+            domains[level, node] = numbers[values]
+        ids.append(tuple(".".join(values) for values in numbers))
         parents.append(tuple(above))
     return LabelTree(levels, domains, tuple(ids), tuple(parents))

@@ -1,5 +1,6 @@
-"""The extension points of KAI's policy language: those that both languages have, those of the search for victims, and
-its own. Source: KAI's session functions."""
+"""List the extension points of KAI's policy language: those shared with Volcano's, and those of the victim search.
+Source: KAI session functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reasons of KAI's scheduling conditions, and which blocker each stands for."""
+"""Translate between blockers and the reasons in KAI's scheduling conditions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _REASON_OF = {kind: reason for reason, kind in _KIND_OF.items()}
 
 
 def over_limit(queue: str, reason: str) -> Blocker:
-    """The blocker that a plugin's answer at ``may_take`` is."""
+    """Return the blocker for a reason that a plugin gave at ``may_take``."""
     kind = _KIND_OF.get(reason)
+    # A plugin of an author may return a reason that is not KAI's.
     return Refused(ADMISSION, reason) if kind is None else QueueLimit(queue, kind)
 
 
 def reason_of(why: Blocker) -> str:
-    """The reason that programs know."""
+    """Return KAI's reason code for a blocker."""
     if isinstance(why, BadQueue):
         return QUEUE_DOES_NOT_EXIST
     return _REASON_OF.get(why.kind, POD_SCHEDULING_ERRORS) if isinstance(why, QueueLimit) else POD_SCHEDULING_ERRORS

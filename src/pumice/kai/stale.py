@@ -1,4 +1,4 @@
-"""Gangs that fell below their minimum. Source: KAI stalegangeviction, podgroup_info."""
+"""Find gangs that have fallen below their minimum. Source: KAI stalegangeviction action, podgroup_info."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from pumice.model.status import TaskStatus
 
 
 def stale_jobs(tables: Tables) -> AnyArray:
-    """Rows of jobs that hold something, none of whose pods has succeeded, with a pod set of fewer than its minimum."""
+    """Return the rows of stale jobs: they hold resources, no pod has succeeded, and a pod set is below its minimum."""
     jobs = tables.jobs
     used = jobs.counts @ ACTIVE + jobs.counts[:, RELEASING]
     rows = jobs.alive & (jobs.queue >= 0) & (used > 0) & (jobs.counts[:, TaskStatus.SUCCEEDED] == 0)
+    # An array test first: a job without sub-groups has one pod set, so its own counts decide. Only the few jobs that
+    # are left are tested by pod set.
     rows &= jobs.has_policy | (used < jobs.min_available)
     found: AnyArray = rows.nonzero()[0]
     return found[[_is_short(tables, job) for job in found.tolist()]] if len(found) else found
 
 
 def will_be_whole(tables: Tables, job: int) -> bool:
-    """Whether each pod set of the job has its minimum once all that it was promised is there, without what leaves."""
+    """Return True if each pod set of a job reaches its minimum with pipelined tasks and without releasing ones."""
     subs = tables.subs
     return all(subs.counts[sub] @ ACTIVE >= subs.min_available[sub] for sub in tables.jobs.subs[job])
 
 
 def _is_short(tables: Tables, job: int) -> bool:
+    """Return True if a pod set of a job is below its minimum; releasing tasks still count."""
     subs = tables.subs
     return any(
         subs.counts[sub] @ ACTIVE + subs.counts[sub, RELEASING] < subs.min_available[sub]

@@ -1,7 +1,7 @@
-"""The end of a session in KAI's words: which gangs could not be scheduled and why, when they started or fell below
-their minimum, and what queues hold. Differences are handed out.
+"""Close a session in KAI's language: conditions of pending gangs, start and stale times, and usage of queues.
 
-Source: KAI status updater, podgroup controller, queue controller.
+Only differences to what the objects already say are written. Source: KAI status updater, podgroup controller, queue
+controller.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 UNSCHEDULABLE = "Unschedulable"
 _CONDITIONS_MAX = 64
-#: Seconds for which a condition stands though its numbers have changed; another reason is told at once.
+#: Seconds for which a condition keeps its numbers although they changed. Another reason is written at once.
 NUMBERS_STAND_S = 60.0
 
 
 def close(ssn: Session) -> Writes:
-    """What should be written."""
+    """Return what to write for gangs and queues."""
     why = why_not_placed(ssn.trace) | why_not_tried(ssn.tables, queue_tree(ssn))
     words = Words(ssn.tables, queue_tree(ssn))
     rows = _jobs_to_close(ssn, words, why)
@@ -51,7 +51,7 @@ def close(ssn: Session) -> Writes:
 
 
 def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
-    """What the first try to place a job came to, by row, for those that found no place, and which were cut off."""
+    """Return why each job that was tried was not placed, and which of its searches were cut off, by row."""
     entries = [told for told in trace.told if isinstance(told, JobsEntry)]
     cuts: dict[int, list[SearchCut]] = {}
     for entry in entries:
@@ -62,24 +62,27 @@ def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
     for entry in entries:
         if isinstance(entry.finding, Blocker) and not (isinstance(entry.finding, SearchCut) and entry.finding.steps):
             for job in entry.jobs.tolist():
+                # The first failure names the cause; later actions fail because of it.
                 found.setdefault(job, Waits(entry.finding, tuple(cuts.get(job, ()))))
     return found
 
 
 def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, Waits]:
-    """What is wrong with the queue of a job that waits, by row, for those whose queue runs none."""
+    """Return what is wrong with the queue of a pending job, by row, for jobs in queues that run none."""
     jobs = tables.jobs
     waits = jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)
     rows = waits.nonzero()[0]
     rows = rows[~tree.leaf[jobs.queue[rows]]]
-    told = {queue: Waits(_why_no_leaf(tables, tree, queue)) for queue in distinct(jobs.queue[rows]).tolist()}
-    return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
+    why = {queue: Waits(_why_no_leaf(tables, tree, queue)) for queue in distinct(jobs.queue[rows]).tolist()}
+    return {row: why[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
 
 
 def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> BadQueue:
+    """Return why a queue runs no jobs."""
     queues, at = tables.queues, queue
     if tree.whole[queue]:
         return BadQueue(queues.names[queue], HAS_CHILDREN)
+    # The bound ends the walk in a cycle.
     for _ in range(len(queues)):
         if tree.parent[at] < 0:
             return BadQueue(queues.names[at], NO_PARENT, queues.objs[at].parent)
@@ -88,14 +91,15 @@ def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> BadQueue:
 
 
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
-    """For every waiting pod of a gang that was tried, unless the gang says that nobody is to be told; and for pods that
-    were promised a node which others are leaving, which one: it is held for them in the next cycles (decision 0017)."""
+    """Yield notices for pods: the reason for pending pods of gangs, and the node for pods that wait for a release
+    there."""
     yield from nominations(outcome)
     tables = outcome.tables
     tree, tasks = QueueTree(tables), tables.tasks
     words = Words(tables, tree)
     for job, why in (why_not_placed(outcome.trace) | why_not_tried(tables, tree)).items():
         group = tables.jobs.groups[job]
+        # A gang may switch such conditions off by markUnschedulable.
         if group is None or (group.gang is not None and not group.gang.mark_unschedulable):
             continue
         rows = tables.jobs.tasks[job]
@@ -106,12 +110,14 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
 
 
 def nominations(outcome: Outcome) -> Iterator[PodNotice]:
-    """For pods that were promised a node which others are leaving, which one. Not of a gang that is not whole with it:
-    it could not start there, and would keep those away for whom the others leave."""
+    """Yield a notice with the node for each pod that waits for releases there; the node is kept for it
+    (decision 0017)."""
     tables, tasks = outcome.tables, outcome.tables.tasks
     for row in (tasks.alive & (tasks.status == PIPELINED)).nonzero()[0].tolist():
         pod, node = tasks.pods[row], tables.nodes.facts.names[int(tasks.node[row])]
-        moved = bool(pod.node_name)  # it is on a node still
+        moved = bool(pod.node_name)  # a victim that is moved; its pod still has the old node
+        # A gang that is still incomplete could not start there, and its nominations would keep away the jobs for which
+        # the node is being released.
         if not moved and will_be_whole(tables, int(tasks.job[row])):
             yield PodNotice(pod.key, pod.uid, UNSCHEDULABLE, f"promised node {node}, which others are leaving", node)
 
@@ -120,45 +126,47 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 
 
 def _settled(ssn: Session) -> I64:
-    """Stamps that jobs had in the snapshot when their status was found in order, -1 for none (J,)."""
+    """Return the stamps that jobs had when their status was last found up to date, -1 for none. Shape (J,)."""
     count = ssn.tables.jobs.capacity
     return ssn.memo.get("settled gangs", (count,), lambda: np.full(count, -1))
 
 
-def _settle(ssn: Session, rows: AnyArray, calm: list[bool]) -> None:
-    """Of some jobs it was found whether their status is in order. Whether what is written of the others arrives is not
-    known, nor what becomes of those that the session wrote."""
+def _settle(ssn: Session, rows: AnyArray, up_to_date: list[bool]) -> None:
+    """Remember the jobs whose status is up to date, with their stamps."""
     settled = _settled(ssn).copy()
-    settled[rows] = np.where(np.array(calm, dtype=bool), _before(ssn)[rows], -1)
+    settled[rows] = np.where(np.array(up_to_date, dtype=bool), _before(ssn)[rows], -1)
+    # A write may fail, and other components may answer a change of this session; these jobs are checked again.
     settled[_written(ssn)] = -1
     ssn.memo.keep("settled gangs", (len(settled),), settled)
 
 
 def _before(ssn: Session) -> I64:
-    """Stamps of jobs in the snapshot (J,)."""
+    """Return the stamps of jobs in the snapshot. Shape (J,)."""
     stamps = ssn.world.before.jobs.stamps
     assert stamps is not None
     return stamps
 
 
 def _written(ssn: Session) -> AnyArray:
+    """Return True for jobs that changed in this session. Shape (J,)."""
     stamps = ssn.tables.jobs.stamps
     assert stamps is not None
     return np.asarray(stamps > ssn.opened_at)
 
 
 def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArray:
-    """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
-    another reason than then or in other numbers, or below their minimum, which changes with time."""
+    """Return the rows of jobs whose status may have to be written."""
     rows = ssn.live_jobs
+    # Comparing the status of every job with its objects each cycle is what this avoids: jobs are due if they changed,
+    # failed for another reason or in other numbers, or depend on time.
     due = (_before(ssn) != _settled(ssn)) | _written(ssn)
-    due[_told_anew(ssn, words, why)] = True
+    due[_with_news(ssn, words, why)] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
 
 
-def _told_anew(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:
-    """Rows of jobs that hold nothing and whose condition does not say why they wait."""
+def _with_news(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:
+    """Return the rows of pending jobs whose condition differs from the reason why they wait."""
     jobs, pool, found = ssn.tables.jobs, ssn.snapshot.node_pool, []
     holds: list[bool] = (jobs.counts @ ACTIVE > 0).tolist()
     for job, each in why.items():
@@ -166,24 +174,24 @@ def _told_anew(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:
         if group is None or holds[job]:
             continue
         ours = next((one for one in group.status.scheduling if one.node_pool == pool), None)
-        if ours is None or not (_stands(ours, reason_of(each.why), ssn.now) or _says(ours, words.of(job, each))):
+        if ours is None or not (_is_recent(ours, reason_of(each.why), ssn.now) or _says(ours, words.of(job, each))):
             found.append(job)
     return found
 
 
 def _says(condition: SchedulingCondition, told: Told) -> bool:
-    """Whether a condition says this."""
+    """Return True if a condition has this reason and message."""
     return (condition.message, condition.reasons, condition.status) == (told.message, (told,), "True")
 
 
-def _stands(condition: SchedulingCondition, reason: str, now: float) -> bool:
-    """Whether a condition has the reason, and was written so short a time ago that its numbers may stand."""
+def _is_recent(condition: SchedulingCondition, reason: str, now: float) -> bool:
+    """Return True if a condition has the reason, and is so recent that it keeps its numbers."""
     same = condition.status == "True" and [known for known, _ in condition.reasons] == [reason]
     return same and 0.0 <= now - condition.last_transition < NUMBERS_STAND_S
 
 
 class _Updates:
-    """What should be written on gangs. Those that are alike share a status, and what it is made of."""
+    """Updates of gangs. Equal gangs share one status object."""
 
     def __init__(self, ssn: Session, rows: AnyArray, words: Words, why: dict[int, Waits], amounts: Amounts) -> None:
         self._ssn, self._rows, self._words, self._why = ssn, rows.tolist(), words, why
@@ -191,6 +199,7 @@ class _Updates:
         self._statuses: dict[Hashable, PodGroupStatus] = {}
         counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
         starts = (counts @ HELD > 0) & (before @ HELD == 0) & (before[:, PENDING] > 0)
+        # Columns become lists here, since the loop over gangs reads single numbers.
         self._starts: list[bool] = (starts & (counts[:, TaskStatus.PIPELINED] == 0)).tolist()
         self._holds: list[bool] = (counts @ ACTIVE > 0).tolist()
         pending = counts[:, [PENDING, TaskStatus.BOUND, TaskStatus.BINDING]].sum(axis=1, keepdims=True)
@@ -202,7 +211,7 @@ class _Updates:
         self._waits: list[bool] = (counts[:, PENDING] > 0).tolist()
 
     def each(self) -> Iterator[PodGroupUpdate | None]:
-        """For each of the rows; None where it says so already."""
+        """Yield the update of each job, None if its objects are up to date."""
         groups = self._ssn.tables.jobs.groups
         for i, job in enumerate(self._rows):
             group = groups[job]
@@ -213,11 +222,14 @@ class _Updates:
                 yield PodGroupUpdate(group.key, status, times)
 
     def _status(self, i: int, job: int, group: PodGroup) -> PodGroupStatus:
+        """Return the status of a gang."""
         why, old = self._why.get(job), group.status
         told = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
         key = told, self._holds[i], old.phase, *self._counts[i], *self._amounts[i]
-        plain = not (old.scheduling or old.conditions)
-        found = self._statuses.get(key) if plain else None
+        # An existing condition differs from gang to gang, by its transition ID and time, so such a status is not
+        # shared.
+        shareable = not (old.scheduling or old.conditions)
+        found = self._statuses.get(key) if shareable else None
         if found is None:
             running, succeeded, failed, pending = self._counts[i]
             scheduling = _conditions(self._ssn, group, told, holds=self._holds[i])
@@ -225,12 +237,12 @@ class _Updates:
             found = PodGroupStatus(
                 old.phase, old.conditions, running, succeeded, failed, pending, scheduling, resources
             )
-            if plain:
+            if shareable:
                 self._statuses[key] = found
         return found
 
     def _times(self, i: int, job: int, group: PodGroup) -> GangTimes | None:
-        """When it started, if it did now; since when it is below its minimum. None: as it says already."""
+        """Return the start time and the stale time of a gang, or None if they did not change."""
         if group.gang is None:
             return None
         if not self._starts[i] and group.gang.stale_since is None and job not in self._stale:
@@ -243,16 +255,19 @@ class _Updates:
 
 
 def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool) -> tuple[SchedulingCondition, ...]:
-    """One a pool of nodes, the newest last. The one of this pool goes when the gang holds something. Source: KAI."""
+    """Return scheduling conditions, one per node pool, the newest last. The one of this pool is removed once the gang
+    holds resources. Source: KAI status updater."""
     old, pool = group.status.scheduling, ssn.snapshot.node_pool
     ours = next((each for each in old if each.node_pool == pool), None)
     others = tuple(each for each in old if each is not ours)
     if told is None:
         return others if holds else old
-    if ours is not None and (_stands(ours, told.reason, ssn.now) or _says(ours, told)):
+    if ours is not None and (_is_recent(ours, told.reason, ssn.now) or _says(ours, told)):
         return old
     number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1
+    # Transition IDs increase over all pools, so that readers can order them.
     condition = SchedulingCondition(pool, told.message, ((told.reason, told.message),), str(number), ssn.now)
+    # Bounded, since pools may come and go without end.
     return (*others[-_CONDITIONS_MAX + 1 :], condition)
 
 
@@ -260,11 +275,12 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
 
 
 def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[str, QueueUsage]]:
-    """What queues hold, with all below them, where it is not what their status says."""
+    """Return what queues hold, including queues below them, for queues whose status says otherwise."""
     tables, tree = ssn.tables, queue_tree(ssn)
     sums = [summed_up(tree, own) for own in amounts_by_queue(tables, amounts)]
     before = ssn.world.before.queues
     assert before.stamps is not None
+    # If neither the sums nor the queues changed since all statuses were up to date, there is nothing to compare.
     rests_on = (*(each.tobytes() for each in sums), before.stamps.tobytes())
     if ssn.memo.recall("settled queues", rests_on):
         return {}, {}
@@ -282,6 +298,7 @@ def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[s
 
 
 def _children(tables: Tables) -> dict[int, list[str]]:
+    """Return the names of the queues below each queue, sorted."""
     found: dict[int, list[str]] = {}
     for row in sorted(range(len(tables.queues)), key=tables.queues.names.__getitem__):
         parent = int(tables.queues.parent[row])
@@ -291,5 +308,6 @@ def _children(tables: Tables) -> dict[int, list[str]]:
 
 
 def _resource(amounts: Sequence[float]) -> Resource:
+    """Return a resource of CPU, memory and GPUs. No GPUs are left out, as KAI does."""
     cpu, memory, gpus = amounts
     return Resource(cpu, memory, {GPU_RESOURCE: gpus} if gpus else None)

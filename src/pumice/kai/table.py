@@ -1,4 +1,6 @@
-"""What the KAI dialect has: a literal table. What stands in it is imported when a policy names it."""
+"""Name the actions, plugins and defaults of the KAI language, as a literal table. An entry is imported when a policy
+names it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ PLUGINS = plugins_at(
     }
 )
 
-#: KAI's own order of actions and of plugins.
+#: Default order of actions and plugins, as in KAI.
 DEFAULT_ACTIONS = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
 DEFAULT_PLUGINS = (
     "predicates",

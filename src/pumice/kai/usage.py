@@ -1,6 +1,5 @@
-"""What queues hold and ask for, of cpu, memory and GPUs: what shares are divided by, and what their statuses say.
-
-Source: KAI proportion (resources of queues).
+"""Sum up what queues hold and request, of CPU, memory and GPUs, for fair shares and statuses. Source: KAI proportion
+plugin, resources of queues.
 """
 
 from __future__ import annotations
@@ -17,13 +16,16 @@ from pumice.kai.amounts import shared
 from pumice.kai.engine.parts import amount_of
 from pumice.kai.engine.tree_order import QueueTree
 
-#: Milli-devices that a MiB of a GPU counts as demand: KAI takes every device for one of 100 MiB.
+#: Demand of 1 MiB of GPU memory in milli-devices. Quirk of KAI, kept on purpose: it takes each GPU for one of 100 MiB.
 _DEMAND = 10.0
 
 
 class Amounts(NamedTuple):
-    """``held`` by some jobs (``rows``), and ``asked`` for by some waiting tasks (``waits``). Shapes (rows, 3) and
-    (waits, 3). Units: milli-cores, bytes, milli-devices."""
+    """Amounts that jobs hold and that waiting tasks request.
+
+    ``rows`` are jobs and ``held`` (rows, 3) their amounts; ``waits`` are tasks and ``asked`` (waits, 3) their
+    requests. Units: milli-cores, bytes, milli-devices.
+    """
 
     rows: AnyArray
     held: F64
@@ -32,9 +34,10 @@ class Amounts(NamedTuple):
 
 
 def amounts_of(tables: Tables) -> Amounts:
-    """Of all jobs of queues that are there."""
+    """Return the amounts of all jobs whose queue exists."""
     jobs, tasks, rows = tables.jobs, tables.tasks, tables.jobs.live
     held = shared(tables, jobs.allocated[rows] + _of_shared_gpus(tables)[rows])
+    # Gated tasks cannot be placed yet, so they are no demand.
     waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
     waits = waits[jobs.queue[tasks.job[waits]] >= 0]
     asked = shared(tables, tables.classes.charge[tasks.cls[waits]])
@@ -44,7 +47,8 @@ def amounts_of(tables: Tables) -> Amounts:
 
 
 def amounts_by_queue(tables: Tables, amounts: Amounts | None = None) -> tuple[F64, F64, F64]:
-    """What the jobs of each queue itself hold, what of it is not preemptible, and what they hold and ask for.
+    """Return per queue, without the queues below it, what is held, the non-preemptible part of it, and held plus
+    requested.
 
     Shapes (Q, 3). Units: milli-cores, bytes, milli-devices.
     """
@@ -59,7 +63,8 @@ def amounts_by_queue(tables: Tables, amounts: Amounts | None = None) -> tuple[F6
 
 
 def amounts_by_job(tables: Tables, amounts: Amounts) -> tuple[F64, F64]:
-    """What each job holds, and what it holds and asks for. Shapes (J, 3). Units: as there."""
+    """Return per job what it holds, and what it holds plus requests. Shapes (J, 3). Units: milli-cores, bytes,
+    milli-devices."""
     held = np.zeros((tables.jobs.capacity, 3))
     held[amounts.rows] = amounts.held
     requested = held.copy()
@@ -68,7 +73,7 @@ def amounts_by_job(tables: Tables, amounts: Amounts) -> tuple[F64, F64]:
 
 
 def summed_up(tree: QueueTree, own: F64) -> F64:
-    """Amounts of queues with all that is below them. Shape (Q, 3)."""
+    """Return amounts of queues including all queues below them. Shape (Q, 3)."""
     found = np.zeros_like(own)
     for queue, path in enumerate(tree.path):
         found[path] += own[queue]
@@ -76,7 +81,7 @@ def summed_up(tree: QueueTree, own: F64) -> F64:
 
 
 def past_shares(tables: Tables) -> F64:
-    """Which part of the cluster queues had lately, 0 of whom nothing is known. Shape (Q, 3)."""
+    """Return which share of the cluster each queue used in the past, 0 if unknown. Shape (Q, 3)."""
     found, histories = np.zeros((len(tables.queues), 3)), tables.histories
     row_of = {name: row for row, name in enumerate(tables.queues.names)}
     for row, name in enumerate(histories.names):
@@ -86,8 +91,9 @@ def past_shares(tables: Tables) -> F64:
 
 
 def _of_shared_gpus(tables: Tables) -> F64:
-    """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
+    """Return what jobs hold besides their node requests: parts of GPUs and claimed GPUs. Shape (J, R)."""
     tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)
+    # Row by row is slow, so it is limited to tasks of classes whose charge can differ from the request.
     others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
     if len(tables.claims):
         others |= np.array([spec is not None and bool(spec.resource_claims) for spec in classes.specs], dtype=bool)
@@ -99,6 +105,7 @@ def _of_shared_gpus(tables: Tables) -> F64:
 
 
 def _device_counts(tables: Tables, rows: AnyArray) -> F64:
+    """Return the number of devices of which each task wants a part. Shape (rows,)."""
     specs = tables.classes.specs
     shares = [specs[cls].gpu_share for cls in tables.tasks.cls[rows].tolist()]
     return np.array([share.devices if share is not None else 0 for share in shares], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which jobs may have to leave for a job, beside what an action itself says: what plugins let through."""
+"""Decide which jobs may be evicted for a job, by the test of an action and by plugins."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ VictimPoint = Point[[Job, JobRows], Bool, Bool]
 def let_through(
     ssn: Session, job: int, point: VictimPoint, test: Callable[[int], bool] | None = None
 ) -> Callable[[int], bool]:
-    """Whether a job may leave for another: not the job itself, and whom the test and all plugins let through."""
+    """Return a test that is True for jobs that may be evicted: not the job itself, and allowed by the action and all
+    plugins."""
     tables = ssn.tables
     if not ssn.has(point):
         return (lambda row: row != job) if test is None else (lambda row: row != job and test(row))
+    # Plugins are asked once for all jobs; the search then tests one job at a time against the answer.
     rows = tables.jobs.live
     allowed = set(rows[ssn.ask(point, Job(tables, job), JobRows(tables, rows))].tolist())
     return lambda row: row != job and row in allowed and (test is None or test(row))

@@ -1,6 +1,6 @@
-"""Why a gang waits, in numbers that people read.
+"""Render blockers of jobs as messages with numbers.
 
-Source: KAI's fit errors: which there are and which numbers they have.
+Source: KAI fit errors, for which messages there are and which numbers they contain.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from pumice.model.blockers import (
     SearchCut,
 )
 
-#: How amounts of cpu, memory and GPUs are told: unit, and by what they are divided.
+#: Unit of CPU, memory and GPUs in messages, and the divisor of amounts.
 _UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
 
 
 class Told(NamedTuple):
-    """A reason that programs know, and the message."""
+    """A reason code for programs, and a message for people."""
 
     reason: str
     message: str
 
 
 class Waits(NamedTuple):
-    """``why``: what a try came to. ``cut``: which searches ended before they were through, so that it is no proof."""
+    """Why a job waits. ``cut`` lists searches that ended at a limit, after which ``why`` is not certain."""
 
     why: Blocker
     cut: tuple[SearchCut, ...] = ()
 
 
 def text_of(why: Blocker) -> str:
-    """What stands in the way, in a few words."""
+    """Return a short text for a blocker."""
     match why:
         case BadQueue(queue, problem, other):
             return f"queue {queue} {_PROBLEMS[problem]}{other}"
@@ -85,31 +85,32 @@ _TEXTS: dict[type[Blocker], str] = {
 
 
 class Words:
-    """What is to be said of the jobs of one session when it ends. Jobs that are alike are told the same text, which is
-    made once."""
+    """Messages of the waiting jobs of one session. Equal jobs share one message, which is rendered once."""
 
     def __init__(self, tables: Tables, tree: QueueTree) -> None:
         self._tables, self._tree = tables, tree
-        self._known: dict[Hashable, Told] = {}
+        self._rendered: dict[Hashable, Told] = {}
         self._sums: tuple[F64, F64] | None = None
         jobs = tables.jobs
         columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
-        self._alike: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
+        self._class_keys: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
 
     def of(self, job: int, why: Waits) -> Told:
-        """What is to be said of a job that waits."""
-        alike = self._alike[job]
-        key = (alike, why) if alike[0] >= 0 else (job, why)
-        found = self._known.get(key)
+        """Return the reason and the message for a waiting job."""
+        class_key = self._class_keys[job]
+        # A job without a signature is equal to no other job, so its message is not shared.
+        key = (class_key, why) if class_key[0] >= 0 else (job, why)
+        found = self._rendered.get(key)
         if found is None:
-            found = self._told(job, why.why)
+            found = self._render(job, why.why)
             if why.cut:
                 cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in why.cut)
                 found = found._replace(message=f"{found.message} Not all was tried: {cut}.")
-            self._known[key] = found
+            self._rendered[key] = found
         return found
 
-    def _told(self, job: int, why: Blocker) -> Told:
+    def _render(self, job: int, why: Blocker) -> Told:
+        """Return the reason and the message for a blocker, without searches that were cut."""
         reason = reason_of(why)
         if isinstance(why, BadQueue):
             return Told(reason, text_of(why))
@@ -120,7 +121,7 @@ class Words:
     # -- queues --------------------------------------------------------------------------------------------------------
 
     def _of_quota(self, job: int, kind: str) -> str:
-        """Which queue on the way up has no more to give, and of what."""
+        """Return a message with the first queue on the path to the root that would exceed its limit or quota."""
         tables = self._tables
         queues, names = tables.queues, tables.queues.names
         asked = shared(tables, amount_of(tables, self._missing(job)))
@@ -130,16 +131,19 @@ class Words:
             for i, name in enumerate(SHARED):
                 if asked[i] and held[queue, i] + asked[i] > most[queue, i]:
                     return _quota_text(names[queue], name, most[queue, i], held[queue, i], asked[i], kind)
+        # At the end of the session, earlier placements may have been undone; then no queue is over its limit any more.
         return f"queue {names[int(tables.jobs.queue[job])]} had no more to give when it was the workload's turn"
 
     def _sums_up(self) -> tuple[F64, F64]:
+        """Return what queues hold including queues below them, in all and non-preemptible; computed once per
+        session."""
         if self._sums is None:
             own = amounts_by_queue(self._tables)[:2]
             self._sums = summed_up(self._tree, own[0]), summed_up(self._tree, own[1])
         return self._sums
 
     def _missing(self, job: int) -> list[int]:
-        """Waiting tasks of a job, as many as it lacks of its minimum, at least one."""
+        """Return waiting tasks of a job, as many as it lacks to its minimum, at least one."""
         tables = self._tables
         rows = [row for row in tables.jobs.tasks[job].tolist() if tables.tasks.status[row] == 0]
         lacks = max(int(tables.jobs.min_available[job]) - int(tables.jobs.counts[job, 1:6].sum()), 1)
@@ -148,7 +152,8 @@ class Words:
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def _of_nodes(self, job: int, why: Blocker) -> str:
-        """How many nodes lack what for the first of its tasks, and what stands against the others."""
+        """Return a message with the number of nodes per resource that is short for the job's first task, and why the
+        other nodes were not chosen."""
         tables, rows = self._tables, self._missing(job)
         request, free = tables.classes.req[tables.tasks.cls[rows[0]]], tables.nodes.books[:, FUTURE]
         short = (request > 0) & (free < request - EPS)
@@ -165,6 +170,7 @@ class Words:
 
 
 def _quota_text(queue: str, name: str, most: float, held: float, asked: float, kind: str) -> str:
+    """Return the message for a queue at its limit or quota."""
     unit, by = _UNITS[name]
     limit, has, wants = (f"{amount / by:.4g}" for amount in (most, held, asked))
     if kind == LIMIT:

@@ -1,4 +1,6 @@
-"""allocate: jobs take turns, each is offered a chunk on what is idle or about to be. Source: KAI allocate."""
+"""allocate: place jobs in queue order, one chunk at a time, on idle and releasing resources. Source: KAI allocate
+action.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,23 @@ from pumice.kai.engine.tree_order import Turns, waiting_jobs
 
 
 def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
-    """A gang is placed whole, then an elastic job grows by one task at a time, each growth in turn with all others. A
-    job that fails is not tried again; others only take room, so neither are those like it.
+    """Place pending jobs. A gang is placed whole; then an elastic job grows by one task at a time.
 
-    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0017).
+    ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
+    (decision 0017).
     """
     rows = waiting_jobs(ssn)
     if promisedFirst:
         promised = np.intersect1d(rows, ssn.tables.tasks.nominated_jobs())
-        failed = _keep_promises(ssn, promised) if len(promised) else []
+        failed = _place_nominated(ssn, promised) if len(promised) else []
+        # Allocation only takes resources, so a job that failed once fails again in this cycle.
         rows = rows[~np.isin(rows, failed)] if failed else rows
     _take_turns(ssn, rows, grow=True)
 
 
-def _keep_promises(ssn: Session, rows: AnyArray) -> list[int]:
-    """A turn for each job, to which tasks go where they were promised a place. The jobs that failed."""
+def _place_nominated(ssn: Session, rows: AnyArray) -> list[int]:
+    """Place nominated jobs, each task on its nominated node if possible, and return the jobs that failed."""
+    # The flag is reset in any case: it also changes how later actions place.
     placer(ssn).as_promised = True
     try:
         return _take_turns(ssn, rows, grow=False)
@@ -39,7 +43,8 @@ def _keep_promises(ssn: Session, rows: AnyArray) -> list[int]:
 
 
 def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
-    """A turn for each job, and further ones for those that ``grow``. The jobs that failed."""
+    """Place one chunk per job in queue order, more chunks for elastic jobs if ``grow``, and return the jobs that
+    failed."""
     turns, alike, allowed = Turns(ssn, rows), Alike(ssn, rows), tries(ssn)
     failed: list[int] = []
     for job, part in turns:
@@ -66,7 +71,6 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
 
 
 def _allocate(ssn: Session, part: Part) -> list[str] | None:
-    """Place and commit a chunk: the pods whose binding was refused; None where it found no place. Whoever is refused
-    is not tried again in this cycle."""
+    """Place and commit a chunk. Return the pods whose binding was refused, or None if the chunk found no place."""
     with ssn.statement() as stmt:
         return stmt.commit() if placer(ssn).place(stmt, part) else None

@@ -1,4 +1,6 @@
-"""consolidation: running jobs are moved so that a waiting one fits; nobody is lost. Source: KAI consolidation."""
+"""consolidation: move running jobs so that a waiting job fits. Every moved task gets a new place. Source: KAI
+consolidation action.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,11 @@ from pumice.model.status import TaskStatus
 
 
 def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None:
-    """Only for preemptible jobs. ``maxConsolidationPreemptees``: so many jobs may be moved for one, -1 without limit, 0
-    for none at all."""
+    """Move jobs for each waiting preemptible job.
+
+    ``maxConsolidationPreemptees``: largest number of jobs to move for one job; -1: no limit; 0: the action does
+    nothing.
+    """
     if maxConsolidationPreemptees == 0:
         return
     may_leave = partial(_may_leave, most=maxConsolidationPreemptees)
@@ -30,17 +35,20 @@ def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None
 
 
 def _everywhere(ssn: Session, job: int, queue: int) -> bool:
+    """Return True: jobs of all queues may be moved."""
     return True
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
-    """Whether as many GPUs are idle or about to be, wherever they are."""
+    """Return True if the job is eligible and the cluster has enough idle and releasing GPUs for it."""
     tables = ssn.tables
     if not _is_concerned(ssn, part.job):
         return False
     gpu = gpu_column(tables)
     if gpu < 0:
         return True
+    # Moving jobs frees nothing in total, so a search without enough GPUs in sum cannot succeed. GPUs are the scarce
+    # resource; KAI checks no other.
     free = tables.nodes.books[:, FUTURE, gpu].sum()
     if ssn.ledger.devices is not None:
         free += ssn.ledger.devices.unused()
@@ -49,18 +57,20 @@ def _may_try(ssn: Session, part: Part) -> bool:
 
 
 def _is_concerned(ssn: Session, job: int) -> bool:
-    """Whether anybody may be moved for a job: it is preemptible; one of Volcano's was admitted, and asks for nothing
-    that this search does not know of: minimums by role, a network topology."""
+    """Return True if jobs may be moved for a job. A Volcano job must be admitted and free of topologies and minimums
+    by role."""
     jobs = ssn.tables.jobs
     if jobs.groups[job].gang is not None:
         return bool(jobs.preemptible[job])
+    # The action may also run with Volcano's policy. The search places by KAI's rules, which know neither minimums by
+    # role nor network topologies.
     admitted = jobs.phase[job] != PENDING_PHASE or not ssn.policy.has_action("enqueue")
     return admitted and not (jobs.has_topology[job] or jobs.has_policy[job] or jobs.role_min[job])
 
 
 def _may_be_moved(ssn: Session, job: int) -> bool:
-    """Whether a job of Volcano's may: not if it was promised something in this cycle, which nobody may take away, nor
-    if it must be near to itself. Of KAI's, all may."""
+    """Return True if a job may be moved. A Volcano job must have no placements of this cycle, no topology and no
+    minimums by role."""
     jobs = ssn.tables.jobs
     if jobs.groups[job].gang is not None:
         return True
@@ -69,12 +79,13 @@ def _may_be_moved(ssn: Session, job: int) -> bool:
 
 
 def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:
-    """At most so many jobs, those that would leave first. KAI takes those that its hash map gives first, and one more
-    than the limit."""
+    """Return a test that is True for the jobs that may be moved for a job."""
     allowed = let_through(ssn, job, consolidate_victims, lambda row: _may_be_moved(ssn, row))
     if most < 0:
         return allowed
     rows = [row for row in preemptible_jobs(ssn).tolist() if allowed(row)]
+    # KAI cuts the list in the order of a Go map, which is random, and keeps one job more than the limit. Here, those
+    # that the job order would evict first are kept.
     keys = ssn.order.job_keys()(rows)
     in_order = [row for _, row in sorted(zip(keys, rows, strict=True))]
     return set(in_order[-most:]).__contains__

@@ -1,4 +1,4 @@
-"""preempt: jobs take the place of others of less priority in their queue. Source: KAI preempt."""
+"""preempt: evict jobs of lower priority in the same queue. Source: KAI preempt action."""
 
 from __future__ import annotations
 
@@ -15,25 +15,28 @@ from pumice.kai.victims import let_through
 
 
 def preempt(ssn: Session) -> None:
-    """A job may have jobs of strictly lower priority of its queue evicted."""
+    """Search victims of strictly lower priority for each pending job."""
     search(ssn, Rules("preempt", _may_try, _of_queue, _may_leave, points.preempt_valid))
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
-    """A job that is not preemptible must stay within its queue's quota."""
+    """Return True unless a non-preemptible job would exceed the quota of its queue."""
     jobs = ssn.tables.jobs
     if jobs.preemptible[part.job]:
         return True
     queue = Queue(ssn.tables, int(jobs.queue[part.job]))
     why: str | None = ssn.ask(points.may_take, queue, part.amount(ssn.tables), False)
+    # Evictions within the queue do not change its limit, so only the quota is checked here. The placement checks both.
     return why != NON_PREEMPTIBLE_OVER_QUOTA
 
 
 def _of_queue(ssn: Session, job: int, queue: int) -> bool:
+    """Return True if a queue is the job's own queue."""
     return queue == int(ssn.tables.jobs.queue[job])
 
 
 def _may_leave(ssn: Session, job: int) -> Callable[[int], bool]:
+    """Return a test that is True for jobs that may be evicted for a job."""
     priority = ssn.tables.jobs.priority
     own = int(priority[job])
     return let_through(ssn, job, points.preempt_victims, lambda row: int(priority[row]) < own)

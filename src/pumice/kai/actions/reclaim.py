@@ -1,4 +1,4 @@
-"""reclaim: jobs take back what is theirs from other queues. Source: KAI reclaim."""
+"""reclaim: evict jobs of queues above their fair share for jobs of queues below theirs. Source: KAI reclaim action."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from pumice.kai.victims import let_through
 
 
 def reclaim(ssn: Session) -> None:
-    """Whoever stays within its fair share may have others evicted that hold more than theirs."""
+    """Search victims in other queues for each pending job whose queue stays within its fair share."""
     search(ssn, Rules("reclaim", _may_try, _of_queue, _may_leave, points.reclaim_valid))
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
+    """Return True if plugins allow the job to reclaim."""
     return bool(ssn.ask(points.may_reclaim, Job(ssn.tables, part.job), part.amount(ssn.tables)))
 
 
 def _of_queue(ssn: Session, job: int, queue: int) -> bool:
+    """Return True if a queue is not the job's own queue."""
     return queue != int(ssn.tables.jobs.queue[job])
 
 
 def _may_leave(ssn: Session, job: int) -> Callable[[int], bool]:
+    """Return a test that is True for jobs that may be evicted for a job."""
     return let_through(ssn, job, points.reclaim_victims)

@@ -1,5 +1,6 @@
-"""stalegangeviction: gangs that fell below their minimum and stayed there are evicted whole. Source: KAI
-stalegangeviction."""
+"""stalegangeviction: evict gangs that have been below their minimum for too long. Source: KAI stalegangeviction
+action.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ REASON = "stalegangeviction"
 
 
 def stalegangeviction(ssn: Session, *, defaultStalenessGracePeriod: float = 60.0) -> None:
-    """``defaultStalenessGracePeriod``: seconds that a gang may stay below its minimum; negative: for ever.
+    """Evict all tasks of stale gangs.
 
-    A gang is stale when none of its pods has succeeded, one at least holds resources, and a pod set has fewer than its
-    minimum.
+    A gang is stale if none of its pods has succeeded, at least one holds resources, and a pod set is below its
+    minimum. ``defaultStalenessGracePeriod``: seconds that a gang may stay stale; negative: forever.
     """
     if defaultStalenessGracePeriod < 0:
         return
@@ -24,14 +25,16 @@ def stalegangeviction(ssn: Session, *, defaultStalenessGracePeriod: float = 60.0
 
 
 def _since(ssn: Session, job: int) -> float:
-    """When it was first seen to be stale; now, if it was not."""
+    """Return when a job was first seen stale, or now."""
     gang = ssn.tables.jobs.groups[job].gang
     return ssn.now if gang is None or gang.stale_since is None else gang.stale_since
 
 
 def _evict(ssn: Session, job: int) -> None:
+    """Evict all active tasks of a job in one statement."""
     with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
         for rows in active_tasks(ssn, job).values():
+            # The statement evicts runs of tasks with one status.
             by_status: dict[int, list[int]] = {}
             for row in rows:
                 by_status.setdefault(int(ssn.tables.tasks.status[row]), []).append(row)

@@ -1,7 +1,8 @@
-"""Bounds that refute a scenario without simulating it.
+"""Reject scenarios by counting, without simulating them.
 
-For each class of the tasks to be placed: the sum over nodes of how many fit there, counting what the scenario evicts,
-is at least their number, or they cannot all be placed: whoever else is placed only takes room.
+For each class of tasks in a part, the number of tasks that fit on all nodes, with the evicted tasks gone, is an upper
+bound. If it is below the number of tasks of that class, the part cannot be placed. Placing other jobs first only takes
+resources, so the bound holds for every order.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pumice.placing.feasibility import Feasibility
 
 
 class Bound:
-    """One part, after those that were recorded have left."""
+    """Upper bounds for one part, with the recorded victims gone."""
 
     def __init__(self, ssn: Session, feasible: Feasibility, part: Part, recorded: Iterable[int]) -> None:
         self._ssn = ssn
@@ -34,6 +35,7 @@ class Bound:
         self._total = {cls: float(fits.sum()) for cls, fits in self._fits.items()}
 
     def _free(self, rows: Iterable[int]) -> None:
+        """Add what the victims hold to the freed amounts of their nodes."""
         tables = self._ssn.tables
         node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.frees
         for row in rows:
@@ -42,15 +44,17 @@ class Bound:
             self._freed[there] = req[cls[row]] if held is None else held + req[cls[row]]
 
     def _fit_counts(self, cls: int) -> F64:
-        """How many tasks of a class fit on each node now, and when the recorded victims have left (N,)."""
+        """Return how many tasks of a class fit on each node once the recorded victims are gone. Shape (N,)."""
         found: F64 = np.maximum(self._capacity[cls], 0.0)
+        # Only nodes that victims leave differ from the cached capacity.
         for node in self._freed:
             found[node] = self._fits_on(node, cls)
         return found
 
     def _fits_on(self, node: int, cls: int, more: F64 | float = 0.0) -> float:
-        """On one node, when ``more`` (R,) has left it, too."""
+        """Return how many tasks of a class fit on one node once ``more`` (R,) is freed there as well."""
         tables = self._ssn.tables
+        # A negative capacity means that filters reject the node, whatever is freed.
         if self._capacity[cls][node] < 0:
             return 0.0
         need, fits = tables.classes.req[cls].tolist(), inf
@@ -60,9 +64,9 @@ class Bound:
         return max(0.0, fits)
 
     def allows(self, chunk: Chunk) -> bool:
-        """Whether one chunk more, with all that left before it, could make room: what an exact count would not
-        refute."""
+        """Add a chunk to the victims, and return True unless the part still cannot fit."""
         self._free(chunk.rows)
+        # The totals are kept up to date instead of recomputed: a chunk changes the counts of its own nodes only.
         for node in chunk.nodes:
             for cls, fits in self._fits.items():
                 fresh = self._fits_on(node, cls)
@@ -71,7 +75,7 @@ class Bound:
         return all(self._total[cls] >= count for cls, count in self._needs.items())
 
     def reaches(self, chunk: Chunk) -> bool:
-        """Whether there could be room when one chunk leaves, which is on one node."""
+        """Return True unless the part cannot fit once a chunk on one node is gone. The bound does not change."""
         tables, node = self._ssn.tables, chunk.nodes[0]
         more = tables.classes.frees[tables.tasks.cls[list(chunk.rows)]].sum(axis=0)
         return all(
@@ -80,8 +84,13 @@ class Bound:
         )
 
     def possible(self, node: AnyArray, amounts: F64) -> Bool:
-        """Of chunks that leave one node each (K,), with what they hold (K, R), in order: at which of them there could
-        be room, if all that came before from the same node left with it, and nobody else. Shape (K,)."""
+        """Return True for chunks at which the part might fit, for chunks on one node each, in eviction order.
+
+        ``node`` (K,) and ``amounts`` (K, R) are where the chunks are and what they hold. A chunk is tested with all
+        earlier chunks of its own node gone, and those of other nodes in place. Shape (K,).
+        """
+        # Grouping the chunks by node turns "all earlier chunks of this node" into a running sum within the group. One
+        # pass of arrays replaces a simulation, or a call of ``allows``, per chunk.
         order = np.argsort(node, kind="stable")
         there, tables = node[order], self._ssn.tables
         starts = np.concatenate(([True], there[1:] != there[:-1]))
@@ -91,6 +100,8 @@ class Bound:
             need, fits = tables.classes.req[cls], np.full(len(there), np.inf)
             for dimension in self._asked[cls]:
                 summed = amounts[order, dimension].cumsum()
+                # The running sum runs over all nodes; subtracting its value at the start of the group restarts it
+                # there.
                 left = summed - np.where(first > 0, summed[first - 1], 0.0)
                 room = tables.nodes.books[there, FUTURE, dimension] + left + self._recorded(dimension)[there]
                 np.minimum(fits, np.floor((room + EPS) / need[dimension]), out=fits)
@@ -102,6 +113,7 @@ class Bound:
         return back
 
     def _recorded(self, dimension: int) -> F64:
+        """Return what the recorded victims free on each node, in one dimension. Shape (N,)."""
         found = np.zeros(len(self._ssn.tables.nodes.facts))
         for node, amount in self._freed.items():
             found[node] = amount[dimension]

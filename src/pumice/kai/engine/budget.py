@@ -1,7 +1,8 @@
-"""How much may be tried for one job: what it asks for is its owner's choice, and so is the work that this causes.
+"""Limit how much the scheduler tries for one job.
 
-A try is a scenario that is simulated, a group for which sets of nodes are asked for, or one that is placed in a set of
-nodes. Sets that are refuted by counting cost none. A search that is cut off proves nothing, and says so.
+The work for a job depends on what it asks for, which its owner chooses. A try is a simulated scenario, a query for
+node subsets, or a placement within one subset. Subsets that are rejected by counting are free. A search that reaches
+the limit proves nothing, and reports that.
 """
 
 from __future__ import annotations
@@ -12,18 +13,14 @@ from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Part
 from pumice.model.blockers import SearchCut
 
-#: SearchBudget of one job in one turn; all that jobs of one queue may take in an action where nothing comes of it.
+#: Limit of tries for one job, and for all jobs of one queue that fail in one action.
 TRIES_MAX, QUEUE_TRIES_MAX = 4096, 8192
-#: What a job may always take, whatever its queue has left: so many, and so many for each task and sub-group.
+#: Tries that a job always has, even if its queue has none left: a base, and some for each task and sub-group.
 _ALWAYS, _FOR_EACH = 64, 4
 
 
 class SearchBudget:
-    """Of one session. ``cut``: the job under way asked for more than it may have, so that nothing is proven of it.
-
-    A job may have half of what its queue has left in the action: one tenant's trees are at nobody else's cost, and the
-    first of them do not take all.
-    """
+    """The tries of one session. ``cut``: the current job reached its limit, so that its failure proves nothing."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn, self.cut, self._taken = ssn, False, 0
@@ -32,11 +29,12 @@ class SearchBudget:
         self._left: dict[tuple[str, int], int] = {}
 
     def begin(self, part: Part) -> None:
-        """It is the turn of a part's job."""
+        """Start to count for a part's job."""
         self._part, self._taken, self.cut = part, 0, False
 
     def spend(self) -> bool:
-        """Take one, if there is one left."""
+        """Take one try. Return False if none is left."""
+        # The limit is computed with the first try, since most jobs are placed without one.
         if not self._taken and self._part is not None:
             self._allow(self._part)
         if self._taken == self._most:
@@ -46,10 +44,11 @@ class SearchBudget:
         return True
 
     def failed(self) -> None:
-        """Nothing came of the turn: what it took is its queue's loss, and that it was cut off is told."""
+        """Charge the tries of a failed job to its queue, and trace a search that was cut off."""
         part, above = self._part, self._taken - self._floor
         if part is None or not self._taken:
             return
+        # Only failures are charged. The tries that every job has are free, or a queue with many jobs would run out.
         if above > 0:
             pot = self._pot(part)
             self._left[pot] = max(self._left.get(pot, QUEUE_TRIES_MAX) - above, 0)
@@ -57,16 +56,19 @@ class SearchBudget:
             self._ssn.trace.tell_of_jobs(np.array([part.job]), SearchCut(self._ssn.trace.action, self._taken))
 
     def _allow(self, part: Part) -> None:
-        """How much the job may have, asked when it takes the first one: most jobs take none."""
+        """Compute the limit of a job."""
         gang = self._ssn.tables.jobs.groups[part.job].gang
         groups = len(gang.sub_groups) if gang is not None else 0
         self._floor = _ALWAYS + _FOR_EACH * (len(part.rows) + groups)
+        # At most half of what the queue has left: the first jobs of a queue cannot use up everything, and other queues
+        # pay nothing for it.
         self._most = max(self._floor, min(TRIES_MAX, self._left.get(self._pot(part), QUEUE_TRIES_MAX) // 2))
 
     def _pot(self, part: Part) -> tuple[str, int]:
+        """Return the key of the budget that a part's queue has in the current action."""
         return self._ssn.trace.action, int(self._ssn.tables.jobs.queue[part.job])
 
 
 def tries(ssn: Session) -> SearchBudget:
-    """Those of this session."""
+    """Return the search budget of the session."""
     return ssn.shared(SearchBudget, lambda: SearchBudget(ssn))

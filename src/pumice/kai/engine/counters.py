@@ -1,4 +1,4 @@
-"""What actions count about their work, for metrics."""
+"""Count the work of actions for metrics."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pumice.framework.cycle.session import Session
 
 
 class Tally(StrEnum):
-    """Jobs that had a turn, and those of them that were placed; scenarios that were simulated, and those that bounds
-    ruled out before."""
+    """What is counted: jobs tried, jobs placed, scenarios simulated, and scenarios rejected by bounds."""
 
     TRIED = "jobs tried"
     PLACED = "jobs placed"
@@ -19,11 +18,11 @@ class Tally(StrEnum):
 
 
 def tally(ssn: Session, what: Tally, times: int = 1) -> None:
-    """Count for the action that runs."""
+    """Add to a counter of the current action."""
     ssn.trace.counts[f"{what} {ssn.trace.action}"] += times
 
 
 def tallies(counts: Counter[str], what: Tally) -> dict[str, int]:
-    """What each action counted, by its name."""
+    """Return a counter's value per action name."""
     head = f"{what} "
     return {name.removeprefix(head): count for name, count in counts.items() if name.startswith(head)}

@@ -1,7 +1,7 @@
-"""Jobs that fail because one like them has: of one queue, with equal tasks in equal order, and nothing of them placed.
+"""Skip jobs that are equal to a failed one: of the same queue, with equal tasks in equal order, none of them placed.
 
-Jobs of several kinds of tasks are left out (how the first kind was placed decides about the second), and so are those
-that must be near each other.
+Jobs with tasks of several classes are excluded, since the placement of the first class affects the second. So are jobs
+with topology constraints.
 """
 
 from __future__ import annotations
@@ -19,30 +19,32 @@ _Kind = tuple[int, int, bool, int]
 
 
 class Alike:
-    """Failures of one action, of the jobs that waited when it began."""
+    """Failures shared by equal jobs, of one action."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn = ssn
         jobs = ssn.tables.jobs
         columns = (jobs.queue, jobs.signature, jobs.preemptible, jobs.priority)
+        # A negative signature marks a job that is compared with no other. A job that holds something needs less than
+        # its equals.
         apart = (jobs.signature[rows] < 0) | (jobs.counts[rows] @ ACTIVE > 0)
         kinds: Iterable[_Kind] = zip(*(column[rows].tolist() for column in columns), strict=True)
         self._kind: dict[int, _Kind | None] = {
             job: None if alone else kind for job, kind, alone in zip(rows.tolist(), kinds, apart.tolist(), strict=True)
         }
         self._why: dict[_Kind | None, Blocker] = {}
-        self._told: list[tuple[int, Blocker]] = []
+        self._reported: list[tuple[int, Blocker]] = []
 
     def failed(self, job: int) -> bool:
-        """Whether one like it has failed; it has then, too."""
+        """Return True, and record the failure, if an equal job has failed."""
         why = self._why.get(self._kind[job])
         if why is None:
             return False
-        self._told.append((job, why))
+        self._reported.append((job, why))
         return True
 
     def leading(self, jobs: Iterable[int]) -> int:
-        """How many of the first of some jobs fail as one like each of them has."""
+        """Return how many of the first jobs are equal to failed ones."""
         count = 0
         for job in jobs:
             if not self.failed(job):
@@ -51,29 +53,30 @@ class Alike:
         return count
 
     def fails(self, job: int, why: Blocker, *, alike: bool = True) -> None:
-        """A job failed; ``alike``: as all like it would."""
-        self._told.append((job, why))
+        """Record that a job failed. ``alike``: jobs equal to it fail too."""
+        self._reported.append((job, why))
         kind = self._kind[job]
         if kind is not None and alike and self._is_uniform(job):
             self._why[kind] = why
 
     def _is_uniform(self, job: int) -> bool:
+        """Return True if all tasks of a job are of one class."""
         tables = self._ssn.tables
         classes = tables.tasks.cls[tables.jobs.tasks[job]]
         return bool((classes == classes[0]).all())
 
     def placed(self, job: int) -> None:
-        """Something of a job was placed: it is like no other."""
+        """Mark a job as equal to no other, since a part of it was placed."""
         self._kind[job] = None
 
     def forget(self) -> None:
-        """Others may fare better from now on."""
+        """Forget failures, because evictions have released resources."""
         self._why.clear()
 
     def tell(self) -> None:
-        """Put all of it into the trace, an entry for each reason."""
+        """Write all failures into the trace, one entry per reason."""
         by_reason: dict[Blocker, list[int]] = {}
-        for job, why in self._told:
+        for job, why in self._reported:
             by_reason.setdefault(why, []).append(job)
         for why, jobs in by_reason.items():
             self._ssn.trace.tell_of_jobs(np.array(jobs), why)

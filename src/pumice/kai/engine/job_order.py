@@ -1,5 +1,4 @@
-"""Jobs in their order, by queue, kept in step with what is committed: so that nobody sorts them for each job that looks
-for room."""
+"""Keep jobs sorted by queue while commits change them, so that no search sorts them again."""
 
 from __future__ import annotations
 
@@ -12,30 +11,30 @@ from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Chunk
 
-#: A job with its key, which ends in age and UID.
+#: The sort key of a job, which ends in age and UID, and the job's row.
 Entry = tuple[Any, int]
 
 
 class Standing:
-    """Some jobs by queue, the best one first. ``alone``: what would leave of jobs of one task, as far as it is known.
-
-    They are put in order for the first who looks, if there is one. Jobs that are put there later get their keys when
-    somebody looks at their queue, all of them at once.
-    """
+    """Jobs sorted by queue, the best first. ``alone`` caches chunks of jobs with one task."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn, self._rows = ssn, rows
         self.alone: dict[int, Chunk] = {}
-        self._coming: dict[int, dict[int, None]] = {}  # by queue: those without a key
+        # Per queue, jobs whose key is not computed yet. A key costs a call of every order plugin, so they are collected
+        # until a search reads the queue and then computed at once.
+        self._coming: dict[int, dict[int, None]] = {}
 
     @cached_property
     def _entry_of(self) -> dict[int, Entry]:
+        """Return the entry of each job; computed when first needed."""
         rows = self._rows.tolist()
         keys = self._ssn.order.job_keys()(rows) if rows else []
         return dict(zip(rows, zip(keys, rows, strict=True), strict=True))
 
     @cached_property
     def _lines(self) -> dict[int, list[Entry]]:
+        """Return the sorted entries of each queue; computed when first needed."""
         found: dict[int, list[Entry]] = {}
         queue = self._ssn.tables.jobs.queue[self._rows].tolist()
         for entry, leaf in zip(self._entry_of.values(), queue, strict=True):
@@ -48,15 +47,16 @@ class Standing:
         return job in self._entry_of or job in self._coming.get(self._leaf(job), ())
 
     def _leaf(self, job: int) -> int:
+        """Return the queue of a job."""
         return int(self._ssn.tables.jobs.queue[job])
 
     @property
     def leaves(self) -> Collection[int]:
-        """Queues that have, or had, any."""
+        """Queues that have, or had, any of the jobs."""
         return self._lines.keys()
 
     def line(self, leaf: int) -> list[Entry]:
-        """Those of a queue, with their keys."""
+        """Return the entries of a queue, sorted."""
         coming = self._coming.pop(leaf, None)
         if coming:
             jobs = list(coming)
@@ -66,12 +66,12 @@ class Standing:
         return self._lines.get(leaf, [])
 
     def key(self, job: int) -> Any:
-        """The key of one of them."""
+        """Return the key of one of the jobs."""
         self.line(self._leaf(job))
         return self._entry_of[job][0]
 
     def put(self, jobs: Iterable[int], *, there: Iterable[int]) -> None:
-        """Some jobs changed: those that are to be ``there`` take their place anew, the others are out."""
+        """Update jobs that changed: those in ``there`` get a new position, the others are removed."""
         stay, lines = set(there), self._lines
         for job in jobs:
             leaf = self._leaf(job)

@@ -1,4 +1,4 @@
-"""What is placed together, and what leaves together: values that the search for victims works with."""
+"""Define what is placed together and what is evicted together, as values of the victim search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pumice.columns.tables import Tables
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import TaskStatus
 
-#: Tasks by their sub-job (a pod set), in the order in which they are placed.
+#: Tasks by sub-job (a pod set), in the order of placement.
 BySub = Mapping[int, Sequence[int]]
 
 _ACTIVE = tuple(
@@ -33,8 +33,11 @@ _RELEASING, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PENDING)
 
 
 class Part:
-    """Tasks of one job that are placed all or not at all, by pod set and in ``rows``, in order. ``alone``: they are
-    looked at as if the job had no others."""
+    """Tasks of one job that are placed all or not at all.
+
+    ``tasks`` holds them by pod set and ``rows`` as one list, in order. ``alone``: treat them as if the job had no
+    other tasks.
+    """
 
     __slots__ = ("_amount", "alone", "job", "rows", "tasks")
 
@@ -44,17 +47,18 @@ class Part:
         self._amount: F64 | None = None
 
     def amount(self, tables: Tables) -> F64:
-        """What they ask for together, as ``amount_of`` says. Shape (R,). Not to be written on."""
+        """Return the total request, as ``amount_of`` defines it. Shape (R,). Read-only."""
         if self._amount is not None:
             return self._amount
         found, of_memory = _amount_of(tables, self.rows)
-        if not of_memory:  # which is counted where they are
+        # The charge of GPU memory depends on the node, and so changes when tasks move. Other amounts are cached.
+        if not of_memory:
             self._amount = found
         return found
 
 
 class Chunk(NamedTuple):
-    """Victims of one job that leave together, and the nodes that they are on, each once."""
+    """Victims of one job that are evicted together, and their nodes without duplicates."""
 
     job: int
     rows: tuple[int, ...]
@@ -63,37 +67,40 @@ class Chunk(NamedTuple):
 
 @dataclass(slots=True)
 class Scenario:
-    """What if some left? ``part`` is what they would leave for; ``evicted`` are all task rows that were evicted,
-    whatever became of them then."""
+    """A simulated set of evictions. ``part``: tasks for which they happen. ``evicted``: rows of all evicted tasks,
+    including those that were placed again."""
 
     part: Part
     evicted: list[int] = field(default_factory=list)
 
     def gone(self, tables: Tables) -> list[int]:
-        """Those that found no other place."""
+        """Return the evicted tasks that were not placed again."""
         status = tables.tasks.status[self.evicted].tolist()
         return [row for row, now in zip(self.evicted, status, strict=True) if now == _RELEASING]
 
 
 def active_count(counts: Sequence[int]) -> int:
-    """Tasks that hold a place or are promised one and are not leaving, of counts by state."""
+    """Return the number of tasks that hold resources or are pipelined and are not releasing, from counts by status."""
     return sum(counts[status] for status in _ACTIVE)
 
 
 def active_of(tables: Tables, sub: int) -> int:
-    """The same of a sub-job."""
+    """Return the number of active tasks of a sub-job: holding resources or pipelined, and not releasing."""
     return active_count(tables.subs.counts[sub].tolist())
 
 
 def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
-    """What tasks ask for together, as quotas count it: with fractions of GPUs, and with memory of GPUs as the part that
-    it is on the node that a task is on. Shape (R,). Not to be written on."""
+    """Return the total amount of tasks that is charged to quotas. Shape (R,). Read-only.
+
+    Fractions of GPUs are included. GPU memory is charged as a fraction of the GPUs of the node that the task is on.
+    """
     return _amount_of(tables, list(rows))[0]
 
 
 def _amount_of(tables: Tables, rows: Sequence[int]) -> tuple[F64, bool]:
-    """(the same, whether some of it is memory of GPUs)."""
+    """Return the charged amount, and whether it includes GPU memory."""
     charge = tables.classes.charge
+    # Single tasks and equal tasks are by far the most frequent; both avoid fancy indexing.
     if len(rows) == 1:
         cls = int(tables.tasks.cls[rows[0]])
         if not tables.classes.share_mib[cls] and not len(tables.claims):
@@ -112,12 +119,12 @@ def _amount_of(tables: Tables, rows: Sequence[int]) -> tuple[F64, bool]:
 
 
 def may_wait(tables: Tables, job: int) -> bool:
-    """Whether a job has enough pods for all its minimums, those that no gate holds. Source: KAI
-    IsReadyForScheduling."""
+    """Return True if a job has enough ungated pods for all its minimums. Source: KAI IsReadyForScheduling."""
     jobs, subs = tables.jobs, tables.subs
     group = jobs.groups[job]
     gang = group.gang if group is not None else None
     if gang is not None and gang.sub_groups:
+        # A pod set without pods has no row, so its minimum is read from the gang.
         there = {subs.uids[sub] for sub in jobs.subs[job]}
         key = jobs.uids[job]
         if any(f"{key}/{each.name}" not in there for each in gang.pod_sets() if each.min_member > 0):

@@ -1,7 +1,7 @@
-"""Placing a part of a job: node by node, the best that fits, all of it or nothing.
+"""Place a part of a job: task by task on the best node that fits, all of it or nothing.
 
-One sum of scores decides; whether a node fits at once is one of the terms (``nodeavailability``). Equal tasks that go
-to the same node are placed in one operation. Source: KAI allocate (common/allocate.go), its order of nodes.
+One sum of scores decides; whether a task can start at once is only one term of it (``nodeavailability``). Equal tasks
+for the same node are placed in one operation. Source: KAI allocate (common/allocate.go), its order of nodes.
 """
 
 from __future__ import annotations
@@ -49,13 +49,16 @@ from pumice.placing.prefetch import PrefetchedPlacements
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 _ANYWHERE = Subset()
-#: Of a part for which nothing was asked yet: its search was cut off before.
+#: Reason of a part that was not tried, because the search was cut off before it.
 _NOT_TRIED: Blocker = SearchCut("", 0)
 
 
 class Placer:
-    """``why``: why the last part was not placed. ``as_promised``: a task goes to the node that it is nominated to,
-    where that takes it: others were evicted to let it in there, and whoever gave way to it was promised another."""
+    """Place parts of jobs in one session.
+
+    ``why``: reason why the last part was not placed. ``as_promised``: place a task on its nominated node if possible,
+    because other tasks were evicted from there for it.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.why, self.as_promised = ssn, _NOT_TRIED, False
@@ -67,9 +70,11 @@ class Placer:
         self._tries = tries(ssn)
 
     def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
-        """Place all of a part, or nothing. ``within`` (N,): only on these nodes. ``virtual``: it is only found out
-        where they would go, so that all of them wait, and those of the part that were evicted may stay where they
-        are."""
+        """Place all tasks of a part, or none.
+
+        ``within`` (N,): allowed nodes. ``virtual``: simulate; all tasks become pipelined, and tasks of the part that
+        were evicted may keep their node.
+        """
         if not self._may_take(part):
             return False
         with stmt.trial() as trial:
@@ -85,17 +90,19 @@ class Placer:
 
     @property
     def is_by_class(self) -> bool:
-        """Whether tasks of a class fare alike on all nodes: no hook looks at the single task, no node is out of bounds
-        and no GPUs are shared."""
+        """True if all tasks of a class have equal answers on all nodes: no hook reads single tasks, no node is out of
+        bounds and no GPUs are shared."""
         return not self._single and self._outside is None and self.ssn.ledger.devices is None
 
     def is_grouped(self, job: int) -> bool:
-        """Whether some of a job's tasks must be near each other."""
+        """Return True if a job has a topology constraint or nested sub-groups."""
         return bool(self.ssn.tables.jobs.has_topology[job]) or has_sets(self.ssn.tables, job)
 
     def place_at(self, stmt: Statement, part: Part, node: int) -> bool:
-        """Promise a part of one task that waits the node, as ``place`` would virtually where all is by class, the part
-        is not grouped and no other node has room."""
+        """Pipeline a pending part of one task to a node.
+
+        Equal to a virtual ``place`` if ``is_by_class`` is True, the part is not grouped, and no other node has room.
+        """
         row = part.rows[0]
         if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
             return False
@@ -103,32 +110,35 @@ class Placer:
         return self.feasible.has_room(cls, node) and stmt.pipeline([row], [node]) is None
 
     def refutes(self, part: Part, within: Bool) -> bool:
-        """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is
-        best."""
+        """Return True if some task of a part fits on none of the nodes ``within`` (N,)."""
+        # Counting needs no scores, which are the larger cost.
         classes = set(self.ssn.tables.tasks.cls[part.rows].tolist())
         return not all(np.count_nonzero(self.feasible.capacity(cls)[within] > 0) for cls in classes)
 
     def _may_take(self, part: Part) -> bool:
+        """Return True if the queue may take the part; else set ``why``."""
         ssn, job = self.ssn, part.job
         queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
         reason = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job]))
         against = over_limit(queue.name, reason) if reason else None
         if against is None and not ssn.has(may_take):
+            # With Volcano's policy no plugin answers ``may_take``; its plugins are asked about tasks instead.
             against = self._refused(queue, part)
         self.why = against or _NOT_TRIED
         return against is None
 
     def _refused(self, queue: Queue, part: Part) -> Blocker | None:
-        """Why its queue does not take all of a part, where plugins are asked of tasks and not of amounts."""
+        """Return why the queue does not take all tasks of a part, or None."""
         allowed = self.ssn.ask(points.tasks_allowed, queue, TaskRows(self.ssn.tables, np.array(part.rows)))
         if allowed.tasks >= len(part.rows):
             return None
         return QueueLimit(queue.name, CAPACITY, detail=allowed.reason)
 
     def _all_or_wait(self, stmt: Statement, part: Part) -> None:
-        """Where a pod set waits for others to leave, and less than its minimum can be bound, all of the part waits.
-        Source: KAI ConvertAllAllocatedToPipelined."""
+        """Turn allocations into pipelined tasks if a pod set cannot bind its minimum yet. Source: KAI
+        ConvertAllAllocatedToPipelined."""
         tables = self.ssn.tables
+        # Binding a part of a gang would hold resources while the rest waits for others to be released.
         waiting = any(self._is_short(sub) for sub in tables.jobs.subs[part.job])
         if waiting:
             for rows in part.tasks.values():
@@ -137,18 +147,21 @@ class Placer:
                     stmt.wait(bound)
 
     def _is_short(self, sub: int) -> bool:
+        """Return True if a pod set has pipelined tasks and fewer bound tasks than its minimum."""
         tables = self.ssn.tables
         promised = int(tables.subs.counts[sub, TaskStatus.PIPELINED])
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
     def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
-        """Place all of a group in the first subset of nodes that takes it, as long as there are tries left."""
+        """Place all tasks of a group in the first node subset that takes it. Return False if none does or no tries are
+        left."""
         if not self._tries.spend():
             return False
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
             self.why = Domain()
         for subset in found:
+            # Counting rejects most subsets and spends no try.
             if subset.nodes is not None and self._lacks_room(group.rows, subset.nodes):
                 self.why = NoRoom()
                 continue
@@ -165,18 +178,20 @@ class Placer:
         return False
 
     def _lacks_room(self, rows: Sequence[int], within: Bool) -> bool:
-        """Whether one of some tasks fits none of these nodes (N,), whoever of the others is placed: there is too little
-        for it on each, or it is the first to be placed and filters object."""
+        """Return True if one of the tasks fits on none of the nodes (N,), whatever happens to the others."""
         cls = self.ssn.tables.tasks.cls
         first = int(cls[rows[0]])
         if not np.any(self.feasible.capacity(first)[within] > 0):
             return True
+        # Only the first task is placed on the nodes as they are. A filter that rejects a later one may accept it once
+        # an earlier one is placed, so for the others only resources count.
         others = set(cls[list(rows)].tolist()) - {first}
         return any(not np.any(self.feasible.capacity(each)[within]) for each in others)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
+        """Place the tasks of a pod set, runs of equal tasks together."""
         tasks = self.ssn.tables.tasks
         if self.as_promised:
             return all(self._place_as_promised(stmt, row, within, virtual) for row in rows)
@@ -188,6 +203,7 @@ class Placer:
         return True
 
     def _place_as_promised(self, stmt: Statement, row: int, within: Subset, virtual: bool) -> bool:
+        """Place a task on its nominated node, or else anywhere within the subset."""
         tables = self.ssn.tables
         cls, node = int(tables.tasks.cls[row]), int(tables.tasks.nominated[row])
         if node >= 0 and (within.nodes is None or within.nodes[node]):
@@ -198,6 +214,7 @@ class Placer:
         return self._place_equal(stmt, [row], cls, within, virtual)
 
     def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
+        """Place tasks of one class. Return False, with ``why`` set, if one finds no node."""
         unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
         if unfit is not None:
             self.why = Refused(TASK, unfit.reason)
@@ -206,8 +223,10 @@ class Placer:
         share = devices.share_of(cls) if devices is not None else None
         if share is not None:
             return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
+        # Without any restriction, the best nodes of a class can be prefetched for jobs to come.
         anywhere = within.is_all and not virtual and not self._single and self._outside is None
         while rows:
+            # In simulations often one node has room, the one just vacated. Then no scores are needed.
             sole = self._sole(cls, within) if virtual and len(rows) == 1 else -1
             nodes = [sole] if sole >= 0 else self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
             if not nodes:
@@ -221,13 +240,12 @@ class Placer:
         return True
 
     def _ahead(self, rows: list[int], cls: int) -> list[int]:
-        """Nodes for the first of equal tasks, anywhere, with picks ahead of need."""
+        """Return nodes for the first of equal tasks on all nodes, from placements that were prefetched."""
         question = ("picks by one sum", cls, self.ssn.tables.classes.identity(cls))
         return self._picks.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
 
     def _sole(self, cls: int, within: Subset) -> int:
-        """The only node with room for a task of a class, of which nobody asks how good it is; -1 where that is none, or
-        one of several."""
+        """Return the only node with room for tasks of a class, or -1 if there is none or more than one."""
         if self._single:
             return -1
         room = self.feasible.capacity(cls) > 0
@@ -237,8 +255,10 @@ class Placer:
         return int(room.argmax()) if np.count_nonzero(room) == 1 else -1
 
     def _choose(self, rows: list[int], cls: int, within: Subset, count: int = 0) -> list[int]:
-        """Nodes for the first of equal tasks, as many as all can start at once or all wait; ``count`` (0: of all) where
-        they are not the last of their kind."""
+        """Return nodes for the first of equal tasks: as many as all start at once, or all wait.
+
+        ``count``: how many to look for, if more equal tasks follow; 0: the number of tasks.
+        """
         fit, count = self.feasible.of(cls), count or len(rows)
         key = self._key(rows[0], fit, within)
         if key is None:
@@ -250,14 +270,16 @@ class Placer:
         return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
 
     def _starts_at_once(self, row: int, cls: int, node: int) -> bool:
-        """Whether a node has room for a task of a class now, and not only when others have left."""
+        """Return True if a node has idle resources for a task, and not only resources that are being released."""
         tables = self.ssn.tables
+        # Two rows as lists: for one node this is faster than comparing arrays.
         idle, future = tables.nodes.books[node, IDLE].tolist(), tables.nodes.books[node, FUTURE].tolist()
         at_once = all(idle[which] > limit and future[which] > limit for which, limit in tables.classes.asked[cls])
         return at_once and not self.feasible.waits_for(Task(tables, row), node)
 
     def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
-        """How good each node is for a task, -inf where it cannot go; None where that is everywhere. Shape (N,)."""
+        """Return the score of each node for a task, -inf where it cannot run, or None if it can run nowhere.
+        Shape (N,)."""
         fits = fit.allowed & fit.future_fits
         for mask in (within.nodes, None if self._outside is None else ~self._outside, more):
             if mask is not None:
@@ -273,7 +295,7 @@ class Placer:
     def _place_shared(
         self, stmt: Statement, row: int, cls: int, share: GpuShare, within: Subset, virtual: bool
     ) -> bool:
-        """Place a task that shares GPUs: on the best node with devices for it, on the best of those."""
+        """Place a task that shares GPUs on the best node with devices for it, and on the best devices there."""
         devices, fit = self.ssn.ledger.devices, self.feasible.of(cls)
         assert devices is not None
         room = self._devices_for(share, devices) >= share.devices
@@ -284,12 +306,14 @@ class Placer:
             choice = devices.choose(node, share, partial(self._order_of, row, node))
             if choice is not None:
                 return self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
+            # Counts are an upper bound: a node may have room on devices that cannot be combined. Then the next node is
+            # tried.
             key[node] = -np.inf
         self.why = NoNode()
         return False
 
     def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
-        """On how many devices of each node a share has room. Shape (N,). Not to be written on."""
+        """Return on how many devices of each node a share has room. Shape (N,). Read-only."""
         nodes = self.ssn.tables.nodes
         assert nodes.stamps is not None
         return self.ssn.memo.by_row(
@@ -300,20 +324,25 @@ class Placer:
         )
 
     def _order_of(self, row: int, node: int, used: F64) -> F64:
-        """How good devices of a node are for a task, by what part of each is used. Shape (devices,)."""
+        """Return a score per device, given the used part of each. Shape (devices,)."""
         tables = self.ssn.tables
-        said = self.ssn.ask(device_order, Task(tables, row), Node(tables, node), used)
-        found: F64 = np.sum(said or [0 * used], axis=0)
+        answers = self.ssn.ask(device_order, Task(tables, row), Node(tables, node), used)
+        found: F64 = np.sum(answers or [0 * used], axis=0)
         return found
 
     def _within_quota(self, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
-        """Nodes on which memory of a GPU is a part of one that its queue may take (N,). Source: KAI, where every node
-        is asked, and of several devices one is counted."""
+        """Return the nodes on which the queue may take the part of a GPU that the memory request amounts to.
+        Shape (N,).
+
+        Source: KAI, which asks again for every node.
+        """
         ssn, tables = self.ssn, self.ssn.tables
         found = np.ones(len(devices.mib), dtype=bool)
+        # Quirk of KAI, kept on purpose: for several devices, one is charged.
         if share.memory_mib:
             job = int(tables.tasks.job[row])
             queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
+            # The charge depends on the GPU memory of the node only, so plugins are asked once per size.
             for mib in distinct(devices.mib).tolist():
                 amount = tables.classes.charge[tables.tasks.cls[row]].copy()
                 amount[tables.axis.column[GPU_RESOURCE]] += charge_of_memory(share.memory_mib, mib)
@@ -321,7 +350,7 @@ class Placer:
         return found
 
     def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> bool:
-        """Place a task on devices of a node, as ``_put`` does."""
+        """Place a task on devices of a node. Return False, with ``why`` set, if a plugin refuses."""
         tasks, devices = self.ssn.tables.tasks, self.ssn.ledger.devices
         assert devices is not None
         if tasks.status[row] != _RELEASING:
@@ -337,13 +366,14 @@ class Placer:
         return True
 
     def _best(self, key: F64) -> int:
-        """The node with the largest key; of equals the one whose name comes first."""
+        """Return the node with the highest score; of equal nodes the first by name."""
         if self._by_name is None:
             return int(key.argmax())
+        # argmax returns the first of equal values, so with nodes in name order the first name wins.
         return int(self._by_name[key[self._by_name].argmax()])
 
     def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64]:
-        """What hooks say that look at the single task."""
+        """Return filters and scores of hooks that read single tasks."""
         ssn, task, nodes = self.ssn, Task(self.ssn.tables, row), self.feasible.all_nodes
         for filter_result in ssn.ask(points.task_filters, task, nodes):
             fits = fits & (filter_result.codes == 0)
@@ -351,7 +381,7 @@ class Placer:
         return fits, np.broadcast_to(score, fits.shape)
 
     def _pick(self, cls: int, fit: ClassFit, key: F64, within: Subset, count: int) -> list[int]:
-        """Nodes for up to ``count`` equal tasks, one after the other, as far as all can start at once or all wait."""
+        """Return nodes for up to ``count`` equal tasks in order, as many as all start at once or all wait."""
         places = top_k(key if self._by_name is None else key[self._by_name], count)
         rows = places if self._by_name is None else self._by_name[places]
         if not len(rows):
@@ -366,7 +396,7 @@ class Placer:
         return picked[: self._as_the_first(cls, fit, picked)]
 
     def _as_the_first(self, cls: int, fit: ClassFit, picked: list[int]) -> int:
-        """How many can start at once, or how many cannot."""
+        """Return how many leading tasks start at once like the first, or wait like the first."""
         after, times = [], dict.fromkeys(picked, 0.0)
         for node in picked:
             after.append(times[node])
@@ -376,8 +406,8 @@ class Placer:
         return len(picked) if same.all() else int(same.argmin())
 
     def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> bool:
-        """Place tasks of one pod set; those that were evicted stay, or are promised other nodes. Whether nobody
-        refuses."""
+        """Place tasks of one pod set; evicted tasks keep their node or are moved. Return False, with ``why`` set, if a
+        plugin refuses."""
         tasks = self.ssn.tables.tasks
         left = tasks.status[rows] == _RELEASING
         if not left.any():
@@ -391,14 +421,15 @@ class Placer:
         moved = [(row, node) for row, node, evicted, same in each if evicted and not same]
         if moved:
             stmt.promise_another([row for row, _ in moved], [node for _, node in moved])
+        # Tasks return to the status they had before the eviction, so one operation takes tasks of one former status.
         stays = sorted((int(tasks.was[row]), row) for row, _, evicted, same in each if evicted and same)
-        for _, alike in groupby(stays, key=itemgetter(0)):
-            stmt.stay([row for _, row in alike])
+        for _, group in groupby(stays, key=itemgetter(0)):
+            stmt.stay([row for _, row in group])
         return True
 
 
 def nodes_by_name(ssn: Session) -> AnyArray | None:
-    """Rows of nodes in the order of their names (N,); None where that is the order of rows."""
+    """Return rows of nodes sorted by name (N,), or None if rows are in that order."""
 
     def build() -> tuple[AnyArray | None]:
         names = ssn.tables.nodes.facts.names
@@ -409,5 +440,5 @@ def nodes_by_name(ssn: Session) -> AnyArray | None:
 
 
 def placer(ssn: Session) -> Placer:
-    """That of this session."""
+    """Return the placer of the session."""
     return ssn.shared(Placer, lambda: Placer(ssn))

@@ -1,7 +1,7 @@
-"""Placing in turn order: the part that room is made for, and those that left for it, each offered one chunk.
+"""Place again in queue order: the part for which victims were evicted, and the victims, each offered one chunk.
 
-Who would get what if all of them asked now is what keeps a job from taking what its victims deserve. All jobs that wait
-take part in comparing queues, and are passed over when their turn comes. Source: KAI TryToVirtuallyAllocatePreemptor.
+The order by which all of them would be placed keeps a job from taking what its victims deserve. All pending jobs take
+part in the comparison of queues, but are not placed. Source: KAI TryToVirtuallyAllocatePreemptor.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pumice.kai.engine.tree_order import best_leaf
 
 
 class Waiting:
-    """All jobs that wait, by queue, the best one first; kept in step with what is committed."""
+    """Pending jobs sorted by queue, the best first, kept up to date after commits."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn, self._standing = ssn, Standing(ssn, rows)
@@ -37,18 +37,18 @@ class Waiting:
         return self._standing.leaves
 
     def line(self, leaf: int) -> list[Entry]:
-        """Those of a queue, with their keys."""
+        """Return the entries of a queue, sorted."""
         return self._standing.line(leaf)
 
     def __contains__(self, job: int) -> bool:
         return job in self._standing
 
     def key(self, job: int) -> Any:
-        """The key of one that waits."""
+        """Return the key of a pending job."""
         return self._standing.key(job)
 
     def key_of(self, job: int) -> Any:
-        """The key of a job of which a part is placed: as if nothing of it was placed yet."""
+        """Return the key of a job as if none of its tasks were placed."""
         ssn, tables = self._ssn, self._ssn.tables
         if job in self and not active_count(tables.jobs.counts[job].tolist()):
             return self.key(job)
@@ -57,7 +57,7 @@ class Waiting:
         return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
 
     def request(self, job: int) -> tuple[float, ...]:
-        """What a job would be tried with, as a value."""
+        """Return the request of a job's next chunk, as a value that can be compared."""
         found = self._requests.get(job)
         if found is None:
             part = chunk_of(self._ssn, job)
@@ -66,17 +66,19 @@ class Waiting:
         return found
 
     def changed(self, jobs: Collection[int]) -> None:
-        """Tasks of some jobs moved for good."""
+        """Update jobs whose tasks moved in a commit."""
         for job in jobs:
             self._requests.pop(job, None)
         wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
         self._standing.put(jobs, there=wait)
         for job in wait:
-            self._standing.key(job)  # as it is now, and not in a simulation in which the job may have to leave
+            # Computed now: within a later simulation the job may be evicted, and its key would be another.
+            self._standing.key(job)
 
 
 class Replacement:
-    """``evicted``: rows that left; ``within`` (N,): where all are placed."""
+    """One placement after evictions. ``evicted``: rows of the victims. ``within`` (N,): nodes on which all are
+    placed."""
 
     def __init__(
         self,
@@ -93,12 +95,13 @@ class Replacement:
         self._evicted: dict[int, list[int]] = {}
         for row, job in zip(evicted, ssn.tables.tasks.job[evicted].tolist(), strict=True):
             self._evicted.setdefault(job, []).append(row)
-        #: By queue, the best one last. The key is None where nobody needs it.
+        #: By queue, the best one last. The key is None if it is not compared.
         self._entries: dict[int, list[Entry]] = {}
         jobs: dict[int, list[int]] = {}
         for job, leaf in zip(self._evicted, ssn.tables.jobs.queue[list(self._evicted)].tolist(), strict=True):
             jobs.setdefault(leaf, []).append(job)
         own = int(ssn.tables.jobs.queue[part.job])
+        # Keys are only needed where victims compete with the part or with pending jobs.
         for leaf, each in jobs.items():
             self._entries[leaf] = self._keyed(each) if leaf == own or waiting.line(leaf) else self._ordered(each)
         self._entries.setdefault(own, []).append((waiting.key_of(part.job), part.job))
@@ -106,16 +109,17 @@ class Replacement:
             self._entries[own].sort(reverse=True)
 
     def _ordered(self, jobs: list[int]) -> list[Entry]:
-        """Jobs that are compared with no others, without their keys."""
+        """Return entries without keys, for jobs that are compared with each other only."""
         if len(jobs) > 1:
             jobs = self._ssn.order.jobs_in_order(np.array(jobs))
         return [(None, job) for job in reversed(jobs)]
 
     def _keyed(self, jobs: list[int]) -> list[Entry]:
+        """Return entries with keys, the best last."""
         return sorted(zip(self._ssn.order.job_keys()(jobs), jobs, strict=True), reverse=True)
 
     def run(self) -> bool:
-        """Whether the part was placed."""
+        """Place in queue order. Return True if the part was placed."""
         entries = self._entries
         passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
@@ -133,7 +137,7 @@ class Replacement:
         return True
 
     def _offer(self, job: int) -> bool:
-        """Offer a job that left its chunk. Whether it takes it."""
+        """Offer a victim its next chunk. Return True if it takes the chunk or has none."""
         chunk = self._chunk(job)
         if chunk is None:
             return True
@@ -141,16 +145,18 @@ class Replacement:
         return not placing.refutes(chunk, self._within) and placing.place(self._stmt, chunk, self._within, virtual=True)
 
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
-        """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
-        are like the one that failed: each of one task, of one class."""
+        """Skip the next jobs of a queue if they equal one that failed: jobs with one task of the same class."""
         entries, waiting = self._entries[leaf], self._waiting.line(leaf)
         if not self._is_plain(failed):
             return
         jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
+        # A failure changes nothing, so the same queue is chosen again and equal jobs fail again. With hundreds of
+        # victims this avoids hundreds of attempts.
         kind = cls[self._evicted[failed][0]], jobs.preemptible[failed]
         while entries:
             entry = entries[-1]
             job, at = entry[1], passed.get(leaf, 0)
+            # A pending job comes first; it may change which queue is chosen.
             if at < len(waiting) and waiting[at] < entry:
                 return
             if job == self._part.job or not self._is_plain(job):
@@ -160,12 +166,12 @@ class Replacement:
             entries.pop()
 
     def _is_plain(self, job: int) -> bool:
-        """Whether a job that left is one task, which may be anywhere."""
+        """Return True if a victim job has one task and no topology constraint."""
         jobs = self._ssn.tables.jobs
         return bool(jobs.size[job] == 1 and not jobs.has_topology[job])
 
     def _next(self, passed: dict[int, int]) -> int:
-        """The queue that goes next; -1 where a job of it that takes no part was passed over."""
+        """Return the queue that is next, or -1 if a pending job of it was passed over instead."""
         turns: dict[int, Turn] = {}
         bystander: dict[int, Entry | None] = {}
         for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
@@ -179,6 +185,7 @@ class Replacement:
         return -1
 
     def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
+        """Return the request by which a queue is compared, or None if it has no jobs left."""
         waiting, at = self._waiting.line(leaf), passed.get(leaf, 0)
         while at < len(waiting) and self._takes_part(waiting[at][1]):
             at = passed[leaf] = at + 1
@@ -191,25 +198,28 @@ class Replacement:
         return self._request(own[-1][1])
 
     def _takes_part(self, job: int) -> bool:
+        """Return True if a job is the part's or a victim."""
         return job == self._part.job or job in self._evicted
 
     def _request(self, job: int) -> F64 | None:
+        """Return what a job asks for, or None for a victim without a chunk."""
         if job == self._part.job:
             return self._part.amount(self._ssn.tables)
         chunk = self._chunk(job)
         return chunk.amount(self._ssn.tables) if chunk is not None else None
 
     def _chunk(self, job: int) -> Part | None:
-        """What a job that left is offered, which it is once."""
+        """Return the chunk that a victim is offered; each victim is offered one."""
         if job not in self._chunks:
             self._chunks[job] = chunk_of(self._ssn, job, self._evicted[job])
         return self._chunks[job]
 
     def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
-        """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue
-        goes on being the one that goes next."""
+        """Pass over the next pending job of a queue, and the following ones with the same request."""
         waiting, at = self._waiting.line(leaf), passed[leaf]
         request = self._waiting.request(waiting[at][1])
+        # Pending jobs only lend their request to the comparison. With an equal request the comparison would choose the
+        # same queue again.
         while at < len(waiting) and (before is None or waiting[at] < before):
             job = waiting[at][1]
             if not self._takes_part(job) and self._waiting.request(job) != request:

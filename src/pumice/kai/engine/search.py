@@ -1,4 +1,4 @@
-"""Jobs take turns in looking for victims. Source: KAI reclaim, preempt, consolidation."""
+"""Search victims for pending jobs, one job after the other. Source: KAI reclaim, preempt and consolidation actions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pumice.model.blockers import NoCase, NoVictims
 
 
 def search(ssn: Session, rules: Rules) -> None:
-    """Each waiting job once, the best one first; what makes room for one is committed before the next one asks."""
+    """Search victims once for each pending job in queue order, and commit each solution before the next search."""
     rows = waiting_jobs(ssn)
     if not len(rows):
         return
@@ -37,6 +37,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 alike.fails(job, NoCase())
             elif isinstance(found := following.solve(stmt, part), Solution):
                 stmt.commit()
+                # Evictions have released resources, so equal jobs may succeed from now on.
                 alike.forget()
                 alike.placed(job)
                 tally(ssn, Tally.PLACED)
@@ -44,6 +45,8 @@ def search(ssn: Session, rules: Rules) -> None:
                 waiting.changed(changed)
                 standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
+                # After simulations the outcome depends on the queue's position in the order; it then says nothing
+                # about equal jobs.
                 alike.fails(job, NoVictims(), alike=found is Refuted.WITHOUT_A_TRY)
                 allowed.failed()
         turns.drop(job, alike.leading)
@@ -51,7 +54,7 @@ def search(ssn: Session, rules: Rules) -> None:
 
 
 def preemptible_jobs(ssn: Session) -> AnyArray:
-    """Rows of jobs that may be evicted and have something to give."""
+    """Return the rows of preemptible jobs that hold resources."""
     jobs = ssn.tables.jobs
     found = jobs.alive & jobs.preemptible & (jobs.queue >= 0) & (jobs.counts @ ACTIVE > 0)
     rows: AnyArray = (found & queue_tree(ssn).leaf[jobs.queue]).nonzero()[0]
@@ -59,6 +62,6 @@ def preemptible_jobs(ssn: Session) -> AnyArray:
 
 
 def may_be_victim(ssn: Session, job: int) -> bool:
-    """Whether one is of these."""
+    """Return True if a job is preemptible and holds resources."""
     jobs = ssn.tables.jobs
     return bool(jobs.preemptible[job]) and active_count(jobs.counts[job].tolist()) > 0

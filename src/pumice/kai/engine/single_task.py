@@ -1,12 +1,13 @@
-"""A job that makes room for its only task as the one before it did, without a search.
+"""Evict one task for one task like the search before did, without a new search.
 
-After a task took the node of the one task that left for it, and where no node has room for either kind of task, the
-next task of its class finds what that one found: the first who would leave is all of its job, like the one that left;
-nobody is on another node that could be of use; the task fits where that one was, and nowhere else; and who left fits
-nowhere. What the search proved of all nodes is carried on by looking again at the one node that changed. What plugins
-say of shares, turns, limits and whether it is right changes with each job, and is asked for each.
+Suppose that a task took the node of the only task that was evicted for it, and that no node has room for tasks of
+either class. The next task of the same class then finds an equal solution, if the first candidate for eviction is
+again a whole job with one task of the same class: tasks on other nodes cannot help, the new task fits on the vacated
+node only, and the victim fits nowhere. What the search established for all nodes stays true if it is checked for the
+one node that changed. Answers of plugins about shares, order, limits and validity change with each job, and are asked
+each time.
 
-Where any of this is not so, what was done is taken back and the job is searched for.
+If any condition fails, the eviction is rolled back and the job is searched for.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _PROMISED = int(TaskStatus.PIPELINED)
 
 
 class Lead(NamedTuple):
-    """A task of class ``cls`` of a job of ``queue`` took the place of one of class ``left``. ``rests_on``: what filters
-    said of both then, beside the rows of nodes."""
+    """A task of class ``cls`` in a job of ``queue`` replaced a task of class ``left``. ``rests_on``: the versions of
+    what filters read then, besides node rows."""
 
     queue: int
     cls: int
@@ -41,17 +42,23 @@ class Lead(NamedTuple):
 
 
 class Following:
-    """Of one action. ``solve`` answers as ``scenario.solve`` does, for jobs that come one after the other: what it
-    found for one is committed before the next. An eviction that is refused then leaves no room either."""
+    """Solve jobs of one action by repeating the previous solution where it applies.
+
+    ``solve`` answers like the function of that name in ``solve.py``, for jobs one after the other, each committed
+    before the next.
+    """
 
     def __init__(self, ssn: Session, rules: Rules, waiting: Waiting, standing: Standing) -> None:
         self._ssn, self._rules, self._waiting, self._standing = ssn, rules, waiting, standing
         self._placer = placer(ssn)
         self._lead: Lead | None = None
+        # Hooks that read single tasks may answer differently for an equal task, and consolidation must place the
+        # victim too.
         self._usable = self._placer.is_by_class and not rules.every_victim_placed
 
     def solve(self, stmt: Statement, part: Part) -> Solution | Refuted:
-        """Make room for a part of a job, in the statement; Refuted: that cannot be done, and nothing is left of it."""
+        """Place a part of a job by evictions, in the statement. Return Refuted, with nothing changed, if that is
+        impossible."""
         if self._is_led(part):
             mark = stmt.mark()
             gone = self._follow(stmt, part)
@@ -65,7 +72,8 @@ class Following:
         return found
 
     def _lead_of(self, part: Part, evicted: Sequence[int]) -> Lead | None:
-        """What the next job may follow in: one task left for one, on its node, and no node has room for more."""
+        """Return what the next job may repeat: one task replaced one task on its node, and no node has room for
+        another one of either."""
         tables = self._ssn.tables
         tasks = tables.tasks
         if len(part.rows) != 1 or len(evicted) != 1 or tasks.node[part.rows[0]] != tasks.node[evicted[0]]:
@@ -76,7 +84,7 @@ class Following:
         return Lead(int(tables.jobs.queue[part.job]), *cls, feasible.beside_rows())
 
     def _is_led(self, part: Part) -> bool:
-        """Whether a part is like the one that was placed last."""
+        """Return True if a part equals the one that was placed last."""
         lead, tables = self._lead, self._ssn.tables
         return (
             lead is not None
@@ -87,7 +95,7 @@ class Following:
         )
 
     def _follow(self, stmt: Statement, part: Part) -> int:
-        """The row of the one task that left for the part; -1: it has to be searched for."""
+        """Repeat the solution for a part. Return the row of the evicted task, or -1 if a search is needed."""
         ssn = self._ssn
         leaf, gone = self._first_to_leave(part)
         if gone < 0:
@@ -100,18 +108,19 @@ class Following:
         return gone if self._is_full(node) and ssn.ask(self._rules.valid, Scenario(part, [gone])) else -1
 
     def _is_full(self, node: int) -> bool:
-        """Whether no node has room for either kind of task, as before only this one changed."""
+        """Return True if no node has room for tasks of either class."""
         lead, feasible = self._lead, self._placer.feasible
         assert lead is not None
         if feasible.beside_rows() != lead.rests_on:
             return False
+        # Only this node changed since the lead was found, so no other is checked.
         return not any(feasible.has_room(cls, node) for cls in {lead.cls, lead.left})
 
     def _first_to_leave(self, part: Part) -> tuple[int, int]:
-        """Who would leave first, if all is as it was for the one before: its queue, the only one with any who might,
-        and its row. -1: it is not."""
+        """Return the queue and the row of the task that is evicted first, or -1 if the solution cannot be repeated."""
         ssn, tables, standing = self._ssn, self._ssn.tables, self._standing
         leaves = [each for each in standing.leaves if self._rules.of_queue(ssn, part.job, each) and standing.line(each)]
+        # With several queues, their comparison decides who is first, and it changes with every eviction.
         if len(leaves) != 1:
             return -1, -1
         may_leave = self._rules.may_leave(ssn, part.job)
@@ -124,7 +133,7 @@ class Following:
         return leaves[0], row if alike and tables.tasks.leaving[row] < 0 else -1
 
     def _goes_first(self, part: Part, leaf: int, gone: int) -> bool:
-        """Whether the part would be placed before who left for it, and nobody else takes part in turns."""
+        """Return True if the part is placed before its victim, and no other job takes part in the order."""
         ssn, tables, waiting = self._ssn, self._ssn.tables, self._waiting
         own, job = int(tables.jobs.queue[part.job]), int(tables.tasks.job[gone])
         if leaf == own:

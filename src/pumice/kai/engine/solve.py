@@ -1,9 +1,9 @@
-"""Who would have to leave for a job: grow a set of victims by one chunk, simulate, and stop at the first that works.
+"""Find victims for a job: grow the set by one chunk, simulate, and stop at the first that works.
 
-    for each prefix of the job's tasks: evict who was found before; evict one chunk more; place in turn order; validate
+    for each prefix of the job's tasks: evict the victims so far and one chunk more; place in queue order; validate
 
-Everything simulated is in the session, and taken back. Source: KAI solvers (job_solver, by_pod_solver), with its order
-of victims, nodes and turns.
+All of it happens in the session and is rolled back. Source: KAI solvers (job_solver, by_pod_solver), with their order
+of victims, nodes and queues.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ from pumice.model.devices.gpu import GPU_RESOURCE
 
 
 class Rules(Struct, frozen=True):
-    """What an action means by a victim. ``reason``: what evictions say. ``may_try``: whether the job has a case at all.
-    ``of_queue``: whether jobs of a queue may have to leave for a job, ``may_leave``: which, given the rows of all that
-    stand there. ``valid``: the point that has the last word. ``every_victim_placed``: no victim may be without a place
-    in the end."""
+    """How an action chooses victims.
+
+    ``reason``: reason of evictions. ``may_try``: whether the job is eligible at all. ``of_queue``: whether jobs of a
+    queue may be victims of a job. ``may_leave``: which of them may. ``valid``: the point that validates a scenario.
+    ``every_victim_placed``: every victim must get a new place.
+    """
 
     reason: str
     may_try: Callable[[Session, Part], bool]
@@ -51,13 +53,13 @@ class Rules(Struct, frozen=True):
 
 
 class Solution(NamedTuple):
-    """``evicted``: rows of those that leave their nodes; some of them were promised others."""
+    """A solution. ``evicted``: rows of tasks that leave their nodes, including those that are moved."""
 
     evicted: tuple[int, ...]
 
 
 class Refuted(Enum):
-    """``WITHOUT_A_TRY``: no scenario was worth simulating, so that none is for jobs with equal tasks either."""
+    """No solution. ``WITHOUT_A_TRY``: no scenario was worth simulating, which holds for jobs with equal tasks too."""
 
     AFTER_TRIES = 0
     WITHOUT_A_TRY = 1
@@ -66,18 +68,22 @@ class Refuted(Enum):
 def solve(
     ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
 ) -> Solution | Refuted:
-    """Make room for a part of a job, in the statement; Refuted: that cannot be done, and nothing is left of it."""
+    """Place a part of a job by evictions, in the statement. Return Refuted, with nothing changed, if that is
+    impossible."""
     queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
     if not candidates:
         return Refuted.WITHOUT_A_TRY
     ssn.ask(solution_start)
     search = _Search(ssn, stmt, rules, waiting, candidates)
+    # If ``allocate`` tries a limited number of jobs, this one may fit without victims.
     if may_have_missed_its_turn(ssn) and search.without_victims(part):
         return Solution(())
     rows = part.rows
     recorded: tuple[int, ...] = ()
     sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
+    # KAI adds the tasks one by one and keeps the victims of each step, which finds few victims per task instead of
+    # many at once.
     for count in range(1, len(rows) + 1):
         tasks: dict[int, list[int]] = {}
         for row in rows[:count]:
@@ -92,18 +98,21 @@ def solve(
 
 
 class _Search:
+    """One search for victims of a part."""
+
     def __init__(self, ssn: Session, stmt: Statement, rules: Rules, waiting: Waiting, candidates: Candidates) -> None:
         self.ssn, self.stmt, self.rules, self.waiting = ssn, stmt, rules, waiting
         self.candidates, self.tries, self._allowed = candidates, 0, tries(ssn)
         self._start = self._evicted = stmt.mark()
-        self._standing: frozenset[int] = frozenset()  # those whose evictions stand while a larger part is tried
+        self._standing: frozenset[int] = frozenset()  # victims that stay evicted while a larger part is tried
 
     def without_victims(self, part: Part) -> bool:
-        """Whether a part has room although nobody leaves. KAI does not ask: there ``allocate`` has."""
+        """Return True if a part fits without victims. KAI does not check this here, as its allocate action has done
+        so."""
         return self._try(part, (), (), with_devices(self.ssn, part))[0] is not None
 
     def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The victims that make room for a part, all there are, the recorded ones first."""
+        """Return all victims that make room for a part, the recorded ones first, or None."""
         ssn, tables = self.ssn, self.ssn.tables
         possible = with_devices(ssn, part)
         possible[tables.tasks.node[list(recorded)]] = True
@@ -121,12 +130,13 @@ class _Search:
         return found
 
     def take_back(self, recorded: tuple[int, ...], *, keep_evictions: bool) -> None:
-        """Undo what was simulated, before the next larger part is. The evictions may stand where they are those of
-        whom was recorded, the order of the other candidates does not depend on them, and nobody stayed."""
+        """Roll back a simulation before the next larger part is tried."""
         tables = self.ssn.tables
         self.stmt.rollback(self._evicted, remember=False)
         all_recorded = (tables.jobs.size[tables.tasks.job[list(recorded)]] == 1).all()
         evicted = {row for op in self.stmt.operations for row in op.placement.rows}
+        # The next step evicts the same victims again. Their evictions are kept if they are exactly the recorded ones
+        # and each is a whole job, so that the order of the other candidates is the same without them.
         if keep_evictions and all_recorded and evicted == set(recorded):
             assert (tables.tasks.status[list(recorded)] == RELEASING).all()
             self._standing = frozenset(recorded)
@@ -142,7 +152,7 @@ class _Search:
         growth: Growth,
         possible: Bool,
     ) -> tuple[int, ...] | None:
-        """Try the nodes of the newest chunk, one after the other."""
+        """Try the nodes of the newest chunk one after the other."""
         for each in chunk.nodes:
             evicted = growth.with_node(each)
             extended = possible.copy()
@@ -153,14 +163,15 @@ class _Search:
             if self._allowed.cut:
                 return None
             if placed:
-                possible |= extended  # a validator said no: the nodes stay in
+                # The part fits but the validator rejects it: KAI drops the scenario and keeps its nodes feasible.
+                possible |= extended
                 return None
         return None
 
     def _try(
         self, part: Part, recorded: Sequence[int], evicted: Sequence[int], within: Bool
     ) -> tuple[tuple[int, ...] | None, bool]:
-        """Evict, place, validate: who left, if that works; and whether the part was placed."""
+        """Evict, place and validate. Return the victims, or None, and whether the part was placed."""
         ssn, tables = self.ssn, self.ssn.tables
         rows = (*recorded, *evicted)
         if not self._allowed.spend():
@@ -171,7 +182,8 @@ class _Search:
             evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
             self._evicted = self.stmt.mark()
             placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within).run()
-            if not placed or self._allowed.cut:  # then others may have lost their place for that
+            # After a cut, victims may be without a place only because the tries ran out.
+            if not placed or self._allowed.cut:
                 return None, False
             if not self._is_valid(Scenario(part, list(rows))):
                 return None, True
@@ -180,13 +192,14 @@ class _Search:
         return tuple(row for row in rows if status[row] == RELEASING or leaving[row] >= 0), True
 
     def _is_valid(self, scenario: Scenario) -> bool:
+        """Return True if the action and all plugins accept the scenario."""
         if self.rules.every_victim_placed and scenario.gone(self.ssn.tables):
             return False
         return self.ssn.ask(self.rules.valid, scenario)
 
 
 def evict_all(ssn: Session, stmt: Statement, rows: Sequence[int], reason: str) -> None:
-    """Evict tasks, those of one pod set in one state together."""
+    """Evict tasks, all tasks of one pod set and status in one operation."""
     tasks, rows = ssn.tables.tasks, list(rows)
     if len(rows) == 1:
         stmt.evict(rows, reason)
@@ -199,8 +212,8 @@ def evict_all(ssn: Session, stmt: Statement, rows: Sequence[int], reason: str) -
 
 
 def with_devices(ssn: Session, part: Part) -> Bool:
-    """Nodes that a part may be placed on before anybody leaves (N,): those with a GPU that is idle or about to be, or
-    all, where some task asks for none. Source: KAI feasible nodes."""
+    """Return the nodes on which a part may be placed before evictions (N,): those with an idle or releasing GPU, or
+    all nodes if a task needs no GPU. Source: KAI feasible nodes."""
     tables = ssn.tables
     gpu = tables.axis.column.get(GPU_RESOURCE, -1)
     count = len(tables.nodes.facts)

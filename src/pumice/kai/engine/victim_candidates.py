@@ -1,5 +1,6 @@
-"""Who would leave, the worst first: queues and jobs in the order of turns, backwards; an elastic job gives its extra
-tasks one by one. Source: KAI victims queue, GetTasksToEvict."""
+"""List candidates for eviction, the worst first: the order of queues and jobs reversed, and elastic jobs lose extra
+tasks one by one. Source: KAI victims queue, GetTasksToEvict.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ _Left = dict[int, list[int]]
 
 
 class _Line:
-    """What is left of one queue, taken from its end: jobs as they stand, and those that came back with less."""
+    """Jobs of one queue, taken from the end: jobs in their sorted order, and jobs that lost tasks and came back."""
 
     def __init__(self, entries: list[Entry], may_leave: Callable[[int], bool]) -> None:
+        # An index into the shared list instead of a copy: a search usually takes few of many jobs.
         self._entries, self._may_leave, self._at = entries, may_leave, len(entries)
         self.back: list[Entry] = []
 
     def last(self) -> Entry | None:
-        """The worst of them, None when there is none left."""
+        """Return the worst job, None if there is none left."""
         while self._at and not self._may_leave(self._entries[self._at - 1][1]):
             self._at -= 1
         own = self._entries[self._at - 1] if self._at else None
@@ -39,6 +41,7 @@ class _Line:
         return self.back[-1] if own is None or self.back[-1] > own else own
 
     def pop(self, entry: Entry) -> None:
+        """Remove the worst job."""
         if self.back and self.back[-1] is entry:
             self.back.pop()
         else:
@@ -46,10 +49,10 @@ class _Line:
 
 
 class Candidates:
-    """Jobs of which tasks may leave, among those that stand in ``queues``.
+    """Jobs with tasks that may be evicted, in ``queues``.
 
-    ``may_leave``: whether a job may. ``known``: chunks in their order, as far as somebody asked for them; ``simple``:
-    of each whether it is all of its job, on one node.
+    ``may_leave``: whether a job may be evicted. ``known``: chunks in order, as far as they have been computed.
+    ``simple``: per chunk, whether it is a whole job on one node.
     """
 
     def __init__(
@@ -67,7 +70,7 @@ class Candidates:
         return self.reach(1) > 0
 
     def reach(self, count: int) -> int:
-        """Make so many chunks known, if there are. How many are."""
+        """Compute up to ``count`` chunks, and return how many are known."""
         while len(self.known) < count:
             chunk = next(self._coming, None)
             if chunk is None:
@@ -78,15 +81,17 @@ class Candidates:
         return len(self.known)
 
     def places(self, rows: Iterable[int], count: int) -> list[int]:
-        """Which of the first so many chunks begin with one of these rows."""
+        """Return which of the first ``count`` chunks begin with one of these rows."""
         for place in range(len(self._place_of), len(self.known)):
             self._place_of[self.known[place].rows[0]] = place
         found = (self._place_of.get(row, count) for row in rows)
         return [place for place in found if place < count]
 
     def in_rows(self, count: int) -> tuple[AnyArray, F64]:
-        """Of the first so many, which are simple: the node of each, and what it holds. Shapes (count,), (count, R)."""
+        """Return the node and the resources of each of the first ``count`` chunks, which must be simple.
+        Shapes (count,), (count, R)."""
         done = len(self._node)
+        # Only new chunks are converted; the arrays grow with the window.
         if count > done:
             tables, new = self._ssn.tables, self.known[done:count]
             rows: AnyArray = np.array([row for chunk in new for row in chunk.rows])
@@ -99,8 +104,8 @@ class Candidates:
         return self._node[:count], self._held[:count]
 
     def chunks(self, recorded: Collection[int]) -> Iterator[Chunk]:
-        """All chunks, the worst first; those that hold a recorded victim are left out, and their other tasks come later
-        by themselves."""
+        """Yield all chunks, the worst first. Chunks with a recorded victim are left out, and their other tasks follow
+        separately."""
         ssn, tables = self._ssn, self._ssn.tables
         lines = {leaf: _Line(self._standing.line(leaf), self._may_leave) for leaf in self._queues}
         left: dict[int, _Left] = {}
@@ -132,8 +137,10 @@ class Candidates:
                 yield Chunk(job, tuple(rows), tuple(dict.fromkeys(tables.tasks.node[rows].tolist())))
 
     def _alone(self, line: _Line, recorded: Collection[int]) -> Iterator[Chunk]:
-        """The last jobs of the only queue, as long as they are jobs of one task."""
+        """Yield the last jobs of the only queue while they have one task each."""
         tables, known = self._ssn.tables, self._standing.alone
+        # With one queue nothing is compared, and the chunk of a job with one task is the same in every search, so it
+        # is cached.
         size, tasks = tables.jobs.size, tables.jobs.tasks
         while (entry := line.last()) is not None:
             job = entry[1]
@@ -148,7 +155,7 @@ class Candidates:
                 yield chunk
 
     def _last(self, last: dict[int, Entry], left: dict[int, _Left], popped: dict[int, F64]) -> int:
-        """The queue whose turn is the last, counting off what went of it and what would go next."""
+        """Return the queue that is last, without what was taken from it and what would be taken next."""
         if len(last) == 1:
             return next(iter(last))
         turns = {}
@@ -159,7 +166,7 @@ class Candidates:
         return best_leaf(self._ssn, turns, last=True)
 
     def _key(self, job: int, rest: _Left) -> Any:
-        """The key of a job of which only so many tasks are left."""
+        """Return the key of a job as if only these tasks were left."""
         ssn, tables = self._ssn, self._ssn.tables
         active = {sub: len(rest.get(sub, ())) for sub in tables.jobs.subs[job]}
         rows = JobRows(tables, np.array([job]), active)
@@ -168,4 +175,5 @@ class Candidates:
 
 
 def _held(ssn: Session, tasks: _Left) -> F64:
+    """Return what tasks hold. Shape (R,)."""
     return amount_of(ssn.tables, [row for each in tasks.values() for row in each])

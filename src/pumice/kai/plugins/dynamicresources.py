@@ -1,4 +1,6 @@
-"""dynamicresources: claims of devices, and whose they may be. Source: KAI dynamicresources."""
+"""dynamicresources: allocate resource claims, and keep each GPU claim within its queue. Source: KAI dynamicresources
+plugin.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ _OTHER_GPUS = Unfit("node(s) offer their GPUs by claims only")
 
 @plugin("dynamicresources", adds=CLAIM_POINTS)
 class DynamicResources:
-    """Where nobody claims anything and nothing is offered, nobody asks it."""
+    """Register the filters of resource claims, and keep pods that ask for GPUs as a resource off nodes that offer them
+    by claims."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
@@ -27,13 +30,15 @@ class DynamicResources:
         self._by_claims = self._with_claimed_gpus()
         if self._by_claims is not None:
             ssn.column("dynamicresources.by_claims", "node", values=self._by_claims)
+        # Most clusters have no claims and no resource slices. The hooks are then switched off, so these clusters pay
+        # nothing.
         self.unused_hooks = ("keeps_apart",) if self._by_claims is None else ()
         claiming = claiming_in(ssn)
         if claiming is not None:
             claiming.register(ssn, _Refusing(ssn, claiming).refused)
 
     def _with_claimed_gpus(self) -> Bool | None:
-        """Nodes whose GPUs are there to be claimed (N,); None where there are none, or no others."""
+        """Return the nodes that offer GPUs by claims, or None if there are no such nodes. Shape (N,)."""
         if self._gpu < 0 or not len(self.ssn.tables.slices):
             return None
         offers, found = offers_of(self.ssn), np.zeros(len(self.ssn.tables.nodes.facts), dtype=bool)
@@ -43,24 +48,29 @@ class DynamicResources:
 
     @points.predicate(reads=(ROWS,))
     def keeps_apart(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Pods that ask for GPUs as a resource do not go where they are claimed. Shape (rows,)."""
+        """Reject nodes that offer GPUs by claims for pods that ask for GPUs as a resource. Shape (rows,)."""
         if self._by_claims is None or not asks_for_gpus(cls, self._gpu):
             return None
+        # The same devices could otherwise be allocated twice: once by count, once by claim.
         return FilterResult.of(~nodes.pick(self._by_claims), _OTHER_GPUS)
 
 
 class _Refusing:
-    """Why nodes are not looked at for a pod's claims."""
+    """Find out whether the claims of a pod rule out all nodes."""
 
     def __init__(self, ssn: Session, claiming: Claiming) -> None:
         self.ssn, self._claiming = ssn, claiming
 
     def refused(self, task: Task) -> Unfit | None:
-        """Why nodes are not looked at for its claims."""
+        """Return why the claims of a task rule out all nodes, or None."""
         return self._claiming.refused(task) or self._of_another_queue(task)
 
     def _of_another_queue(self, task: Task) -> Unfit | None:
-        """Claims of GPUs that a pod names are of one queue: that of their label."""
+        """Return why a claim that the pod names belongs to another queue, or None.
+
+        A claim of GPUs belongs to the queue in its label. Claims that are made from a template belong to the pod, and
+        need no label.
+        """
         ledger, tables = self._claiming.ledger, self.ssn.tables
         pod, job = tables.tasks.pods[task.row], int(tables.tasks.job[task.row])
         queue = tables.queues.names[int(tables.jobs.queue[job])] if job >= 0 else ""

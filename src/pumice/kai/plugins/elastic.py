@@ -1,5 +1,6 @@
-"""elastic: jobs below their minimum before those that just have it, and these before those that have more. Source: KAI
-elastic."""
+"""elastic: order jobs below their minimum first, then those at their minimum, then those above it. Source: KAI elastic
+plugin.
+"""
 
 from __future__ import annotations
 
@@ -10,5 +11,5 @@ from pumice.kai import points
 @plugin("elastic")
 @points.job_order(reads=(ROWS,))
 def elastic(ssn: Session, jobs: JobRows) -> AnyArray:
-    """Shape (rows,)."""
+    """Return the order key of jobs, lower first. Shape (rows,)."""
     return jobs.surplus

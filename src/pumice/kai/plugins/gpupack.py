@@ -1,4 +1,4 @@
-"""gpupack: of a node's devices the fuller ones first. Source: KAI gpupack."""
+"""gpupack: prefer the fuller GPUs of a node. Source: KAI gpupack plugin."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from pumice.kai import points
 @plugin("gpupack")
 @points.device_order
 def gpupack(ssn: Session, task: Task, node: Node, used: F64) -> F64:
-    """The part of each that is used. Shape (devices,)."""
+    """Return the used share of each device. Shape (devices,)."""
     return used

@@ -1,4 +1,4 @@
-"""gpusharingorder: nodes with a device in use that has room for one more first. Source: KAI gpusharingorder."""
+"""gpusharingorder: prefer nodes where the pod can join a shared GPU. Source: KAI gpusharingorder plugin."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ SCORE = 1000.0
 @plugin("gpusharingorder")
 @points.node_order(reads=(ROWS,))
 def gpusharingorder(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None:
-    """1000 where it could join. Like KAI's, it takes a task without GPUs for one that needs nothing of a device, and so
-    draws it to devices in use. Shape (rows,)."""
+    """Return 1000 for nodes where the task can join a shared GPU, else 0. Shape (rows,)."""
     devices = ssn.ledger.devices
     if devices is None:
         return None
@@ -23,6 +22,8 @@ def gpusharingorder(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None
     if share is not None:
         need = devices.need(share)[nodes.rows]
     else:
+        # Quirk of KAI, kept on purpose: it compares GPU memory only. A task without GPUs needs 0 of it, can "join"
+        # every shared GPU, and is drawn to nodes with shared GPUs.
         asks = cls.req[gpu_column(ssn.tables)] > 0
         need = devices.mib[nodes.rows] * float(asks)
     found: F64 = SCORE * np.asarray(devices.joins(need, nodes.rows, soon=True).any(axis=1), dtype=np.float64)

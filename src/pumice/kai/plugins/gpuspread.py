@@ -1,4 +1,4 @@
-"""gpuspread: of a node's devices the emptier ones first. Source: KAI gpuspread."""
+"""gpuspread: prefer the emptier GPUs of a node. Source: KAI gpuspread plugin."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from pumice.kai import points
 @plugin("gpuspread")
 @points.device_order
 def gpuspread(ssn: Session, task: Task, node: Node, used: F64) -> F64:
-    """The part of each that is free. Shape (devices,)."""
+    """Return the free share of each device. Shape (devices,)."""
     return 1.0 - used

@@ -1,4 +1,4 @@
-"""kubeflow: masters and launchers of Kubeflow's jobs before their workers. Source: KAI kubeflow."""
+"""kubeflow: start masters and launchers of Kubeflow jobs before their workers. Source: KAI kubeflow plugin."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ FIRST = frozenset({"master", "launcher"})
 @plugin("kubeflow")
 @points.task_order(reads=(ROWS,))
 def kubeflow(ssn: Session, tasks: TaskRows) -> AnyArray:
-    """Shape (rows,)."""
+    """Return the order key of tasks, lower first. Shape (rows,)."""
     return np.array([pod.labels.get(ROLE_LABEL, "").lower() not in FIRST for pod in tasks.pods])

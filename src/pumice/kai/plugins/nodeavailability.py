@@ -1,5 +1,6 @@
-"""nodeavailability: nodes on which a task can start at once before those that others are about to leave. Source: KAI
-nodeavailability."""
+"""nodeavailability: prefer nodes where a task can start at once over nodes where resources are being released. Source:
+KAI nodeavailability plugin.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ SCORE = 100.0
 @plugin("nodeavailability")
 @points.node_order(reads=(ROWS,))
 def nodeavailability(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
-    """100 where it fits what is idle. Shape (rows,)."""
+    """Return 100 for nodes where the task fits the idle resources, else 0. Shape (rows,)."""
     room, devices = nodes.has_room(cls.row, IDLE), ssn.ledger.devices
     share = devices.share_of(cls.row) if devices is not None else None
     if devices is not None and share is not None:

@@ -1,6 +1,6 @@
-"""podaffinity: pods go near those that they wish to be near, and away from others.
+"""podaffinity: place pods near the pods that they prefer, and away from the pods that they avoid.
 
-Source: KAI podaffinity, which scores as kube-scheduler's InterPodAffinity does.
+Source: KAI podaffinity plugin, which scores like InterPodAffinity of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ SCORE = 100_000.0
 
 @plugin("podaffinity")
 class PodAffinity:
-    """Where pods are is what ``predicates`` keeps in step. It has nothing to say where no pod speaks of others."""
+    """Score nodes by preferred pod affinity."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         has_terms = bool(classes_where(ssn, "pod terms", has_pod_terms))
-        self._wishes: InterPodScore | None = inter_pod_score(ssn) if has_terms else None
-        self.unused_points = () if self._wishes is not None else (points.batch_node_order,)
+        self._preferred: InterPodScore | None = inter_pod_score(ssn) if has_terms else None
+        # Clusters without pod affinity terms skip the point. The plugin predicates keeps the pod counts up to date.
+        self.unused_points = () if self._preferred is not None else (points.batch_node_order,)
 
     @points.batch_node_order(reads=(ROWS, PODS))
     def score(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """100,000 for each of up to 100 points. Shape (rows,)."""
-        if self._wishes is None or not self._wishes.concerns(int(self.ssn.tables.tasks.cls[task.row])):
+        """Return the InterPodAffinity score, 0 to 100, times 100,000. Shape (rows,)."""
+        if self._preferred is None or not self._preferred.concerns(int(self.ssn.tables.tasks.cls[task.row])):
             return None
-        return SCORE * self._wishes.score(task, nodes)
+        return SCORE * self._preferred.score(task, nodes)

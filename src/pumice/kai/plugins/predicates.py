@@ -1,7 +1,7 @@
-"""predicates: what nodes, and the pods on them, decide about a pod: cordons, selectors and affinity, taints, MIG, host
-ports, inter-pod affinity. Source: KAI predicates.
+"""predicates: filter nodes by cordons, node selectors and affinity, taints, MIG, host ports and inter-pod affinity.
+Source: KAI predicates plugin.
 
-Whether requests fit is no filter: placing looks at that. Claims of devices are ``dynamicresources``' to look at.
+Requests are not checked here but by the placement. Resource claims are checked by the plugin dynamicresources.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pumice.placing.filters.pod_view import View
 from pumice.placing.filters.pods import classes_where, has_pod_terms
 from pumice.placing.volumes.filters import BINDING, VOLUME_POINTS, register_volumes
 
-#: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
+#: Pods with claims stay pending without the plugin: ignoring their claims could give devices away twice.
 CLAIMED = Unfit("claims of devices need the plugin dynamicresources", Code.UNRESOLVABLE)
 NO_GPUS = Unfit("no node has GPUs that could be shared", Code.UNRESOLVABLE)
 
@@ -43,16 +43,20 @@ _WHY = (*(() if reason is None else (reason,) for reason in STABLE_REASONS), (_W
 
 @plugin("predicates", adds=VOLUME_POINTS)
 class Predicates:
+    """Register the filters of nodes and pods."""
+
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self._mig = MigRules(ssn)
-        self._codes: dict[int, tuple[I32, bool]] = {}  # of a class, and whether any is against it
+        self._codes: dict[int, tuple[I32, bool]] = {}  # class row -> reason code per node, and whether any is not 0
         register_volumes(ssn, (BINDING,))
+        # These filters are asked per task, and the events per placement. Sessions without host ports and pod affinity
+        # skip both.
         if classes_where(ssn, "pod terms", has_pod_terms) or classes_where(ssn, "host ports", has_host_ports):
-            self._look_at_pods()
+            self._add_pod_filters()
 
-    def _look_at_pods(self) -> None:
-        """Nobody else pays for filters that look at single tasks, and for keeping in step what they look at."""
+    def _add_pod_filters(self) -> None:
+        """Register the filters that read other pods, and the events that keep their pod counts up to date."""
         ssn, view = self.ssn, View(self.ssn)
         self._filters = (port_filter(ssn), inter_pod_filter(ssn))
 
@@ -67,14 +71,14 @@ class Predicates:
         ssn.add(points.on_deallocate, on_deallocate)
 
     def pod_filters(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Host ports, then inter-pod affinity, as far as they matter to the task's class. Shape (rows,)."""
+        """Filter nodes by host ports and then by inter-pod affinity. Shape (rows,)."""
         cls = int(self.ssn.tables.tasks.cls[task.row])
         filter_results = [each.filter_result(task, nodes) for each in self._filters if each.concerns(cls)]
         return gather(filter_results, len(nodes)) if filter_results else None
 
     @points.pre_predicate
     def not_yet(self, cls: TaskClass) -> Unfit | None:
-        """Why no node may take it, whatever there is."""
+        """Return why no node can take pods of the class, or None."""
         spec = cls.spec
         if spec.gpu_share is not None and spec.gpu_share.problem:
             return Unfit(spec.gpu_share.problem, Code.UNRESOLVABLE)
@@ -88,22 +92,23 @@ class Predicates:
 
     @points.predicate(reads=(ROWS,))
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """The first filter that objects. Shape (rows,)."""
-        known = self._codes.get(cls.row)
-        if known is None:
+        """Filter nodes by facts that do not change within a session; the first reason counts. Shape (rows,)."""
+        cached = self._codes.get(cls.row)
+        if cached is None:
             codes = stable_codes(derived(self.ssn), cls.spec, affinity=True, taints=True).codes
             against = self._mig.against(cls)
+            # A node has one reason; MIG is given only where no other filter rejects the node.
             codes = np.where(against & (codes == 0), len(_WHY) - 1, codes).astype(np.int32)
-            known = self._codes[cls.row] = codes, bool(codes.any())
-        codes, objects = known
+            cached = self._codes[cls.row] = codes, bool(codes.any())
+        codes, objects = cached
         return FilterResult(nodes.pick(codes), _WHY) if objects else None
 
 
 def asks_for_parts(spec: PodSpec) -> bool:
-    """Whether a pod asks for parts of GPUs."""
+    """Return True if a pod asks for parts of GPUs."""
     return spec.gpu_share is not None and (spec.gpu_share.fraction > 0 or spec.gpu_share.memory_mib > 0)
 
 
 def has_host_ports(spec: PodSpec) -> bool:
-    """Whether a pod takes ports of its node."""
+    """Return True if a pod uses ports of its node."""
     return bool(spec.host_ports)

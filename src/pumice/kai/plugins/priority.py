@@ -1,4 +1,4 @@
-"""priority: jobs of higher priority first. Source: KAI priority."""
+"""priority: order jobs of higher priority first. Source: KAI priority plugin."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from pumice.kai import points
 @plugin("priority")
 @points.job_order(reads=(ROWS,))
 def priority(ssn: Session, jobs: JobRows) -> AnyArray:
-    """Shape (rows,)."""
+    """Return the order key of jobs, lower first. Shape (rows,)."""
     return -jobs.priority

@@ -1,6 +1,6 @@
-"""proportion: what each queue deserves of the cluster, and what follows from it: turns, limits, who may take back what.
+"""proportion: compute the fair share of each queue, and order queues, limit jobs and validate reclaims by it.
 
-Shares are of cpu, memory and GPUs, each by itself, in a tree of queues. Source: KAI proportion.
+Shares of CPU, memory and GPUs are independent of each other, over a tree of queues. Source: KAI proportion plugin.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
 from pumice.kai.usage import amounts_by_queue, past_shares, summed_up
 
 _ZERO = (0.0, 0.0, 0.0)
-#: In which units shares are handed out.
+#: Smallest units of a share: milli-cores, bytes, whole GPUs.
 _UNIT = np.array([1.0, 1.0, 1000.0])
 
 
 @plugin("proportion")
 class Proportion:
-    """Columns are (Q, 3): milli-cores, bytes, milli-devices. ``allocated`` is what queues and all below them hold or
-    are promised, ``held_fast`` what of it is not preemptible.
+    """Fair shares and usage of queues.
 
-    ``kValue``: how much past usage counts against a queue. ``relcaimerSaturationMultiplier`` (KAI's spelling): how much
-    less than its siblings a queue must use of its share to take back from them.
+    Columns have shape (Q, 3): milli-cores, bytes, milli-devices. ``allocated`` is what a queue and all queues below it
+    hold, including pipelined tasks; ``held_fast`` is the non-preemptible part of it.
+
+    ``kValue``: weight of past usage in the over-quota share. ``relcaimerSaturationMultiplier`` (KAI's spelling): how
+    much lower than its siblings' the saturation of a reclaiming queue must be.
     """
 
     def __init__(self, ssn: Session, *, kValue: float = 1.0, relcaimerSaturationMultiplier: float = 1.0) -> None:
@@ -53,28 +55,32 @@ class Proportion:
         self.fit = ssn.column(
             "proportion.allocatable", "queue", values=allocatable_share(queues.quota, queues.limit, fair)
         )
+        # Order comparisons read single numbers; lists of floats are several times faster for that than NumPy elements.
         self._fair, self._fit = fair.tolist(), self.fit.array.tolist()
         self._quota, self._limit = queues.quota.tolist(), queues.limit.tolist()
+        # A total of 0 would divide by zero in the dominant share.
         self._most = [amount or 1.0 for amount in self.total.tolist()]
         self._priority: list[float] = queues.priority.tolist()
         self._before = self._states(allocated, held_fast)
         self._keys: dict[int, tuple[int, F64 | None, F64 | None, Key]] = {}
 
     def _total(self) -> F64:
-        """What all nodes have, less what pods of nobody's job hold."""
+        """Return the resources of all nodes, less what pods without a job hold. Shape (3,)."""
         tables = self.ssn.tables
         tasks = tables.tasks
         others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
+        # The GPU of a reservation pod is held by the pods that share the device, so it must not be deducted as well.
         others = np.setdiff1d(others, reservations(tables, self.ssn.ledger.devices))
         found = shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
         found[2] += offered_gpus(tables)
         return found
 
     def _fair_share(self, request: F64, k: float) -> F64:
-        """Devices are handed out whole. Shape (Q, 3)."""
+        """Return the fair share of all queues. Shape (Q, 3)."""
         queues = self.ssn.tables.queues
         depth = np.array([len(path) if self._whole[row] else 0 for row, path in enumerate(self._path)])
         levels = [(depth == level).nonzero()[0] for level in range(1, int(depth.max(initial=0)) + 1)]
+        # Division rounds down to whole units, as in KAI, so GPUs are divided in devices and not in milli-devices.
         found: F64 = _UNIT * fair_share(
             self.total / _UNIT,
             levels,
@@ -94,22 +100,24 @@ class Proportion:
 
     @points.turn_order
     def turn_order(self, left: Turn, right: Turn) -> int:
-        """Source: KAI queue_order."""
-        keys = self._known_key(left), self._known_key(right)
+        """Compare two queues by the best job of each. Source: KAI proportion plugin, queue_order."""
+        keys = self._cached_key(left), self._cached_key(right)
         return compare_turns(*keys, self._fit[left.queue], self._fit[right.queue])
 
-    def _known_key(self, turn: Turn) -> Key:
-        """The key of a turn, found anew where the queue or what is asked for changed."""
+    def _cached_key(self, turn: Turn) -> Key:
+        """Return the key of a queue, recomputed if the queue, the request or the victims changed."""
         stamps = self.ssn.tables.queues.stamps
         assert stamps is not None
-        stamp, known = int(stamps[turn.queue]), self._keys.get(turn.queue)
-        if known is not None and known[0] == stamp and known[1] is turn.request and known[2] is turn.victims:
-            return known[3]
+        stamp, cached = int(stamps[turn.queue]), self._keys.get(turn.queue)
+        # Identity suffices for the arrays: a turn replaces them and never writes into them.
+        if cached is not None and cached[0] == stamp and cached[1] is turn.request and cached[2] is turn.victims:
+            return cached[3]
         key = self._key(turn)
         self._keys[turn.queue] = (stamp, turn.request, turn.victims, key)
         return key
 
     def _key(self, turn: Turn) -> Key:
+        """Compute the key of a queue."""
         queue = turn.queue
         held = self.allocated.array[queue].tolist()
         more = shared_by_one(self.ssn.tables, turn.request) if turn.request is not None else _ZERO
@@ -121,10 +129,12 @@ class Proportion:
 
     @points.may_take(reads=(QUEUES,))
     def may_take(self, queue: Queue, amount: F64, preemptible: bool) -> str:
-        """Source: KAI capacity_policy."""
+        """Return the reason why a queue, or a queue above it, may not take an amount, or "" if it may. Source: KAI
+        proportion plugin, capacity_policy."""
         asked = shared_by_one(self.ssn.tables, amount)
         for row in self._path[queue.row]:
             held, fast = self.allocated.array[row].tolist(), self.held_fast.array[row].tolist()
+            # Resources that are not asked for are not checked: a queue over its CPU limit may still take GPUs.
             for i, more in enumerate(asked):
                 if more and held[i] + more > self._limit[row][i]:
                     return OVER_LIMIT
@@ -134,7 +144,8 @@ class Proportion:
 
     @points.may_reclaim(reads=(ROWS, QUEUES))
     def may_reclaim(self, job: Job, amount: F64) -> bool:
-        """Source: KAI CanReclaimResources."""
+        """Return True if the queue of a job stays within its fair share with this amount. Source: KAI proportion
+        plugin, CanReclaimResources."""
         preemptible = bool(self.ssn.tables.jobs.preemptible[job.row])
         return may_reclaim(
             self._states(self.allocated.array, self.held_fast.array),
@@ -144,16 +155,21 @@ class Proportion:
         )
 
     def _states(self, allocated: F64, held_fast: F64) -> QueueStates:
+        """Return the inputs of the reclaim rules."""
         queues = self.ssn.tables.queues
         return QueueStates(queues.parent, allocated, held_fast, queues.quota, self.fair.array, self.fit.array)
 
     @points.solution_start
     def solution_start(self) -> None:
+        """Save the state of queues before the search evicts anything."""
+        # The columns change while scenarios are simulated, and reclaim validates against the state before them: hence
+        # copies.
         self._before = self._states(self.allocated.array.copy(), self.held_fast.array.copy())
 
     @points.reclaim_valid(reads=(ROWS, QUEUES))
     def reclaim_valid(self, scenario: Scenario) -> bool:
-        """By what was when the search began. Source: KAI Reclaimable."""
+        """Return True if the victims of a scenario may be reclaimed, judged by the state when the search began.
+        Source: KAI proportion plugin, Reclaimable."""
         tables, part = self.ssn.tables, scenario.part
         lumps = victim_lumps(tables, scenario.gone(tables))
         if not lumps:
@@ -163,6 +179,7 @@ class Proportion:
         amounts = shared(tables, tables.classes.req[tables.tasks.cls[rows]])
         if len(tables.claims):
             amounts[:, 2] += claimed_gpus(tables, rows)
+        # Usually each lump is one task. Only lumps with several tasks need the sum.
         if len(rows) > len(lumps):
             starts = list(accumulate((len(each) for _, each in lumps[:-1]), initial=0))
             amounts = np.add.reduceat(amounts, starts, axis=0)
@@ -181,7 +198,9 @@ class Proportion:
         self._add(run, -1.0)
 
     def _add(self, run: TaskRun, sign: float) -> None:
+        """Add the amount of tasks to their queue and all queues above it."""
         queue = run.queue
+        # Jobs whose queue does not exist hold resources but no share.
         if queue < 0:
             return
         tables, path = self.ssn.tables, self._rows[queue]
@@ -191,5 +210,5 @@ class Proportion:
             self.ssn.journal.add(self.held_fast, path, amount)
 
     def figures(self) -> dict[str, F64]:
-        """Numbers of queues (Q, 3), for metrics and reports."""
+        """Return the numbers of queues for metrics and reports, by name. Shapes (Q, 3)."""
         return {"queue.allocated": self.allocated.array, "queue.fair_share": self.fair.array}

@@ -1,4 +1,4 @@
-"""ray: the head of a Ray cluster before its workers. Source: KAI ray."""
+"""ray: start the head of a Ray cluster before its workers. Source: KAI ray plugin."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ TYPE_LABEL, HEAD = "ray.io/node-type", "head"
 @plugin("ray")
 @points.task_order(reads=(ROWS,))
 def ray(ssn: Session, tasks: TaskRows) -> AnyArray:
-    """Shape (rows,)."""
+    """Return the order key of tasks, lower first. Shape (rows,)."""
     return np.array([pod.labels.get(TYPE_LABEL) != HEAD for pod in tasks.pods])

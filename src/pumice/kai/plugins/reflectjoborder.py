@@ -1,6 +1,6 @@
-"""reflectjoborder: in which order jobs would have their turn, at ``/get-job-order`` of a scheduler that runs.
+"""reflectjoborder: serve the order of jobs at ``/get-job-order`` of a running scheduler.
 
-Source: KAI reflectjoborder.
+Source: KAI reflectjoborder plugin.
 """
 
 from __future__ import annotations
@@ -10,4 +10,4 @@ from pumice.api import Session, plugin
 
 @plugin("reflectjoborder", page="/get-job-order")
 def reflectjoborder(ssn: Session) -> None:
-    """Decides nothing."""
+    """Do nothing: the plugin has a page and no hooks."""

@@ -1,4 +1,4 @@
-"""resourcetype: tasks without GPUs rather go to nodes without GPUs. Source: KAI resourcetype."""
+"""resourcetype: prefer nodes without GPUs for tasks without GPUs. Source: KAI resourcetype plugin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCORE = 10.0
 @plugin("resourcetype")
 @points.node_order(reads=(ROWS,))
 def resourcetype(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None:
-    """10 for a node without GPUs. Shape (rows,)."""
+    """Return 10 for nodes without GPUs, else 0. Shape (rows,)."""
     gpu = gpu_column(ssn.tables)
     if gpu < 0 or asks_for_gpus(cls, gpu):
         return None

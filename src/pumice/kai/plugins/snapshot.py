@@ -1,6 +1,6 @@
-"""snapshot: the cycle that would run now, as a file, at ``/get-snapshot`` of a scheduler that runs.
+"""snapshot: serve the input of the next cycle as a file at ``/get-snapshot`` of a running scheduler.
 
-Source: KAI snapshot.
+Source: KAI snapshot plugin.
 """
 
 from __future__ import annotations
@@ -10,4 +10,4 @@ from pumice.api import Session, plugin
 
 @plugin("snapshot", page="/get-snapshot")
 def snapshot(ssn: Session) -> None:
-    """Decides nothing."""
+    """Do nothing: the plugin has a page and no hooks."""

@@ -1,5 +1,6 @@
-"""taskorder: tasks with a larger label ``kai.scheduler/task-priority`` first, those without one last. Source: KAI
-taskorder."""
+"""taskorder: order tasks by label ``kai.scheduler/task-priority``, larger first, tasks without the label last. Source:
+KAI taskorder plugin.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 @plugin("taskorder")
 @points.task_order(reads=(ROWS,))
 def taskorder(ssn: Session, tasks: TaskRows) -> AnyArray:
-    """Shape (rows,)."""
+    """Return the order key of tasks, lower first. Shape (rows,)."""
     labels = [pod.labels.get(KAI_TASK_PRIORITY_LABEL, "") for pod in tasks.pods]
+    # A label that is not a whole number counts as missing. The pattern bounds its length, so that float() never
+    # overflows.
     return np.array([-float(text) if _WHOLE.fullmatch(text) else np.inf for text in labels])

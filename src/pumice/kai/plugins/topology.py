@@ -1,4 +1,4 @@
-"""topology: groups of tasks within one domain of a Topology, or near each other. Source: KAI topology."""
+"""topology: keep groups of tasks within one domain of a Topology, or near each other. Source: KAI topology plugin."""
 
 from __future__ import annotations
 
@@ -14,76 +14,90 @@ from pumice.kai.engine.groups import Group, Subset
 from pumice.kai.label_trees import LabelTree, label_tree
 from pumice.model.workloads.gang import TopologyConstraint
 
-#: A step of ten in the score of the preferred level.
+#: Score of one of the ten steps of the preferred level.
 SCORE = 10_000.0
 _STEPS = 10
+#: Ratio of a request to a resource that the domain does not have. Source: KAI topology plugin.
 _ABSENT = 1000.0
 
 
-class _Wish(NamedTuple):
-    """Levels by their place: -1 is all of the tree, ``preferred`` None without."""
+class _Constraint(NamedTuple):
+    """A topology constraint with levels as indexes. ``required`` -1 is the whole tree; ``preferred`` is None if not
+    set."""
 
     required: int
     preferred: int | None
 
     @property
     def lowest(self) -> int:
-        """The narrowest level that is asked for."""
+        """The narrowest level in the constraint."""
         return self.required if self.preferred is None else self.preferred
 
 
 @plugin("topology")
 class TopologyPlugin:
+    """Offer the domains of a Topology as node subsets."""
+
     def __init__(self, ssn: Session) -> None:
         self.ssn, self._gpu = ssn, gpu_column(ssn.tables)
 
     @points.node_subsets
     def node_subsets(self, group: Group, within: Subset) -> list[Subset]:
-        """Domains with room for all of the group, the narrowest first, of equals the fullest; none where the Topology
-        or a level of it is not there."""
-        wish = group.topology
-        if wish is None:
+        """Return domains with room for the whole group, the narrowest first, and the fullest first within a level.
+
+        The answer is empty if the Topology or one of the levels does not exist.
+        """
+        constraint = group.topology
+        if constraint is None:
             return [within]
-        tree = label_tree(self.ssn, wish.topology)
-        levels = _levels(tree, wish) if tree is not None else None
+        tree = label_tree(self.ssn, constraint.topology)
+        levels = _levels(tree, constraint) if tree is not None else None
         if tree is None or levels is None:
             return []
         return _Search(self.ssn, tree, levels, group, within, self._gpu).subsets()
 
 
-def _levels(tree: LabelTree, wish: TopologyConstraint) -> _Wish | None:
-    """The levels of a wish; None where one of them is not in the tree."""
-    asked = [label for label in (wish.required, wish.preferred) if label]
-    if any(tree.level(label) < 0 for label in asked):
+def _levels(tree: LabelTree, constraint: TopologyConstraint) -> _Constraint | None:
+    """Return the levels of a constraint, or None if one of them is not in the tree."""
+    named = [label for label in (constraint.required, constraint.preferred) if label]
+    if any(tree.level(label) < 0 for label in named):
         return None
-    required = tree.level(wish.required) if wish.required else -1
-    return _Wish(required, tree.level(wish.preferred) if wish.preferred else None)
+    required = tree.level(constraint.required) if constraint.required else -1
+    return _Constraint(required, tree.level(constraint.preferred) if constraint.preferred else None)
 
 
 class _Search:
-    """One group within some nodes."""
+    """The search for domains for one group within a node subset."""
 
-    def __init__(self, ssn: Session, tree: LabelTree, wish: _Wish, group: Group, within: Subset, gpu: int) -> None:
-        self._ssn, self._tree, self._wish, self._group, self._within = ssn, tree, wish, group, within
+    def __init__(
+        self, ssn: Session, tree: LabelTree, constraint: _Constraint, group: Group, within: Subset, gpu: int
+    ) -> None:
+        self._ssn, self._tree, self._constraint, self._group, self._within = ssn, tree, constraint, group, within
         self._gpu = gpu
         tables = ssn.tables
-        self._there: Bool = tree.domains[0] >= 0 if len(tree.levels) else np.zeros(len(tables.nodes.facts), dtype=bool)
+        # A node that lacks the label of any level is outside the topology.
+        self._in_topology: Bool = (
+            tree.domains[0] >= 0 if len(tree.levels) else np.zeros(len(tables.nodes.facts), dtype=bool)
+        )
         if within.nodes is not None:
-            self._there = self._there & within.nodes
+            self._in_topology = self._in_topology & within.nodes
         self._requests: F64 = tables.classes.req[tables.tasks.cls[list(group.rows)]]
         self._total: F64 = self._requests.sum(axis=0)
 
     def subsets(self) -> list[Subset]:
-        if not self._there.any():
+        """Return the domains with room, in the order in which they are tried."""
+        if not self._in_topology.any():
             return []
         start, top = self._common()
-        inside = self._there if start < 0 else self._there & (self._tree.domains[start] == top)
+        inside = self._in_topology if start < 0 else self._in_topology & (self._tree.domains[start] == top)
+        # All other domains lie within this one, so none has room if it has none.
         if not self._has_room(inside):
             return []
         order = self._in_order(start, inside)
         score = self._score(order)
         found = []
-        for level in range(self._wish.lowest, self._wish.required - 1, -1):
+        # Narrow domains first: the group should spread no wider than it must.
+        for level in range(self._constraint.lowest, self._constraint.required - 1, -1):
             if level < start:
                 break
             for domain in order.get(level, [0] if level < 0 else ()):
@@ -93,21 +107,22 @@ class _Search:
         return found
 
     def _common(self) -> tuple[int, int]:
-        """The narrowest domain that has all nodes in it, as its level (-1: the whole tree) and number; not below the
-        preferred level."""
-        last = len(self._tree.levels) - 1 if self._wish.preferred is None else self._wish.preferred
+        """Return the narrowest domain that contains all nodes, as level (-1: the whole tree) and number. The level is
+        not below the preferred one."""
+        last = len(self._tree.levels) - 1 if self._constraint.preferred is None else self._constraint.preferred
         level, domain = -1, 0
         for narrower in range(last + 1):
-            numbers = self._tree.domains[narrower][self._there]
+            numbers = self._tree.domains[narrower][self._in_topology]
             if (numbers != numbers[0]).any():
                 break
             level, domain = narrower, int(numbers[0])
         return level, domain
 
     def _has_room(self, nodes: Bool) -> bool:
-        """Whether the group may fit on these nodes together. Equal kinds of tasks are counted node by node, by the
-        largest request; others only as sums."""
+        """Return True if the group may fit on these nodes together."""
         free = self._ssn.tables.nodes.future[nodes]
+        # Tasks of one kind are counted per node with the largest request, which sees fragmentation. Tasks of different
+        # kinds are only compared as sums. Source: KAI topology plugin.
         if self._is_uniform():
             most = self._requests.max(axis=0)
             asked = most > 0
@@ -116,13 +131,15 @@ class _Search:
         return self._filled(free.sum(axis=0)) <= 1.0
 
     def _is_uniform(self) -> bool:
+        """Return True if all tasks ask for the same extended resources."""
         scalars = self._requests[:, 2:-1] > 0
         return bool((scalars == scalars[0]).all())
 
     def _filled(self, free: F64) -> float:
-        """The largest part of what is free that the group asks for; 1000 of something that is not there. Pods are not
-        counted."""
+        """Return the largest ratio of request to free amount over all resources, 1000 for a resource with nothing
+        free."""
         asked = self._total > 0
+        # Pod slots are not counted, as in KAI.
         asked[self._ssn.tables.axis.pods] = False
         part = np.full(len(free), 0.0)
         np.divide(self._total, free, out=part, where=asked & (free > 0))
@@ -130,27 +147,31 @@ class _Search:
         return float(part.max(initial=0.0))
 
     def _in_order(self, start: int, inside: Bool) -> dict[int, list[int]]:
-        """By level below the start, down to the lowest that is asked for: its domains, siblings the fullest first."""
+        """Return the domains by level, from the start down to the lowest level in the constraint, the fullest siblings
+        first."""
         found: dict[int, list[int]] = {}
         if start >= 0:
             found[start] = [int(self._tree.domains[start][inside][0])]
-        for level in range(start + 1, self._wish.lowest + 1):
+        for level in range(start + 1, self._constraint.lowest + 1):
             numbers = self._tree.domains[level]
             children: dict[int, list[tuple[float, str, int]]] = {}
             for domain in distinct(numbers[inside]).tolist():
                 filled = self._filled(self._ssn.tables.nodes.future[inside & (numbers == domain)].sum(axis=0))
                 parent = self._tree.parents[level][domain]
                 children.setdefault(parent, []).append((-filled, self._tree.ids[level][domain], domain))
+            # Siblings stay together in the order of their parents, as a walk of the tree would list them.
             above = found.get(level - 1, [-1])
             found[level] = [domain for parent in above for *_, domain in sorted(children.get(parent, ()))]
         return found
 
     def _score(self, order: dict[int, list[int]]) -> F64 | None:
-        """More for nodes in domains of the preferred level that come later in the order, which are emptier."""
-        preferred = self._wish.preferred
+        """Return a score that is higher for domains of the preferred level that come later in the order. Shape (N,)."""
+        preferred = self._constraint.preferred
         if preferred is None:
             return self._within.score
         domains = order.get(preferred, [])
+        # One entry more than domains, which stays 0: nodes outside the topology have domain -1 and so read the last
+        # entry.
         steps = np.zeros(len(self._tree.ids[preferred]) + 1)
         for i, domain in enumerate(domains):
             steps[domain] = SCORE * (_STEPS * (i + 1) // len(domains))
@@ -158,10 +179,10 @@ class _Search:
         return found
 
     def _holds_group(self, nodes: Bool, level: int, domain: int) -> bool:
-        """Where tasks of the group are placed already: whether the domain is in one at the required level that holds
-        some of them."""
-        required = self._wish.required
+        """Return True if the domain lies in a domain of the required level that already holds tasks of the group, if
+        there are any."""
+        required = self._constraint.required
         if required < 0 or not self._group.active:
             return True
-        held: AnyArray = self._tree.domains[required][self._ssn.tables.tasks.node[list(self._group.active)]]
-        return bool(np.isin(self._tree.domains[required][nodes], held).all())
+        occupied: AnyArray = self._tree.domains[required][self._ssn.tables.tasks.node[list(self._group.active)]]
+        return bool(np.isin(self._tree.domains[required][nodes], occupied).all())
