@@ -1,7 +1,7 @@
 """Task classes: tasks with equal requests and equal scheduling terms share one row.
 
-Masks and scores are computed once a class over all nodes, and afterwards only for node rows that changed. The class is
-the pod's ``PodSpec``: everything in it, and nothing outside of it, may decide where the pod can run.
+Masks and scores are computed once for each class over all nodes, and afterwards only for the nodes that changed. A
+class is a ``PodSpec``: all that may decide where a pod can run is in it, and nothing else is.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from pumice.model.resources import Resource
 
 
 class ClassTable(Table):
-    """C rows. A row that a class has given back may stand for another one later: what is kept about a class beyond one
-    snapshot names its ``identity`` too.
-
-    ``req`` (C, R) in canonical units; ``charge`` (C, R) the same with fractions and MIG instances of GPUs: what quotas
-    count; ``frees`` (C, R) with shared GPUs as whole ones: the most that can become free when such a task leaves;
-    ``share_mib`` (C,) what it asks of the memory of each. ``compared`` (C, R) the dimensions that count, ``asked`` the
-    same with a limit each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes
-    with kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``;
-    ``claims`` and ``volumes`` (C,) whether it uses resource claims, and names claims of volumes.
-    """
+    """C rows. A freed row is reused for another class, so answers that outlive a snapshot name its ``identity`` too."""
 
     specs: Sequence[PodSpec] = objects()
+    #: ``compared`` as pairs (resource, limit): a node has room for one task if it has more than each limit. Most
+    #: classes compare two of many resources, so a loop over the pairs is cheaper than a row of R.
     asked: Sequence[tuple[tuple[int, float], ...]] = objects()
+    #: Request (C, R) in canonical units.
     req: F64 = number(np.float64)
+    #: What quotas count (C, R): the request with fractions and MIG instances of GPUs.
     charge: F64 = number(np.float64)
+    #: The most that can become free when one task leaves (C, R): the request with shared GPUs counted as whole ones.
     frees: F64 = number(np.float64)
+    #: MiB of memory that it requests of each shared GPU (C,).
     share_mib: F64 = number(np.float64)
+    #: The resources that a comparison looks at (C, R), see ``dtypes.compared``.
     compared: Bool = number(np.bool_)
+    #: Milli-cpu and bytes with kube-scheduler's defaults for containers without requests (C, 2).
     nonzero: F64 = number(np.float64)
+    #: What one task adds to ``NodeTable.view`` (C, R + 3).
     steps: F64 = number(np.float64)
     best_effort: Bool = number(np.bool_)
+    #: It uses resource claims (C,).
     claims: Bool = number(np.bool_)
+    #: It names claims of volumes (C,).
     volumes: Bool = number(np.bool_)
 
     @classmethod
@@ -54,17 +56,19 @@ class ClassTable(Table):
         self._axis = axis
 
     def add(self, spec: PodSpec) -> int:
-        """A row for a class that has none."""
+        """Return a new row for a class that has none yet."""
         uses = {"claims": bool(spec.resource_claims), "volumes": bool(spec.claim_names)}
         amounts = {name: values[0] for name, values in self._amounts([spec]).items()}
         return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **uses, **amounts)[0]
 
     def _amounts(self, specs: Sequence[PodSpec]) -> dict[str, Any]:
-        """The columns of some classes that count amounts."""
+        """Return the columns that depend on the axis of resources, for some classes."""
         req = self._axis.vectors([spec.request for spec in specs])
         mask = compared(req)
         nonzero = np.array([(spec.nonzero_milli_cpu, spec.nonzero_memory) for spec in specs])
+        # Filled element by element: NumPy would turn a list of tuples of equal length into further axes.
         asked = np.empty(len(specs), dtype=np.object_)
+        # ``fits`` asks whether need - room < EPS; with EPS taken off here that is one comparison for each resource.
         for i, (limits, dimensions) in enumerate(zip((req - EPS).tolist(), mask.tolist(), strict=True)):
             asked[i] = tuple(compress(enumerate(limits), dimensions))
         return {
@@ -77,38 +81,43 @@ class ClassTable(Table):
         }
 
     def asks(self) -> list[Resource]:
-        """What the classes in use ask for."""
+        """Return the requests of all classes in use."""
         return [self.specs[row].request for row in self.alive.nonzero()[0].tolist()]
 
     def measure(self, axis: ResourceAxis) -> None:
-        """Count along another axis. Every class has another identity then."""
+        """Change to another axis of resources. Every class gets a new identity."""
         self._axis = axis
         self._remake(_lengths(axis))
         rows = self.alive.nonzero()[0].tolist()
         if rows:
             self.write(rows, **self._amounts([self.specs[row] for row in rows]))
             assert self.stamps is not None
+            # One ``write`` gives all rows the same stamp, but an identity must belong to one class only.
             self.stamps[rows] = [self._versions.next() for _ in rows]
 
     def identity(self, row: int) -> int:
-        """A number that stands for this class and for no other, ever."""
+        """Return a number that no other class ever has."""
+        # A class is written once, when it is added, so its stamp never changes while it is in use.
         assert self.stamps is not None
         return int(self.stamps[row])
 
     def identities(self, rows: AnyArray) -> I64:
-        """The same of several. Shape (rows,)."""
+        """Return the identities of several classes. Shape (rows,)."""
         assert self.stamps is not None
         return self.stamps[rows]
 
 
 def _shares(specs: Sequence[PodSpec], req: F64, axis: ResourceAxis) -> dict[str, F64]:
+    """Return the columns in which shares of GPUs count differently from the request."""
     charge, frees, share_mib = req.copy(), req.copy(), np.zeros(len(specs))
     gpu = axis.column.get(GPU_RESOURCE, -1)
+    # A cluster without GPUs has no column to count them in, and no pod there can get one.
     for i, spec in enumerate(specs if gpu >= 0 else ()):
         charge[i, gpu] += sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
         share = spec.gpu_share
         if share is not None:
             charge[i, gpu] += 1000.0 * share.fraction * share.devices
+            # When the last task on a device leaves, the whole device becomes free, not only the share.
             frees[i, gpu] += 1000.0 * share.devices
             share_mib[i] = float(share.memory_mib)
     return {"charge": charge, "frees": frees, "share_mib": share_mib}

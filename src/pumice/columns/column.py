@@ -1,11 +1,12 @@
-"""A column: one array that only a writer changes, and the version of what it holds.
+"""A column: one array that only a writer changes, and the version of its contents.
 
-    equal version          =>  equal bytes
-    equal stamp of a row   =>  equal bytes of that row, in every column of its table
+1. Equal version of a column means equal bytes of the column.
+2. Equal stamp of a row means equal bytes of that row in every column of its table.
+3. Versions and stamps come from one source that never repeats a number.
+4. A rollback restores the version and the stamps together with the bytes.
 
-Versions and stamps come from one source that never repeats, and whoever takes a write back takes its version and stamps
-back with it. So what somebody found out holds as long as the versions it rests on are the same: there is no other rule
-by which anything is kept (``framework.memo``).
+It follows that an answer is valid as long as the versions that it was computed from are the present ones. No other rule
+of validity is used anywhere (``framework.memo``).
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ A = TypeVar("A", bound=AnyArray)
 
 
 class Versions:
-    """A source of numbers that never repeats: one for a store, its snapshots and the sessions on them.
+    """A source of numbers that never repeats. A store, its snapshots and their sessions have one in common.
 
-    ``next`` gives a number that none was given before. Two sources give equal numbers for different things, so what
-    rests on versions of one must not be asked under another: ``framework.memo`` sees to that.
+    ``next`` returns a number that it has not returned before. Two sources return equal numbers for different contents:
+    ``framework.memo`` keeps answers of different sources apart.
     """
 
     __slots__ = ("next",)
 
     def __init__(self, first: int = 1) -> None:
+        # The bound method of a C iterator: one call of a few nanoseconds, with no Python frame, for each write.
         self.next = count(first).__next__
 
 
@@ -36,16 +38,20 @@ _unmade = object.__new__
 
 
 class Column(Generic[A]):
-    """``array`` to read; ``data``, the same memory, for writers alone. Axis 0 is the rows.
+    """One array of a table, with its version. Axis 0 is the rows.
 
-    ``stamps`` (rows,) belong to the table: a write to any of its columns raises those of the rows written; None where
-    nobody asks for single rows. Of a value's column ``data`` is read-only too, and a write is NumPy's ValueError.
+    ``array`` is for readers; ``data`` is the same memory, for writers only. In a column of a value ``data`` is
+    read-only too, so that a write raises ValueError.
 
-    ``name``: in its table. ``shared``: others may read the same memory, as it is. Whoever writes calls ``part`` before,
-    which calls this, and so leaves them what they read. None where the memory is the column's own.
+    ``name`` is the column's name in its table. ``stamps`` (rows,) belong to the table: a write to any of its columns
+    renews the stamps of the rows written. They are None in tables whose rows are not compared one by one.
 
-    ``per_task`` (C, …), of a column of nodes: what one more task of each class adds to its node's row. It lets rows be
-    read as they would be after a placement (``NodeRows.read``); None: placements leave the column alone.
+    ``shared`` is None where the memory is the column's own. Otherwise other columns read the same memory: a writer
+    calls ``part`` first, which calls ``shared``, which gives this column a copy where one is needed.
+
+    ``per_task`` (C, …) exists in columns of nodes: what one more task of each class adds to the row of its node.
+    ``NodeRows.read`` uses it to show rows as they would be after a placement. None means that a placement does not
+    change the column.
     """
 
     __slots__ = ("array", "data", "name", "per_task", "shared", "stamps", "version")
@@ -54,6 +60,7 @@ class Column(Generic[A]):
         self.name = name
         self.data = data
         self.array: A = data
+        # A plugin that writes to ``array`` would change bytes without changing the version: make that an error.
         if data.flags.writeable:
             self.array = data.view()
             self.array.setflags(write=False)
@@ -63,32 +70,39 @@ class Column(Generic[A]):
         self.per_task: F64 | None = None
 
     def reader(self) -> Column[A]:
-        """The same memory and version, for who only reads: a value for as long as nobody writes there (``part``)."""
+        """Return a read-only column of the same memory and version.
+
+        It is a value: a writer of this column calls ``part`` first, which leaves the memory to the reader.
+        """
         return self.sharing(None)
 
     def sharing(self, stamps: I64 | None) -> Column[A]:
-        """The same memory and version under other stamps. Whoever may write there sets ``shared``."""
-        twin: Column[A] = _unmade(Column)  # tables make dozens of them a cycle: half of what __init__ takes
+        """Return a column of the same memory and version under other stamps. A caller that writes to it must set
+        ``shared``."""
+        # Every cycle makes dozens of columns this way; without __init__ it takes half the time.
+        twin: Column[A] = _unmade(Column)
         twin.name, twin.version, twin.stamps = self.name, self.version, stamps
+        # ``array`` is the read-only view, so a write that skipped ``part`` fails instead of changing what others read.
         twin.data = twin.array = self.array
         twin.shared = twin.per_task = None
         return twin
 
     def part(self) -> None:
-        """Have memory of its own from now on, where others need what is there."""
+        """Prepare for a write: give the column memory of its own if other columns still read the present memory."""
+        # Reset before the call: the next write must not ask again, and ``shared`` decides whether to copy at all.
         leave, self.shared = self.shared, None
         if leave is not None:
             leave(self)
 
     def move(self) -> None:
-        """Go on with a copy."""
-        self.data = self.data.copy("K")
+        """Replace the memory by a copy. The version stays, because the bytes are equal."""
+        self.data = self.data.copy("K")  # "K" keeps the order of axes: books lie resource by resource (``rows_last``)
         self.array = self.data.view()
         self.array.setflags(write=False)
 
 
 class Writer:
-    """Writes and raises versions, and remembers nothing: what the store has for events, which are facts."""
+    """Writes without an undo log. The store uses it for events, which are facts and are never rolled back."""
 
     __slots__ = ("next_version",)
 
@@ -96,19 +110,21 @@ class Writer:
         self.next_version = versions.next
 
     def put(self, column: Column[AnyArray], index: Any, value: Any) -> None:
-        """Write ``value`` at ``index``: a row as int, a list or array of rows without repeats, or a mask."""
+        """Write ``value`` at ``index``: a row (int), a list or array of rows without repeats, or a mask."""
         if column.shared is not None:
             column.part()
+        # The new version comes first: a write that fails halfway must not leave changed bytes under the old version.
         version = column.version = self.next_version()
         column.data[index] = value
         if column.stamps is not None:
             column.stamps[index] = version
 
     def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
-        """Add ``change`` at ``index``, likewise."""
+        """Add ``change`` at ``index`` (as in ``put``)."""
         if column.shared is not None:
             column.part()
         version = column.version = self.next_version()
+        # Buffered: an index that is repeated would be added once only, which is why repeats are forbidden.
         column.data[index] += change
         if column.stamps is not None:
             column.stamps[index] = version

@@ -1,4 +1,4 @@
-"""What one row is, and the counting rules that jobs and sub-jobs share."""
+"""Handles to one row, and the counting rules that jobs and sub-jobs have in common."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from pumice.columns.dtypes import I32
 from pumice.columns.tables import Tables
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
-#: As plain numbers, to compare arrays with: NumPy takes five times as long over a member of an enumeration.
+#: Plain ints for comparisons with arrays: NumPy takes five times as long with a member of an enumeration.
 PENDING, ALLOCATED = int(TaskStatus.PENDING), int(TaskStatus.ALLOCATED)
 PIPELINED, RELEASING = int(TaskStatus.PIPELINED), int(TaskStatus.RELEASING)
 
-#: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as active, as valid, as scheduled.
-#: Source: Volcano.
+#: Masks over states (statuses,), 0 or 1: which states count as ready, as holding resources, as active (holding or
+#: promised a place), as valid, as scheduled. int32 and not bool, so that ``counts @ mask`` adds up.
+#: Source: Volcano ``JobInfo`` (ReadyTaskNum, ValidTaskNum), and ``ScheduledStatus`` for the last.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)
 READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
 HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
 HELD[list(ALLOCATED_STATUSES)] = 1
-ACTIVE = HELD.copy()  # holds a place, or is promised one
+ACTIVE = HELD.copy()
 ACTIVE[TaskStatus.PIPELINED] = 1
 VALID = READY.copy()
 VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
@@ -31,8 +32,8 @@ SCHEDULED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.S
 
 
 def _in_states(mask: I32) -> Callable[[list[int]], int]:
-    """How many tasks are in the states of a mask, from the counts of one row by state, as a list: NumPy takes longer
-    over so few."""
+    """Return a function from one row's counts by state to the number of tasks in the states of a mask."""
+    # On a list: for a dozen numbers NumPy's overhead for each call is longer than the sum.
     of: Callable[[list[int]], tuple[int, ...]] = itemgetter(*mask.nonzero()[0].tolist())
     return lambda counts: sum(of(counts))
 
@@ -41,8 +42,12 @@ ready_in, scheduled_in = _in_states(READY), _in_states(SCHEDULED)
 
 
 class Row:
-    """One row of one table. It is false where there is none (row -1), and can be used as the index of an array that has
-    a value for each row."""
+    """A handle to one row of one table.
+
+    It is false if there is no such row (-1), and can index an array that has one value for each row.
+    """
+
+    # No cached values: a handle may be kept while the session writes, and has to show the row as it is then.
 
     __slots__ = ("row", "tables")
 
@@ -67,7 +72,7 @@ class Row:
 
 
 class Counters(Row):
-    """The counting rules that jobs and sub-jobs share. Source: Volcano JobInfo and SubJobInfo."""
+    """The counting rules that jobs and sub-jobs have in common. Source: Volcano ``JobInfo`` and ``SubJobInfo``."""
 
     __slots__ = ()
 
@@ -77,47 +82,49 @@ class Counters(Row):
 
     @property
     def counts(self) -> I32:
-        """Tasks by state, (statuses,)."""
+        """The number of tasks in each state. Shape (statuses,)."""
         found: I32 = self._table.counts[self.row]
         return found
 
     @property
     def min_available(self) -> int:
-        """How many of its tasks must be placed at least."""
+        """The least number of tasks that must be placed together."""
         return int(self._table.min_available[self.row])
 
     @property
     def ready_count(self) -> int:
-        """Bound, Binding, Running, Allocated and Succeeded."""
+        """The number of tasks that are Bound, Binding, Running, Allocated or Succeeded."""
         return ready_in(self.counts.tolist())
 
     @property
     def waiting_count(self) -> int:
-        """Tasks that are promised a place."""
+        """The number of tasks that are promised a place (Pipelined)."""
         return int(self.counts[TaskStatus.PIPELINED])
 
     @property
     def best_effort_count(self) -> int:
-        """Pending tasks that ask for nothing."""
+        """The number of pending tasks that request nothing."""
         return int(self._table.best_effort[self.row])
 
     @property
     def is_ready(self) -> bool:
-        """Whether its minimum is placed."""
+        """True if the minimum is placed."""
         return self.missing_count <= 0
 
     @property
     def missing_count(self) -> int:
-        """How many more tasks must be placed until the minimum is ready; <= 0 when it is."""
+        """The number of tasks that must still be placed to reach the minimum; 0 or less if it is reached."""
+        # Tasks that request nothing count as placed: they fit on any node. Source: Volcano ``JobInfo.IsReady``.
         table, row = self._table, self.row
         return int(table.min_available[row]) - ready_in(table.counts[row].tolist()) - int(table.best_effort[row])
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether its minimum is placed or promised a place."""
+        """True if the minimum is placed or promised a place."""
         return self.waiting_count + self.ready_count + self.best_effort_count >= self.min_available
 
     @property
     def is_starving(self) -> bool:
-        """Whether its minimum is neither placed nor promised."""
+        """True if the minimum is neither placed nor promised a place."""
+        # Without tasks that request nothing, unlike ``is_pipelined``. Source: Volcano ``JobInfo.IsStarving``.
         return self.waiting_count + self.ready_count < self.min_available

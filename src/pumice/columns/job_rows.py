@@ -1,4 +1,4 @@
-"""Rows of the job table together, for hooks that answer for many jobs at once."""
+"""Rows of the job table as arrays, for hooks that answer for many jobs at once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pumice.model.workloads.podgroup import PodGroup
 class JobRows(Rows):
     """Some rows of the job table, for hooks that answer for many jobs at once.
 
-    ``active``: how many active tasks sub-jobs would have, by row, where that is not what they have. A hook cannot tell
-    the difference.
+    With ``active`` the rows are hypothetical: it has, by row of sub-job, the number of active tasks where it differs
+    from the present one. A hook cannot tell the difference.
     """
 
     __slots__ = ("_active",)
@@ -29,38 +29,38 @@ class JobRows(Rows):
         self._active = active
 
     def __iter__(self) -> Iterator[Job]:
-        """One handle a row."""
+        """Iterate over the jobs."""
         return (Job(self.tables, row) for row in self.rows.tolist())
 
     def scatter(self, values: A) -> A:
-        """An array with a row for every job: ``values`` (rows, …) at these, zero elsewhere. What a column of jobs may
-        begin with."""
+        """Return an array for all jobs with ``values`` (rows, …) at these rows and zero elsewhere: initial values for
+        a column of jobs."""
         return scattered(values, self.rows, self.tables.jobs.capacity)
 
     @property
     def names(self) -> list[str]:
-        """The name of each one's pod group."""
+        """The name of each pod group."""
         return [job.name for job in self]
 
     @property
     def namespaces(self) -> list[str]:
-        """The namespace of each."""
+        """The namespace of each pod group."""
         return [job.namespace for job in self]
 
     @property
     def groups(self) -> list[PodGroup]:
-        """The pod groups as they were last seen. No answer is asked for again because the status of one changed, but
-        for the phase."""
+        """The latest pod groups. Apart from the phase, a change of their status does not invalidate an answer."""
         groups = self.tables.jobs.groups
         return [groups[row] for row in self.rows.tolist()]
 
     @property
     def labels(self) -> list[Mapping[str, str]]:
-        """The labels of each one's pod group, and those of its first pod that the group does not have."""
+        """The labels of each pod group, completed by labels of its first pod that the group does not have."""
         return [job.labels for job in self]
 
     def label(self, key: str) -> LabelValues:
-        """The value that each has of one label, as ``labels`` has it."""
+        """Return the value of one label (see ``labels``) for each job."""
+        # Not from ``labels``, which merges two dictionaries for each job.
         jobs, pods, each = self.tables.jobs, self.tables.tasks.pods, []
         for row in self.rows.tolist():
             value = jobs.groups[row].labels.get(key)
@@ -72,18 +72,20 @@ class JobRows(Rows):
 
     @property
     def annotations(self) -> list[Mapping[str, str]]:
-        """The annotations of each one's pod group."""
+        """The annotations of each pod group."""
         return [group.annotations for group in self.groups]
 
     @property
     def queue(self) -> I32:
-        """Row of each one's queue. Shape (rows,)."""
+        """The row of each job's queue. Shape (rows,)."""
         return self.tables.jobs.queue[self.rows]
 
     @property
     def surplus(self) -> I64:
-        """Whether each holds less than its minimums (-1), just these (0), or more (1); of its sub-jobs the one with the
-        least decides, then the one with the most. Shape (rows,)."""
+        """For each job -1, 0 or 1: it holds less than its minimums, just these, or more. Shape (rows,).
+
+        A sub-job with less than its minimum decides for the job (-1), else one with more (1).
+        """
         jobs, subs = self.tables.jobs, self.tables.subs
         found = np.zeros(len(self.rows), dtype=np.int64)
         each = [jobs.subs[row] for row in self.rows.tolist()]
@@ -95,26 +97,28 @@ class JobRows(Rows):
         if self._active is not None:
             have = np.array([self._active.get(s, h) for s, h in zip(flat.tolist(), have.tolist(), strict=True)])
         over: I64 = np.sign(have - subs.min_available[flat]).astype(np.int64)
+        # Nearly all jobs have one sub-job: ``over`` has a row for each job then, and nothing has to be grouped.
         if len(flat) == len(found) == sum(lengths) and max(lengths) == 1:
             return over
         job = np.repeat(np.arange(len(found)), lengths)
         np.maximum.at(found, job, over)
+        # Last, for -1 goes before what another sub-job of the same job has more than its minimum.
         found[job[over < 0]] = -1
         return found
 
     @property
     def priority(self) -> I64:
-        """Priority of each. Shape (rows,)."""
+        """The priority of each job. Shape (rows,)."""
         return self.tables.jobs.priority[self.rows]
 
     @property
     def creation(self) -> F64:
-        """When each was created, seconds since the epoch. Shape (rows,)."""
+        """The creation time of each pod group, seconds since the epoch. Shape (rows,)."""
         return self.tables.jobs.creation[self.rows]
 
     @property
     def ready(self) -> Bool:
-        """IsReady of each."""
+        """True where the minimum is placed (``Job.is_ready``). Shape (rows,)."""
         jobs = self.tables.jobs
         have = jobs.counts[self.rows] @ READY + jobs.best_effort[self.rows]
         return np.asarray(have >= jobs.min_available[self.rows])

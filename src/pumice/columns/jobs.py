@@ -22,23 +22,15 @@ PENDING_PHASE, INQUEUE_PHASE, RUNNING_PHASE = (
 
 
 class JobTable(Table):
-    """J rows.
-
-    ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
-    its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that ask for
-    something and are not gated, ``gated`` tasks with gates of others. ``tasks`` are rows in fallback order, ``subs``
-    rows of sub-jobs. ``preemptible``: others may take its place, as a language says it of jobs.
-
-    Jobs with equal ``ask`` (-1: none) have equal minResources. Jobs with equal ``signature`` (-1: none) have equal
-    tasks in equal order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to
-    one happens to the other. Of a ``barred`` one the PodGroup could not be read: nothing of it is admitted, placed or
-    evicted, and its status stays as it is.
-    """
+    """J rows. A job with pods but without a PodGroup has a row too; its queue is -1, and it is not ``live``."""
 
     uids: Sequence[str] = objects()
     groups: Sequence[PodGroup] = objects()
+    #: Rows of tasks in fallback order (creation, uid).
     tasks: Sequence[AnyArray] = objects()
+    #: Rows of sub-jobs.
     subs: Sequence[tuple[int, ...]] = objects()
+    #: The minimum of each role, by the number of the role.
     role_min: Sequence[Mapping[int, int]] = objects()
     queue: I32 = number(np.int32, -1, rows_of="queues")
     min_available: I32 = number(np.int32)
@@ -48,18 +40,28 @@ class JobTable(Table):
     has_min: Bool = number(np.bool_)
     has_policy: Bool = number(np.bool_)
     has_topology: Bool = number(np.bool_)
+    #: The PodGroup could not be parsed: the job is not admitted, placed or evicted, and its status is not written.
     barred: Bool = number(np.bool_)
+    #: Its tasks may be evicted for other jobs, by the rules of the policy language.
     preemptible: Bool = number(np.bool_)
     size: I32 = number(np.int32)
+    #: The number of tasks with scheduling gates other than the queue's.
     gated: I32 = number(np.int32)
+    #: Equal numbers mean equal minResources; -1 for none.
     ask: I32 = number(np.int32, -1)
+    #: Equal numbers mean equal tasks in equal order, equal minimums, no topology and no sub-groups. While nothing of
+    #: two such jobs is placed, the same happens to both, so one failed attempt answers for all. -1: not comparable.
     signature: I32 = number(np.int32, -1)
     min_resources: F64 = number(np.float64)
     phase: I8 = number(np.int8, moves=True, below=len(PHASES))
+    #: The number of pending tasks without gates that request nothing.
     best_effort: I32 = number(np.int32, moves=True)
+    #: The number of pending tasks without gates that request something.
     waits: I32 = number(np.int32, moves=True)
     hypernode: I32 = number(np.int32, -1, moves=True, rows_of="tree")
+    #: The number of tasks in each state (J, statuses).
     counts: I32 = number(np.int32, moves=True)
+    #: What the tasks hold (J, R).
     allocated: F64 = number(np.float64, moves=True)
 
     @classmethod
@@ -70,11 +72,12 @@ class JobTable(Table):
         super().__init__(versions, {"counts": (STATUS_COUNT,), **_lengths(axis)})
 
     def asks(self) -> list[Resource]:
-        """The minResources there are."""
+        """Return the minResources of all jobs that have one."""
         return [found for row in self.alive.nonzero()[0].tolist() if (found := self._min_resources(row)) is not None]
 
     def measure(self, axis: ResourceAxis) -> None:
-        """Count minResources along another axis; ``allocated`` is left empty."""
+        """Change to another axis of resources. ``allocated`` is left zero."""
+        # The store counts tasks again after it has measured all tables, and fills ``allocated`` then.
         self._remake(_lengths(axis))
         for row in self.alive.nonzero()[0].tolist():
             if (asked := self._min_resources(row)) is not None:
@@ -86,7 +89,7 @@ class JobTable(Table):
 
     @property
     def live(self) -> AnyArray:
-        """Rows of jobs with a PodGroup and a queue that exists."""
+        """The rows of jobs that have a PodGroup and an existing queue."""
         return (self.alive & (self.queue >= 0)).nonzero()[0]
 
 

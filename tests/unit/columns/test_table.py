@@ -343,9 +343,9 @@ def test_a_fork_has_moving_columns_of_its_own_and_shares_the_rest() -> None:
     assert twin.capacity == frozen.capacity
 
 
-def test_a_fork_is_no_value() -> None:
-    """Its writers tell nobody, so that it would be taken for what it was."""
-    with pytest.raises(AssertionError, match="no values"):
+def test_a_fork_cannot_be_frozen() -> None:
+    """A write to a fork does not reach the value, which would stay what it was."""
+    with pytest.raises(AssertionError, match="only the store's tables have values"):
         boats(1).freeze().fork().freeze()
 
 
