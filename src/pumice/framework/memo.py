@@ -87,8 +87,9 @@ class Memo:
         return answer
 
     def _add(self, question: Hashable, entry: tuple[Ground, Any, int]) -> None:
+        before = self._young.get(question)
         self._young[question] = entry
-        self._bytes += entry[2]
+        self._bytes += entry[2] - (0 if before is None else before[2])
         if len(self._young) >= ANSWERS_MAX or self._bytes >= BYTES_MAX:
             self._older, self._young, self._bytes = self._young, {}, 0
 

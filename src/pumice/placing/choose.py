@@ -30,7 +30,7 @@ from pumice.framework.plugin.filter_result import FilterResult, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
 from pumice.framework.plugin.point import JOBS, QUEUES
 from pumice.placing.about_tasks import ABOUT_NODES, AboutTasks, that_tell_equal_tasks_apart
-from pumice.placing.feasibility import Ahead, ClassFit, Feasibility
+from pumice.placing.feasibility import ClassFit, Feasibility
 from pumice.placing.fill_state import Filling, Said, Turns, said_of
 from pumice.placing.k_best import KBestMerge
 from pumice.placing.prefetch import PrefetchedPlacements
@@ -48,13 +48,12 @@ _ABOUT_NODES: tuple[Any, ...] = (
 
 class Choice:
     """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``.
-    ``passed``, of the nodes that were looked at: which nothing objects to. ``fit``: what was known of its class, where
-    it was looked at."""
+    ``passed``, of the nodes that were looked at: which nothing objects to."""
 
-    __slots__ = ("errors", "fit", "idle", "node", "passed")
+    __slots__ = ("errors", "idle", "node", "passed")
 
-    def __init__(self, fit: ClassFit | None, passed: Bool) -> None:
-        self.fit, self.passed = fit, passed
+    def __init__(self, passed: Bool) -> None:
+        self.passed = passed
         self.node = -1
         self.idle = False
         self.errors: FitErrors | None = None
@@ -241,17 +240,14 @@ class Placing:
     ) -> list[int]:
         """The same, each looked at by itself."""
         picked: list[int] = []
-        ahead = Ahead.ALL if len(rows) > 1 and self.feasible.at_once else Ahead.NOTHING
         for row in rows:
             if picked and between is not None:
                 between(rows[len(picked) - 1], picked[-1], row)
             role = int(self._tables.tasks.role[row])
             mask = open_to.get(role) if open_to is not None else None
-            choice = self.choose(row, nodes, open_to=mask, explain=False, ahead=ahead)
+            choice = self.choose(row, nodes, open_to=mask, explain=False)
             if choice.node < 0 or not choice.idle or not self._hold([row], [choice.node]):
                 break
-            assert choice.fit is not None, "a node is found by looking"
-            self.feasible.placed_one(choice.fit, choice.node)
             if open_to is not None and role:
                 open_to[role] = choice.passed
             picked.append(choice.node)
@@ -267,7 +263,7 @@ class Placing:
 
     def _equal(self, cls: int, count: int, nodes: NodeRows) -> list[int]:
         """Nodes for up to ``count`` tasks of a class, in order of picking; fewer when no node is left."""
-        fit = self.feasible.of(cls, Ahead.SCORE if count > 1 else Ahead.NOTHING)
+        fit = self.feasible.of(cls, ahead=count > 1)
         everywhere = nodes is self.feasible.all_nodes
         score = fit.idle_score if everywhere else fit.idle_score[nodes.rows]
         if count == 1:
@@ -285,9 +281,8 @@ class Placing:
         def score_after(rows: AnyArray, after: F64) -> F64:
             return self.feasible.look(cls, NodeRows(self._tables, rows, after=after, cls=cls)).where_idle()
 
+        assert fit.next_score is not None
         second: list[float] = fit.next_score[rows].tolist()
-        if isnan(sum(second)):  # one was placed there meanwhile
-            second = score_after(rows, np.ones(len(rows))).tolist()
         steps = [list(both) for both in zip(scores, second, strict=True)]
         return KBestMerge(rows, rows, steps, count, score_after).climb()
 
@@ -329,23 +324,21 @@ class Placing:
         hypernode: str = "",
         resources: bool = True,
         explain: bool = True,
-        ahead: Ahead = Ahead.NOTHING,
     ) -> Choice:
         """The best node for one task among ``nodes``.
 
         ``open_to`` (rows,): nodes that have not failed its role. ``hypernode``: the one that ``nodes`` are, for
-        messages. ``resources`` False leaves out the check of resources (backfill). ``ahead``: how much should be found
-        out for further tasks of its class. A Choice without node and without errors: candidates there were, but none
-        was scored; or nobody wants to know (``explain`` False).
+        messages. ``resources`` False leaves out the check of resources (backfill). A Choice without node and without
+        errors: there were candidates, but none was scored, or ``explain`` is False.
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
         filter_results = self._hooks.ask(points.task_filters, task, nodes) if self.about_tasks.mind(cls) else ()
         if every and resources and not filter_results and self._none_is_left(cls):
-            choice = Choice(None, np.zeros(len(nodes), dtype=bool))
+            choice = Choice(np.zeros(len(nodes), dtype=bool))
             choice.errors = self._errors(task, nodes, (), hypernode, resources) if explain else None
             return choice
-        fit = self.feasible.of(cls, ahead)
+        fit = self.feasible.of(cls)
         if resources:
             fits = fit.allowed & fit.future_fits
             passes = fits if every else fits[rows]
@@ -357,7 +350,7 @@ class Placing:
             passes &= ~self.feasible.outside[rows]
         if open_to is not None:
             passes &= open_to
-        choice = Choice(fit, passes)
+        choice = Choice(passes)
         nominated = int(self._tables.tasks.nominated[row])
         if nominated >= 0 and passes[rows == nominated].any() and fit.future_fits[nominated]:
             passes = passes & (rows == nominated)

@@ -7,9 +7,8 @@ is an answer like any other, so it is kept from one cycle to the next.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from functools import lru_cache
-from math import floor, inf, isnan
+from math import floor, inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +30,8 @@ from pumice.model.resources import Resource
 _FIT_REASON = "Insufficient {}"
 _OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
 _BARRED = Unfit("node(s) hold what cannot be read", Code.UNRESOLVABLE)
-#: A fit with what comes ahead: flags, scores and stamps.
-_BYTES_A_NODE = 2 * 3 + 4 * 8 + 8
+#: A fit: flags, scores and stamps.
+_BYTES_A_NODE = 3 + 3 * 8 + 8
 
 
 class Look(NamedTuple):
@@ -46,90 +45,63 @@ class Look(NamedTuple):
 
     def part(self, rows: slice) -> Look:
         """Some of the rows, in the same memory."""
-        idle_fits = self.idle_fits[rows]
-        future_fits = idle_fits if self.future_fits is self.idle_fits else self.future_fits[rows]
-        return Look(self.allowed[rows], idle_fits, future_fits, self.score[rows])
+        return Look(self.allowed[rows], self.idle_fits[rows], self.future_fits[rows], self.score[rows])
 
     def where_idle(self) -> F64:
         """The score where the class may be placed now, -inf elsewhere."""
         return np.where(self.allowed & self.idle_fits, self.score, -np.inf)
 
 
-class Ahead(IntEnum):
-    """How much is wanted of what comes after one more of the class on each node."""
-
-    NOTHING = 0
-    SCORE = 1
-    ALL = 2
-
-
-class ClassFit:
+class ClassFit(NamedTuple):
     """One class over all nodes (N,), as of ``seen``, the nodes' stamps, and ``moved``, the versions of what moves
-    there. The first four are as in ``Look``; where nothing is being released ``future_fits`` is ``idle_fits`` itself.
+    there. A value: it is replaced, and never written on. The first four arrays are as in ``Look``; ``idle_score`` is
+    the score where the class may be placed now, -inf elsewhere. Equal tasks are placed one after the other, and few
+    nodes get more than one of them: ``next_score`` is the ``idle_score`` after one more on each node, None where that
+    was not wanted."""
 
-    ``idle_score`` is the score where the class may be placed now, -inf elsewhere. Equal tasks are placed one after the
-    other, and few nodes get more than one of them: so ``next_score`` is the ``idle_score`` after one more of the class
-    on each node, nan where it is not known, and ``next`` all of that look, as far as somebody looks ``ahead``.
-    """
+    cls: int
+    allowed: Bool
+    idle_fits: Bool
+    future_fits: Bool
+    score: F64
+    idle_score: F64
+    next_score: F64 | None
+    seen: I64
+    moved: Ground
 
-    __slots__ = (
-        "ahead",
-        "allowed",
-        "cls",
-        "future_fits",
-        "idle_fits",
-        "idle_score",
-        "moved",
-        "next",
-        "next_score",
-        "score",
-        "seen",
-    )
+    @classmethod
+    def of(cls, number: int, look: Look, after: Look | None, seen: I64, moved: Ground) -> ClassFit:
+        """A class as all nodes look for it, and would after one more."""
+        allowed, idle_fits, future_fits, score = map(read_only, look)
+        next_score = None if after is None else read_only(after.where_idle())
+        idle_score = read_only(look.where_idle())
+        return cls(number, allowed, idle_fits, future_fits, score, idle_score, next_score, seen, moved)
 
-    def __init__(self, cls: int, ahead: Ahead) -> None:
-        self.cls, self.ahead = cls, ahead
-        self.moved: Ground = ()
-        self.next: Look | None = None
-        self.seen: I64
-        self.allowed: Bool
-        self.idle_fits: Bool
-        self.future_fits: Bool
-        self.score: F64
-        self.idle_score: F64
-        self.next_score: F64
+    def with_rows(self, rows: AnyArray, look: Look, after: Look | None, seen: I64, moved: Ground) -> ClassFit:
+        """The same, where some nodes look otherwise now."""
+        return ClassFit(
+            self.cls,
+            _replaced(self.allowed, rows, look.allowed),
+            _replaced(self.idle_fits, rows, look.idle_fits),
+            _replaced(self.future_fits, rows, look.future_fits),
+            _written(self.score, rows, look.score),
+            _written(self.idle_score, rows, look.where_idle()),
+            None if self.next_score is None or after is None else _written(self.next_score, rows, after.where_idle()),
+            seen,
+            moved,
+        )
 
-    def fill(self, look: Look, after: Look | None) -> None:
-        """Of all nodes."""
-        self.allowed, self.idle_fits, self.future_fits, self.score = look
-        self.idle_score = look.where_idle()
-        self.next_score = self.idle_score if after is None else after.where_idle()
-        self.next = after if self.ahead is Ahead.ALL else None
 
-    def renew(self, rows: AnyArray, look: Look, after: Look | None) -> None:
-        """Of some nodes, which have changed."""
-        if look.future_fits is not look.idle_fits:
-            if self.future_fits is self.idle_fits:
-                self.future_fits = self.idle_fits.copy()
-            self.future_fits[rows] = look.future_fits
-        elif self.future_fits is not self.idle_fits:
-            self.future_fits[rows] = look.idle_fits
-        self.allowed[rows], self.idle_fits[rows], self.score[rows] = look.allowed, look.idle_fits, look.score
-        self.idle_score[rows] = look.where_idle()
-        if after is not None:
-            self.next_score[rows] = after.where_idle()
-            if self.next is not None:
-                for known, found in zip(self.next, after, strict=True):
-                    known[rows] = found
+def _replaced(whole: AnyArray, rows: AnyArray, part: AnyArray) -> AnyArray:
+    """An array with other values in some rows; the very same one where they are equal."""
+    return whole if part.tobytes() == whole[rows].tobytes() else _written(whole, rows, part)
 
-    def step(self, row: int) -> bool:
-        """One more of the class is on the node. Whether it was known how the node would look."""
-        after = self.next
-        if after is None or isnan(self.next_score[row]):
-            return False
-        self.allowed[row], self.idle_fits[row] = after.allowed[row], after.idle_fits[row]
-        self.future_fits[row], self.score[row] = after.future_fits[row], after.score[row]
-        self.idle_score[row], self.next_score[row] = self.next_score[row], np.nan
-        return True
+
+def _written(whole: AnyArray, rows: AnyArray, part: AnyArray) -> AnyArray:
+    found = whole.copy()
+    found[rows] = part
+    found.setflags(write=False)
+    return found
 
 
 class _Reads(NamedTuple):
@@ -188,22 +160,21 @@ class Feasibility:
         moves_unseen = any(hooks.keeps_state(world, plugin) for plugin in reads.told)
         self.at_once = shard is None and not hooks.has(points.best_node) and not moves_unseen
 
-    def of(self, cls: int, ahead: Ahead = Ahead.NOTHING) -> ClassFit:
-        """The class as nodes are now; ``ahead``: with so much of what comes after one more."""
-        nodes = self._tables.nodes
-        question = ("fit", cls, self._tables.classes.identity(cls))
-        rests_on = self.beside_rows()
+    def of(self, cls: int, *, ahead: bool = False) -> ClassFit:
+        """The class as nodes are now; ``ahead``: with its ``next_score``."""
+        question, rests_on = ("fit", cls, self._tables.classes.identity(cls)), self.beside_rows()
         fit: ClassFit | None = self._memo.recall(question, rests_on)
-        moved = ground(*self._moving)
-        if fit is None or fit.ahead < ahead:
-            fit = ClassFit(cls, ahead)
-            self._evaluate(fit, self.all_nodes)
-            self._memo.keep(question, rests_on, fit, len(self.all_nodes) * _BYTES_A_NODE)
-        elif fit.moved != moved:
-            assert nodes.stamps is not None
-            self._evaluate(fit, NodeRows(self._tables, (nodes.stamps != fit.seen).nonzero()[0]))
-        fit.moved = moved
-        return fit
+        moved, stamps = ground(*self._moving), self._tables.nodes.stamps
+        assert stamps is not None
+        if fit is None or (ahead and fit.next_score is None):
+            fit = ClassFit.of(cls, *self._looks(cls, self.all_nodes, ahead=ahead), stamps.copy(), moved)
+        elif fit.moved == moved:
+            return fit
+        else:
+            rows = (stamps != fit.seen).nonzero()[0]
+            looks = self._looks(cls, NodeRows(self._tables, rows), ahead=fit.next_score is not None)
+            fit = fit.with_rows(rows, *looks, stamps.copy(), moved)
+        return self._memo.keep(question, rests_on, fit, len(stamps) * _BYTES_A_NODE)
 
     def everything(self) -> Ground:
         """What answers about classes rest on, over all nodes."""
@@ -213,31 +184,13 @@ class Feasibility:
         """What answers about classes rest on beside the rows of nodes that they are about."""
         return (self._tables.nodes.facts.version, *ground(*self._columns))
 
-    def _evaluate(self, fit: ClassFit, nodes: NodeRows) -> None:
-        rows, cls, stamps = nodes.rows, fit.cls, self._tables.nodes.stamps
-        assert stamps is not None
-        look, after = self._look_ahead(cls, rows) if fit.ahead else (self.look(cls, nodes), None)
-        if nodes is self.all_nodes:
-            fit.fill(look, after)
-            fit.seen = stamps.copy()
-        else:
-            fit.renew(rows, look, after)
-            fit.seen[rows] = stamps[rows]
-
-    def _look_ahead(self, cls: int, rows: AnyArray) -> tuple[Look, Look]:
-        """How rows look, and how they would after one more of the class on each."""
-        count = len(rows)
-        both = self.look(
-            cls, NodeRows(self._tables, np.concatenate((rows, rows)), after=_none_then_one(count), cls=cls)
-        )
+    def _looks(self, cls: int, nodes: NodeRows, *, ahead: bool) -> tuple[Look, Look | None]:
+        """How some rows look, and ``ahead`` how they would after one more of the class on each."""
+        if not ahead:
+            return self.look(cls, nodes), None
+        count, rows = len(nodes), np.concatenate((nodes.rows, nodes.rows))
+        both = self.look(cls, NodeRows(self._tables, rows, after=_none_then_one(count), cls=cls))
         return both.part(slice(count)), both.part(slice(count, None))
-
-    def placed_one(self, fit: ClassFit, node: int) -> None:
-        """One task of the class went to the node after the fit was asked for, and nothing else moved on nodes."""
-        stamps = self._tables.nodes.stamps
-        assert stamps is not None
-        if fit.step(node):
-            fit.seen[node], fit.moved = stamps[node], ground(*self._moving)
 
     def look(self, cls: int, nodes: NodeRows) -> Look:
         """How some rows look, which may be hypothetical."""
