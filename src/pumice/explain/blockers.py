@@ -140,11 +140,11 @@ class Blockers:
         """What stood in the way of one task, that which most nodes say first."""
         if errors.message:
             yield Refused(TASK, errors.message)
-        for unfit, nodes in sorted(errors.unfits, key=lambda each: (-each[1], each[0].reason)):
+        for unfit, nodes, plugin in sorted(errors.objections, key=lambda each: (-each.nodes, each.unfit.reason)):
             if unfit.resource in self._tables.axis.column:
                 yield self._shortage(row, unfit.resource, nodes, errors.node_count)
             else:
-                yield NodeFilter("", nodes, errors.node_count, unfit.reason)
+                yield NodeFilter(plugin, nodes, errors.node_count, unfit.reason)
 
     def _shortage(self, row: int, resource: str, nodes: int, looked_at: int) -> Shortage:
         tables, d = self._tables, self._tables.axis.column[resource]

@@ -113,7 +113,7 @@ def _plain(value: Any) -> Any:
 
 
 class NodeFilter(Blocker, frozen=True):
-    """So many ``nodes`` of the ``looked_at`` refuse a pod. ``plugin``: empty where that was not kept."""
+    """So many ``nodes`` of the ``looked_at`` refuse a pod. ``plugin``: empty for a rule of the core."""
 
     code: ClassVar[str] = "NodeFilter"
     plugin: str

@@ -26,7 +26,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import FilterResult, FitErrors
+from pumice.framework.plugin.filter_result import ByHook, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
 from pumice.framework.plugin.point import JOBS, QUEUES
 from pumice.placing.about_tasks import ABOUT_NODES, AboutTasks, that_tell_equal_tasks_apart
@@ -333,10 +333,11 @@ class Placing:
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
-        filter_results = self._hooks.ask(points.task_filters, task, nodes) if self.about_tasks.mind(cls) else ()
+        mind = self.about_tasks.mind(cls)
+        filter_results = self._hooks.ask(points.task_filters_by_hook, task, nodes) if mind else []
         if every and resources and not filter_results and self._none_is_left(cls):
             choice = Choice(np.zeros(len(nodes), dtype=bool))
-            choice.errors = self._errors(task, nodes, (), hypernode, resources) if explain else None
+            choice.errors = self._errors(task, nodes, [], hypernode, resources) if explain else None
             return choice
         fit = self.feasible.of(cls)
         if resources:
@@ -344,7 +345,7 @@ class Placing:
             passes = fits if every else fits[rows]
         else:
             passes = fit.allowed.copy() if every else fit.allowed[rows]
-        for filter_result in filter_results:
+        for _, filter_result in filter_results:
             passes &= filter_result.codes == 0
         if self.feasible.outside is not None:
             passes &= ~self.feasible.outside[rows]
@@ -357,7 +358,7 @@ class Placing:
         candidates = passes.nonzero()[0] if every else rows[passes]
         if not len(candidates):
             if explain:
-                choice.errors = self._errors(task, nodes, tuple(filter_results), hypernode, resources)
+                choice.errors = self._errors(task, nodes, filter_results, hypernode, resources)
             return choice
         for idle, group in self._groups(task, fit, candidates, resources):
             choice.node, choice.idle = self.best(task, fit, group), idle
@@ -369,12 +370,11 @@ class Placing:
         """Whether it is known that no node takes a task of a class, neither now nor once others have left."""
         return not self._world.futures_differ and self._picks.none_is_left(self._run_of(cls))
 
-    def _errors(
-        self, task: Task, nodes: NodeRows, filter_results: tuple[FilterResult, ...], hypernode: str, resources: bool
-    ) -> FitErrors:
-        if nodes is self.feasible.all_nodes and resources and not filter_results and not hypernode:
+    def _errors(self, task: Task, nodes: NodeRows, objects: ByHook, hypernode: str, resources: bool) -> FitErrors:
+        if nodes is self.feasible.all_nodes and resources and not objects and not hypernode:
             return self.feasible.errors(task.cls.row)
-        return self.feasible.errors_of(task.cls, nodes, filter_results, hypernode, resources=resources)
+        of_task = self._hooks.with_plugins(points.task_filters_by_hook, objects)
+        return self.feasible.errors_of(task.cls, nodes, of_task, hypernode, resources=resources)
 
     def _groups(
         self, task: Task, fit: ClassFit, candidates: AnyArray, resources: bool

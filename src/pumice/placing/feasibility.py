@@ -21,7 +21,7 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit, histogram
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Objection, Unfit, histogram
 from pumice.framework.plugin.hooks import At, Hooks
 from pumice.framework.plugin.point import ROWS
 from pumice.framework.plugin.resolution import Reading
@@ -309,42 +309,46 @@ class Feasibility:
         self,
         cls: TaskClass,
         nodes: NodeRows,
-        task_verdicts: tuple[FilterResult, ...] = (),
+        of_task: Iterable[tuple[str, FilterResult]] = (),
         hypernode: str = "",
         *,
         resources: bool = True,
     ) -> FitErrors:
         """The reasons against every row: the shard and resources first, then the first filter that objects.
 
-        ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows. ``resources`` False:
-        nobody looked at them (backfill).
+        ``of_task``: plugins that look at the single task, and what they answered for the same rows. ``resources``
+        False: they were not looked at (backfill).
         """
-        filter_results = [*self._hooks.ask(points.class_filters, cls, nodes), *task_verdicts]
-        if resources:
-            filter_results.insert(0, shortage(cls, nodes))
+        filter_results: list[tuple[str, FilterResult]] = []
+        if self.outside is not None:
+            filter_results.append(("", FilterResult.of(~self.outside[nodes.rows], _OTHER_SHARD)))
         barred = self._tables.nodes.barred_by[nodes.rows] > 0
         if barred.any():
-            filter_results.insert(0, FilterResult.of(~barred, _BARRED))
-        if self.outside is not None:
-            filter_results.insert(0, FilterResult.of(~self.outside[nodes.rows], _OTHER_SHARD))
+            filter_results.append(("", FilterResult.of(~barred, _BARRED)))
+        if resources:
+            filter_results.append(("", shortage(cls, nodes)))
+        of_class = self._hooks.ask(points.class_filters_by_hook, cls, nodes)
+        filter_results += [*self._hooks.with_plugins(points.class_filters_by_hook, of_class), *of_task]
         first = np.zeros(len(nodes), dtype=np.int64)
         code = np.zeros(len(nodes), dtype=np.int64)
         why: list[tuple[Unfit, ...]] = [()]
-        for filter_result in filter_results:
+        by = [""]
+        for plugin, filter_result in filter_results:
             fresh = (first == 0) & (filter_result.codes > 0)
             code[fresh] = filter_result.codes[fresh] + len(why) - 1
             first[fresh] = 1
             why += filter_result.why[1:]
+            by += [plugin] * (len(why) - len(by))
         counts = np.bincount(code, minlength=len(why)).tolist()
         worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
-        against = [(why[i], counts[i]) for i in range(1, len(why)) if counts[i]]
+        against = [i for i in range(1, len(why)) if counts[i]]
         return FitErrors(
-            histogram(against),
+            histogram((why[i], counts[i]) for i in against),
             len(nodes),
             hypernode=hypernode,
             node_rows=np.asarray(nodes.rows, dtype=np.int32),
             codes=worst[code],
-            unfits=tuple((unfit, nodes) for reasons, nodes in against for unfit in reasons if unfit.reason),
+            objections=tuple(Objection(unfit, counts[i], by[i]) for i in against for unfit in why[i] if unfit.reason),
         )
 
 

@@ -34,7 +34,7 @@ def _errors(
     why = ((), *(tuple(Unfit(reason, code) for reason in each) for each in reasons.values()))
     objections = FilterResult(np.arange(1, len(why), dtype=np.int32), why)
     return placing_of(ssn).feasible.errors_of(
-        Task(ssn.tables, task).cls, nodes, (objections,), hypernode, resources=False
+        Task(ssn.tables, task).cls, nodes, [("test", objections)], hypernode, resources=False
     )
 
 

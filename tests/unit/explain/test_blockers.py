@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from random import Random
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
 from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import FUTURE
+from pumice.columns.views import Node, Task, TaskClass
 from pumice.explain import sentences
 from pumice.explain.blockers import Blockers, blockers_of
 from pumice.explain.sentences import sentence
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import Unfit
+from pumice.framework.plugin.plugin import plugin
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model import blockers as kinds
 from pumice.model.blockers import (
@@ -127,6 +132,38 @@ def test_what_fits_of_a_gang_comes_before_what_the_next_pod_lacks() -> None:
     )
     (first, second) = blockers_of(ran.outcome)["ns/g"]
     assert (first, second) == (GangPartial(3, 4, second), Shortage("cpu", 1000.0, 1, 3000.0, 3000.0, 1, 1))
+
+
+@plugin("own")
+@points.predicate
+def of_class(_: Session, cls: TaskClass, node: Node) -> Unfit | None:
+    return None if node.name == "cordoned" else Unfit("not here")
+
+
+@plugin("own")
+@points.predicate
+def of_task(_: Session, task: Task, node: Node) -> Unfit | None:
+    return None if node.name == "cordoned" else Unfit("not here")
+
+
+@plugin("own")
+@points.pre_predicate
+def before_nodes(_: Session, task: Task) -> Unfit | None:
+    return Unfit("not here")
+
+
+@pytest.mark.parametrize(
+    ("hook", "others"), [(of_class, {"predicates"}), (of_task, {"predicates"}), (before_nodes, set())]
+)
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_what_refuses_nodes_is_named_by_its_plugin(hook: Any, others: set[str], cpu: int) -> None:
+    conf = 'actions: "allocate, backfill"\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: own}]}]'
+    cordoned = node("cordoned", unschedulable=True)
+    group = podgroup("g", 1, phase="Inqueue")
+    state = cluster(node("n"), cordoned, queue(), group, pods("g", 1, cpu=cpu, memory=cpu))
+    found = blockers_of(run(state, policy(conf, plugins=[hook])).outcome)["ns/g"]
+    by = {each.detail: each.plugin for each in found if isinstance(each, NodeFilter)}
+    assert by.pop("not here") == "own" and set(by.values()) == others
 
 
 def test_a_closed_queue_admits_nothing() -> None:

@@ -47,15 +47,24 @@ def picky(name: str, wanted: str, code: Code) -> Any:
 
 
 def test_the_first_filter_that_objects_counts_and_room_comes_before_all() -> None:
-    conf = "tiers: [{plugins: [{name: first}, {name: second}]}]"
-    plugins = [picky("first", "a", Code.UNRESOLVABLE), picky("second", "b", Code.UNSCHEDULABLE)]
+    @plugin("third")
+    @points.predicate
+    def late(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
+        two = (Unfit("late", Code.UNRESOLVABLE), Unfit("long"))
+        names = [ssn.tables.nodes.facts.names[row] for row in nodes.rows]
+        return FilterResult(np.array([name in ("a", "ab") for name in names], dtype=np.int32), ((), two))
+
+    conf = "tiers: [{plugins: [{name: first}, {name: second}, {name: third}]}]"
+    plugins = [picky("first", "a", Code.UNRESOLVABLE), picky("second", "b", Code.UNSCHEDULABLE), late]
     machines = [node("ab"), node("a"), node("b"), node("c"), node("small-a", cpu=0.5)]
     ssn = session(cluster(machines, podgroup("g"), pods("g", 1)), conf, plugins=plugins)
     names = ssn.tables.nodes.facts.names
-    two = (Unfit("late", Code.UNRESOLVABLE), Unfit("long"))
-    late = FilterResult(np.array([name in ("a", "ab") for name in names], dtype=np.int32), ((), two))
-    errors = errors_of(ssn, None, (late,))
+    nodes = placing_of(ssn).feasible.all_nodes
+    of_task = ssn.ask(points.task_filters_by_hook, Task(ssn.tables, 0), nodes)
+    errors = errors_of(ssn, nodes, ssn.hooks.with_plugins(points.task_filters_by_hook, of_task))
     assert errors.histogram == {"late": 1, "long": 1, "no b": 1, "no a": 2, "Insufficient cpu": 1}
+    by = {each.unfit.reason: each.plugin for each in errors.objections}
+    assert by == {"late": "third", "long": "third", "no b": "second", "no a": "first", "Insufficient cpu": ""}
     assert errors.node_rows is not None and errors.codes is not None
     found = {names[row]: Code(code).name for row, code in zip(errors.node_rows, errors.codes, strict=True)}
     assert found == {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from enum import IntEnum
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.framework.plugin.errors import WrongAnswer
-from pumice.framework.plugin.filter_result import FilterResult, Invalid, Unfit
+from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
 from pumice.model.decisions import Refusal
 
 Hook = Callable[..., Any]
@@ -291,15 +292,20 @@ def first_row(tiers: Tiers, subject: object, nodes: NodeRows, scores: F64) -> in
 
 def filter_results(tiers: Tiers, subject: object, rows: Sized) -> list[FilterResult]:
     """Every filter's reasons against some rows, in order; those that have nothing to say are left out."""
+    return [result for _, result in filter_results_by_hook(tiers, subject, rows)]
+
+
+def filter_results_by_hook(tiers: Tiers, subject: object, rows: Sized) -> ByHook:
+    """Every filter's reasons against some rows, with the filter's number among all that are asked. Filters that have
+    nothing to say are left out."""
     found = []
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject, rows)
-            if answer is None:
-                continue
-            if not isinstance(answer, FilterResult) or len(answer.codes) != len(rows):
-                raise WrongAnswer(hook, answer, f"a FilterResult about {len(rows)} rows")
-            found.append(answer)
+    for number, hook in enumerate(chain.from_iterable(tiers)):
+        answer = hook(subject, rows)
+        if answer is None:
+            continue
+        if not isinstance(answer, FilterResult) or len(answer.codes) != len(rows):
+            raise WrongAnswer(hook, answer, f"a FilterResult about {len(rows)} rows")
+        found.append((number, answer))
     return found
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -53,6 +54,10 @@ class FilterResult(Struct, frozen=True):
         return FilterResult((~fits).astype(np.int32), ((), (unfit,)))
 
 
+#: Answers of filters, each with the number of its hook among all that were asked.
+ByHook = list[tuple[int, FilterResult]]
+
+
 def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     """All reasons of several filters together, in their order. Shape (count,)."""
     if len(filter_results) == 1:
@@ -74,12 +79,20 @@ def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     return FilterResult(renumber[inverse].astype(np.int32), tuple(why))
 
 
+class Objection(NamedTuple):
+    """One reason against so many nodes. ``plugin``: empty for a rule of the core, such as too little room."""
+
+    unfit: Unfit
+    nodes: int
+    plugin: str = ""
+
+
 class FitErrors(Struct, frozen=True, eq=False):
     """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
 
     ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction. ``hypernode``:
-    the one it had to be in. ``unfits``: each reason, and on how many nodes. ``skipped``: the task was not tried, since
-    one of its role had failed.
+    the one it had to be in. ``objections``: each reason, on how many nodes, and by which plugin. ``skipped``: the task
+    was not tried, since one of its role had failed.
     """
 
     histogram: Mapping[str, int] = field(default_factory=Counter)
@@ -89,7 +102,7 @@ class FitErrors(Struct, frozen=True, eq=False):
     node_rows: I32 | None = None
     codes: I8 | None = None
     skipped: bool = False
-    unfits: tuple[tuple[Unfit, int], ...] = ()
+    objections: tuple[Objection, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FitErrors) and _COMPARED(self) == _COMPARED(other)
@@ -97,10 +110,10 @@ class FitErrors(Struct, frozen=True, eq=False):
     __hash__ = None  # type: ignore[assignment]  # a histogram has none
 
     @staticmethod
-    def everywhere(unfit: Unfit, node_count: int) -> FitErrors:
-        """The same reason on every node."""
+    def everywhere(unfit: Unfit, node_count: int, plugin: str = "") -> FitErrors:
+        """A reason that a plugin has against every node."""
         counts = Counter({unfit.reason: node_count} if node_count else {})
-        return FitErrors(counts, node_count, unfits=((unfit, node_count),))
+        return FitErrors(counts, node_count, objections=(Objection(unfit, node_count, plugin),))
 
     @property
     def said(self) -> tuple[object, ...]:

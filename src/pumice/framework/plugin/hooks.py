@@ -245,6 +245,20 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
+    def with_plugins(self, question: Asked[Any, Any], answers: Iterable[tuple[int, V]]) -> list[tuple[str, V]]:
+        """Answers to a question with the plugins that gave them, in the place of the hooks' numbers."""
+        forms = question.forms
+        names = self.known(
+            ("plugins", question),
+            question.points,
+            lambda at: [hook.plugin for hook in at(*question.points) if hook.form in forms],
+        )
+        return [(names[number], answer) for number, answer in answers]
+
+    def first_to_answer(self, question: Asked[Any, Any], *args: Any) -> str:
+        """The plugin whose answer is the first that is not None, empty without one. Raises: PluginFault."""
+        return next((plugin for plugin, answer in self.each_answer(question, *args) if answer is not None), "")
+
     def ask_one(self, hook: Hook, *args: Any) -> Any:
         """Put a question to one hook. Raises: PluginFault."""
         try:

@@ -20,7 +20,7 @@ from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.plugin import combine
 from pumice.framework.plugin import incremental as in_turn
 from pumice.framework.plugin.combine import Allowed
-from pumice.framework.plugin.filter_result import FilterResult, Invalid, Unfit
+from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
 from pumice.framework.plugin.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.model.decisions import Refusal
 
@@ -355,6 +355,12 @@ class_filters: Asked[[TaskClass, NodeRows], list[FilterResult]] = Asked(
 )
 task_filters: Asked[[Task, NodeRows], list[FilterResult]] = Asked(
     (predicate,), {"task": as_it_is, "task_node": filter_node_by_node}, combine.filter_results
+)
+class_filters_by_hook: Asked[[TaskClass, NodeRows], ByHook] = Asked(
+    (predicate,), class_filters.forms, combine.filter_results_by_hook
+)
+task_filters_by_hook: Asked[[Task, NodeRows], ByHook] = Asked(
+    (predicate,), task_filters.forms, combine.filter_results_by_hook
 )
 _CLASS_SCORES = {"class": as_it_is, "class_node": score_node_by_node}
 _TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node}

@@ -45,9 +45,11 @@ def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
 
 def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
     nodes = placing_of(ssn).feasible.all_nodes
-    unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
+    task = Task(ssn.tables, row)
+    unfit = ssn.ask(points.task_refused, task)
     if unfit is not None:
-        ssn.trace.note(row, FitErrors.everywhere(unfit, len(nodes)))
+        plugin = ssn.hooks.first_to_answer(points.task_refused, task)
+        ssn.trace.note(row, FitErrors.everywhere(unfit, len(nodes), plugin))
         return
     choice = placing_of(ssn).choose(row, nodes, open_to=open_to, resources=False)
     if choice.errors is not None:

@@ -145,9 +145,12 @@ class _Placer:
         """Place the task at the position, with those after it that can be placed together with it. False when it found
         no node at all."""
         ssn, sheet, row = self.ssn, self.sheet, rows[0]
-        unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
+        task = Task(ssn.tables, row)
+        unfit = ssn.ask(points.task_refused, task)
         if unfit is not None:
-            self.trying.errors[row] = FitErrors.everywhere(unfit, len(placing_of(ssn).feasible.all_nodes))
+            plugin = ssn.hooks.first_to_answer(points.task_refused, task)
+            count = len(placing_of(ssn).feasible.all_nodes)
+            self.trying.errors[row] = FitErrors.everywhere(unfit, count, plugin)
             sheet.position += 1
             return False
         if self.has_topology:
