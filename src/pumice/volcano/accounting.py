@@ -1,11 +1,11 @@
-"""What Volcano says about its tasks: the moves that a session may make."""
+"""Define which status changes a session may make in Volcano's language."""
 
 from __future__ import annotations
 
 from pumice.columns.ledger import Accounting
 from pumice.model.status import TaskStatus
 
-#: The moves a session may make. Anything else is a bug in an action or a plugin, not bad input.
+#: Status changes that a session may make. Any other one is a bug in an action or a plugin, not bad input.
 _MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.PENDING: frozenset({TaskStatus.ALLOCATED, TaskStatus.PIPELINED}),
     TaskStatus.ALLOCATED: frozenset({TaskStatus.BINDING, TaskStatus.PENDING}),

@@ -1,4 +1,7 @@
-"""Rows as an extender is told of them: the fields of Volcano's own structures, by their names there."""
+"""Write rows as the objects that Volcano sends to an extender: the fields of its structures, under their Go names.
+
+Source: Volcano extender plugin.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,15 @@ Obj = dict[str, Any]
 
 
 def amount(axis: ResourceAxis, row: F64) -> Obj:
-    """MilliCPU, Memory and ScalarResources."""
+    """Return MilliCPU, Memory and ScalarResources."""
     found = axis.resource(row)
+    # Pod slots are a resource here but not in Volcano's structure.
     scalars = {name: value for name, value in (found.scalars or {}).items() if name != "pods"}
     return {"MilliCPU": found.milli_cpu, "Memory": found.memory, "ScalarResources": scalars}
 
 
 def task(tables: Tables, row: int) -> Obj:
-    """A task. Of its pod: metadata, and what of the spec has a name of its own."""
+    """Return a task. Its pod has metadata and the named fields of the spec only."""
     tasks, pod = tables.tasks, tables.tasks.pods[row]
     job, node, asked = (
         int(tasks.job[row]),
@@ -36,6 +40,7 @@ def task(tables: Tables, row: int) -> Obj:
         "Resreq": asked,
         "InitResreq": asked,
         "NodeName": tables.nodes.facts.names[node] if node >= 0 else "",
+        # Volcano's task statuses are bit flags.
         "Status": 1 << max(int(tasks.status[row]), 0),
         "Priority": int(tasks.priority[row]),
         "Preemptable": bool(tasks.preemptable[row]),
@@ -45,6 +50,7 @@ def task(tables: Tables, row: int) -> Obj:
 
 
 def _pod(pod: Pod) -> Obj:
+    """Return a pod."""
     return {
         "metadata": {
             "name": pod.name,
@@ -63,7 +69,7 @@ def _pod(pod: Pod) -> Obj:
 
 
 def node(tables: Tables, row: int) -> Obj:
-    """A node with its books."""
+    """Return a node with its resources by state."""
     nodes, facts = tables.nodes, tables.nodes.facts
     obj = facts.objs[row]
     books = {"Idle": IDLE, "Used": USED, "Releasing": RELEASING, "Pipelined": PIPELINED, "FutureIdle": FUTURE}
@@ -76,7 +82,7 @@ def node(tables: Tables, row: int) -> Obj:
 
 
 def job(tables: Tables, row: int) -> Obj:
-    """A job with its tasks."""
+    """Return a job with its tasks."""
     jobs, group = tables.jobs, tables.jobs.groups[row]
     queue = int(jobs.queue[row])
     return {
@@ -95,6 +101,6 @@ def job(tables: Tables, row: int) -> Obj:
 
 
 def queue(tables: Tables, row: int) -> Obj:
-    """A queue."""
+    """Return a queue."""
     obj = tables.queues.objs[row]
     return {"UID": obj.name, "Name": obj.name, "Weight": obj.weight}

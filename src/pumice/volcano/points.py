@@ -1,6 +1,6 @@
-"""The extension points of Volcano's policy language: those that both languages have, and its own.
+"""List the extension points of Volcano's policy language: those that both languages have, and its own.
 
-Source: Volcano's session functions and switches.
+Source: Volcano session functions and switches.
 """
 
 from __future__ import annotations
@@ -247,14 +247,14 @@ simulate_allocatable: Point[[Queue, Task], bool, bool] = Point(
 
 POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if isinstance(p, Question)}
 
-#: Switches that gate no point but change what a plugin does.
+#: Switches that belong to no point but change what a plugin does.
 FEATURE_SWITCHES = {"Hierarchy": False}
 
 # -- questions as they are put
 
 
 def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Task, Candidates], Bool | Named | None]:
-    """A hook about the candidates of one node, asked about those of several."""
+    """Wrap a hook that answers for the candidates of one node, so that it answers for several nodes."""
 
     def over_nodes(task: Task, candidates: Candidates) -> Bool | Named | None:
         if candidates.node_count == 1:
@@ -265,6 +265,7 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
             part = candidates.of_node(nth)
             if answer is None:
                 continue
+            # Checked per node, since a mask of another length would shift the answers of all nodes after it.
             if not combine.is_mask(answer, part):
                 raise WrongAnswer(hook, answer, f"None or a mask over {len(part)} tasks")
             victims[candidates.starts[nth] : candidates.starts[nth + 1]] = answer
@@ -276,7 +277,8 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
 _VICTIMS = {"nodes": as_it_is, "tasks": node_by_node}
 preemptable_victims: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.intersect_by_node)
 reclaimable_victims: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.intersect_by_node)
-#: The same, and ``unified_evictable``, where no vote is lost (decision 0018).
+#: Variants of these, and of ``unified_evictable``, for which every plugin must agree (decision 0018). Volcano drops
+#: some votes when it combines tiers.
 preemptable_agreed: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.agree_by_node)
 reclaimable_agreed: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.agree_by_node)
 evictable_agreed: Asked[[EvictionContext, TaskRows], Bool] = Asked(

@@ -1,7 +1,6 @@
-"""Zones that may be used between two times of day. Source: Volcano tdm (spec 04 §12).
+"""Read time windows of revocable zones. Source: Volcano tdm plugin.
 
-A window that ends at or before its beginning ends the next day. It is that of the day: before its beginning a zone is
-not active, even where the window of the day before has not ended yet. Days and times are those of UTC (decision 0015).
+Days and times are UTC (decision 0015).
 """
 
 from __future__ import annotations
@@ -16,28 +15,34 @@ _WINDOW = re.compile(r"\s*([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})\
 
 
 class WindowError(ValueError):
-    """A text that is no window."""
+    """The text is not a time window."""
 
 
 class Window(Struct, frozen=True):
-    """``start`` and ``end`` in seconds since midnight."""
+    """A time window of each day. ``start`` and ``end`` in seconds since midnight; ``end`` may be on the next day."""
 
     start: float
     end: float
 
     def holds(self, now: float) -> bool:
-        """Whether a moment (seconds since the epoch), to the second, is within."""
+        """Return True if an instant, in seconds since the epoch, is in the window. Fractions of a second are
+        ignored."""
+        # Quirk of Volcano, kept on purpose: it builds the window of today only. A window that crosses midnight is
+        # therefore not active between midnight and its end.
         return self.start <= now // 1 % DAY <= self.end
 
     def changes_after(self, now: float) -> float:
-        """The next moment at which ``holds`` may answer otherwise."""
+        """Return the next instant at which the answer of ``holds`` may change."""
         midnight = now // DAY * DAY
         moments = (midnight + self.start, midnight + self.end + 1, midnight + DAY)
         return min(moment for moment in moments if moment > now)
 
 
 def parse_window(text: str) -> Window:
-    """``9:30-18:00``. Raises: WindowError."""
+    """Read a window such as ``9:30-18:00``.
+
+    Raises: WindowError.
+    """
     found = _WINDOW.fullmatch(text)
     if found is None:
         raise WindowError(f"found {text[:80]!r}, wanted two times such as 9:30-18:00")
@@ -46,27 +51,30 @@ def parse_window(text: str) -> Window:
     if max(hours) > 23 or max(minutes) > 59:
         raise WindowError(f"found {text[:80]!r}, wanted times from 0:00 to 23:59")
     start, end = (3600.0 * h + 60.0 * m for h, m in zip(hours, minutes, strict=True))
+    # A window that ends at or before its start ends on the next day.
     return Window(start, end if end > start else end + DAY)
 
 
 class Zones(Struct, frozen=True):
-    """Windows by zone, and the texts of those that were given. None: a text that is no window."""
+    """Windows by zone, and their texts. A window is None if its text is invalid."""
 
     windows: Mapping[str, Window | None]
     texts: Mapping[str, str]
 
     @staticmethod
     def read(texts: Mapping[str, str]) -> Zones:
+        """Read the windows of all zones."""
         windows: dict[str, Window | None] = {}
         for zone, text in texts.items():
             try:
                 windows[zone] = parse_window(text)
             except WindowError:
+                # An invalid window is kept, because nodes of the zone are then rejected with the text as the reason.
                 windows[zone] = None
         return Zones(windows, texts)
 
     def objection(self, zone: str, now: float) -> str:
-        """Why nothing may go to a zone now; empty where it may."""
+        """Return why tasks may not use a zone now, or "" if they may."""
         if zone not in self.windows:
             return f"revocable zone {zone} not support"
         window = self.windows[zone]

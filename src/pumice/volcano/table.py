@@ -1,4 +1,6 @@
-"""What the Volcano dialect has: a literal table. What stands in it is imported when a policy names it."""
+"""Name the actions, plugins and defaults of the Volcano language, as a literal table. An entry is imported when a
+policy names it.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ tiers:
 
 
 def _conflict(plugins: Mapping[str, Switches]) -> str:
-    """Source: Volcano's check of the tiers."""
+    """Return why plugins cannot be used together, or "". Source: Volcano, validation of the configuration."""
     if "proportion" in plugins and plugins.get("drf", {}).get("Hierarchy"):
         return "proportion and drf with hierarchy enabled conflicts"
     return ""
@@ -79,7 +81,7 @@ def _conflict(plugins: Mapping[str, Switches]) -> str:
 VOLCANO = Dialect(
     ACTIONS,
     PLUGINS,
-    {},  # Volcano has no action and no plugin that is not here
+    {},  # every action and plugin of Volcano is in the tables
     POINTS,
     FEATURE_SWITCHES,
     _conflict,
@@ -95,5 +97,5 @@ VOLCANO = Dialect(
 
 
 def volcano_registry() -> Registry:
-    """A registry with the Volcano dialect."""
+    """Return a registry with the Volcano language only."""
     return Registry({VOLCANO.name: VOLCANO})

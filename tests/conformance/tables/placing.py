@@ -140,7 +140,7 @@ def nomination(row: Row) -> str | None:
     (sub,) = ssn.tables.jobs.subs[job]
     ssn.journal.put(ssn.tables.subs["nominated"], sub, ssn.tables.tree.row_of["leaf"])
     with ssn.statement() as stmt:
-        found = try_nomination(ssn, stmt, sub, PendingTasks(ssn, job).sheets[sub], OpenAttempt(ssn, job))
+        found = try_nomination(ssn, stmt, sub, PendingTasks(ssn, job).sub_queues[sub], OpenAttempt(ssn, job))
         placed = ssn.tables.tasks.node[row_of(ssn, "t")] >= 0
     return disagreement((found, bool(placed)), (row.get("expected", False),) * 2)
 

@@ -1,5 +1,6 @@
-"""allocate: place waiting gangs on idle resources, or promise them what is being released. Source: Volcano allocate
-(spec 03 §2)."""
+"""allocate: place pending gangs on idle resources, or pipeline them to resources that are being released. Source:
+Volcano allocate action.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ from pumice.volcano.gangs.sub_job import Domain, Reached, allocate_tasks, try_no
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.rules import has_hard
 
-#: What an attempt asks about the job itself.
+#: Points that an attempt asks about the job.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 
-#: What is asked about admission and about who is evicted, by other actions.
+#: Points about admission and eviction, which only other actions ask.
 NEVER_ASKED = (
     points.job_enqueueable,
     points.job_enqueued,
@@ -53,10 +54,12 @@ MAY_ASK = tuple(point for point in points.POINTS.values() if point not in NEVER_
 
 
 def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
-    """Best queue first, best job first; a job is placed up to its minimum a turn and comes back for the rest.
+    """Place jobs in queue and job order. A job is placed up to its minimum, and comes back into the queue for the
+    rest.
 
-    What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
-    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0017).
+    Ready jobs are committed. Jobs that are only pipelined keep their reservations for the session. Everything else is
+    rolled back. ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
+    (decision 0017).
     """
     allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst)
     rows = allocation.waiting()
@@ -66,17 +69,20 @@ def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
 
 
 class _Allocation:
+    """One run of the action."""
+
     def __init__(self, ssn: Session, *, cached: bool, promised_first: bool) -> None:
         self.ssn, self.cached, self.promised_first = ssn, cached, promised_first
         self.pending: dict[int, PendingTasks] = {}
-        self.failed = False  # whether the last turn ended in a failure that changed nothing
+        self.failed = False  # the last attempt failed and changed nothing
 
     def waiting(self) -> AnyArray:
-        """Rows of jobs with tasks to place, or for which a gang was evicted before in this session. Whether a job is
-        valid is asked when its turn comes: nothing here changes that."""
+        """Return the rows of jobs with tasks to place, or for which a gang eviction nominated nodes in this session."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
+        # Validity is checked later, per job, since nothing here changes it and most jobs may never be reached.
         live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
         if not ssn.policy.has_action("enqueue"):
+            # Without the action enqueue, no other action would admit jobs.
             pending = (live & (jobs.phase == PENDING_PHASE)).nonzero()[0]
             if len(pending):
                 ssn.journal.put(jobs["phase"], pending, INQUEUE_PHASE)
@@ -88,7 +94,7 @@ class _Allocation:
         return rows
 
     def take_turns(self, rows: AnyArray) -> None:
-        """Go on until no queue has a job that can still get something."""
+        """Place jobs until no queue has a job that can still be placed."""
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
@@ -99,6 +105,8 @@ class _Allocation:
         queues = Heap(ssn.order.queue_keys(), list(lines))
         while queues:
             queue = queues.pop()
+            # A queue that is overused is dropped for the session. Only evictions could change that, and allocate makes
+            # none.
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
                 name = ssn.tables.queues.names[queue]
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
@@ -110,16 +118,17 @@ class _Allocation:
                 lines[queue].push(job)
             elif self.failed:
                 self.alike.go_on(lines[queue])
+            # Pushed after each job, because the job's placement changed the share by which queues are ordered.
             queues.push(queue)
 
     def _promised_first(self, rows: AnyArray) -> AnyArray:
-        """A turn for each job with a task that is nominated to a node, but in queues that are overused. The jobs that
-        are left for the others' turns."""
+        """Place jobs that have nominated tasks, and return the jobs that are left for the regular order."""
         ssn = self.ssn
         nominated = ssn.tables.tasks.nominated_jobs()
         if not len(nominated):
             return rows
         promised = np.intersect1d(nominated, rows)
+        # An overused queue may not take more, even if nodes were vacated for it.
         over = {
             queue: ssn.ask(points.overused, Queue(ssn.tables, queue))
             for queue in distinct(ssn.tables.jobs.queue[promised]).tolist()
@@ -131,16 +140,18 @@ class _Allocation:
     # -- one turn of one job ------------------------------------------------------------------------------------------
 
     def _turn(self, job: int) -> bool:
-        """Whether it should come back."""
+        """Try to place a job. Return True if it should come back into the queue."""
         comes_back = self.failed = False
         with self.ssn.turn(self.ssn.tables.jobs.uids[job]):
             comes_back = self._allocate(job)
         return comes_back
 
     def _allocate(self, job: int) -> bool:
+        """Place tasks of a job. Return True if it has tasks left."""
         ssn = self.ssn
         pending_tasks = self.pending.get(job)
         if pending_tasks is None:
+            # An equal job failed before, and nothing that its failure rests on has changed.
             if self.alike.fails(job):
                 self.failed = True
                 return False
@@ -161,6 +172,7 @@ class _Allocation:
             )
 
     def _eligible(self, job: int) -> bool:
+        """Return True if the job is valid and its topology can be evaluated."""
         ssn, uid = self.ssn, self.ssn.tables.jobs.uids[job]
         invalid = ssn.ask(points.job_valid, Job(ssn.tables, job))
         if invalid is not None:
@@ -172,80 +184,90 @@ class _Allocation:
         return True
 
     def _look_again(self, job: int, *, in_domain: bool) -> None:
-        """All of the job is promised a node. That stands; what is said of it follows Volcano, which goes through such
-        pods once more: in domains it forgets what stood against them before, else they count as tried (decision
-        0017)."""
-        ssn, trying = self.ssn, OpenAttempt(self.ssn, job)
-        if not trying.errors:
+        """Record reasons for a job whose tasks are all pipelined."""
+        # The placements stand; only what is reported changes (decision 0017). Volcano tries such pods once more. With
+        # topology it forgets earlier errors before that; without, it marks the tasks as skipped because their role
+        # failed.
+        ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)
+        if not attempt.errors:
             return
         if in_domain:
-            trying.errors = {}
+            attempt.errors = {}
         with ssn.statement() as stmt:
             for row in ssn.tables.jobs.tasks[job].tolist():
-                if not in_domain and trying.allowed(int(ssn.tables.jobs.queue[job]), [row], stmt).tasks:
-                    trying.errors[row] = FitErrors(skipped=True)
-        self._note(job, Attempt(errors=tuple(trying.errors.items())))
+                if not in_domain and attempt.allowed(int(ssn.tables.jobs.queue[job]), [row], stmt).tasks:
+                    attempt.errors[row] = FitErrors(skipped=True)
+        self._note(job, Attempt(errors=tuple(attempt.errors.items())))
 
     def _in_best_domain(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
-        ssn, trying = self.ssn, OpenAttempt(self.ssn, job)
-        from pumice.volcano.topology.domains import allocate_for_job  # few gangs are bound to domains
+        """Place a job in the best domain of its topology. Return True if it has tasks left."""
+        ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)
+        # Imported late: few clusters have gangs with a topology.
+        from pumice.volcano.topology.domains import allocate_for_job
 
-        left = allocate_for_job(ssn, stmt, job, pending_tasks, trying)
+        left = allocate_for_job(ssn, stmt, job, pending_tasks, attempt)
         if left is None:
             stmt.discard()
-            self._note(job, trying.end(stmt))
+            self._note(job, attempt.end(stmt))
             return False
         if not job_ready(ssn, job):
+            # Volcano neither commits nor discards a job that is only pipelined. Its placements stay in the session as
+            # a reservation, and nothing is sent to the cluster.
             stmt.leave_standing()
-            self._note(job, trying.end(stmt))
+            self._note(job, attempt.end(stmt))
             return False
-        self._commit(stmt, job, trying)
+        self._commit(stmt, job, attempt)
         ssn.trace.moved.add(job)
         self.pending[job] = left
         return bool(left)
 
     def _anywhere(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
+        """Place a job without topology on all nodes. Return True if it has tasks left."""
         ssn, subs = self.ssn, self.ssn.tables.subs
-        sub = next((s for s in pending_tasks.sheets if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
+        sub = next((s for s in pending_tasks.sub_queues if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
         if sub < 0:
             return False
-        sheet, trying = pending_tasks.sheets[sub], OpenAttempt(ssn, job)
+        sub_queue, attempt = pending_tasks.sub_queues[sub], OpenAttempt(ssn, job)
         reached = Reached.NOTHING
-        if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, trying):
+        # Nodes that a gang eviction vacated for this job in this session are tried first.
+        if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sub_queue, attempt):
             reached = Reached.READY if job_ready(ssn, job) else Reached.PIPELINED
         if not reached:
             top = Domain(ssn, ssn.tables.tree.top)
-            reached = allocate_tasks(ssn, stmt, sub, sheet, top, trying, cached=self.cached)
+            reached = allocate_tasks(ssn, stmt, sub, sub_queue, top, attempt, cached=self.cached)
         if not reached:
             stmt.discard()
-            self._failed(job, trying, trying.end(stmt))
+            self._failed(job, attempt, attempt.end(stmt))
             return False
         if reached is not Reached.READY:
             stmt.leave_standing()
-            self._note(job, trying.end(stmt))
+            self._note(job, attempt.end(stmt))
             return False
-        self._commit(stmt, job, trying)
+        self._commit(stmt, job, attempt)
         if subs.nominated[sub] >= 0:
             ssn.journal.put(subs["nominated"], sub, -1)
         self.pending[job] = pending_tasks
-        return bool(sheet)
+        return bool(sub_queue)
 
-    def _commit(self, stmt: Statement, job: int, trying: OpenAttempt) -> None:
+    def _commit(self, stmt: Statement, job: int, attempt: OpenAttempt) -> None:
+        """Commit the placements of an attempt, and record it if there is anything to report."""
+        # Saved before the commit, which empties the statement.
         placed = stmt.save()
         stmt.commit()
-        attempt = trying.end(stmt, placed)
-        if attempt.undone or attempt.errors or attempt.findings:
-            self._note(job, attempt)
+        result = attempt.end(stmt, placed)
+        if result.undone or result.errors or result.findings:
+            self._note(job, result)
 
-    def _failed(self, job: int, trying: OpenAttempt, attempt: Attempt) -> None:
-        """Nothing was placed, and nothing changed. Where nothing of the job stood before, others may fail like it."""
-        self.failed = not trying.unlike_others
+    def _failed(self, job: int, attempt: OpenAttempt, result: Attempt) -> None:
+        """Record an attempt that placed and changed nothing. Equal jobs may share the failure."""
+        self.failed = not attempt.unlike_others
         if self.failed and self.alike.is_fresh(job):
-            self.alike.keep(job, attempt)
+            self.alike.keep(job, result)
         else:
-            self._note(job, attempt)
+            self._note(job, result)
 
-    def _note(self, job: int, attempt: Attempt) -> None:
-        self.ssn.trace.take(job, attempt)
-        for finding in attempt.findings:
+    def _note(self, job: int, result: Attempt) -> None:
+        """Write an attempt into the trace."""
+        self.ssn.trace.take(job, result)
+        for finding in result.findings:
             self.ssn.trace.tell(self.ssn.tables.jobs.uids[job], finding)

@@ -1,4 +1,4 @@
-"""backfill: place pods that ask for nothing wherever filters allow. Source: Volcano backfill (spec 03 §3)."""
+"""backfill: place pods without requests on any node that filters allow. Source: Volcano backfill action."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from pumice.volcano.gangs.readiness import job_ready
 
 
 def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
-    """Each task is placed by itself; what its job has placed is bound as soon as the job is ready.
+    """Place each such task alone; the job's allocated tasks are bound once the job is ready.
 
-    ``predicateErrorCacheEnable`` changes nothing: what a class found out holds for all its tasks. ``promisedFirst``:
-    where ``allocate`` comes later in the cycle, nodes that others left for a job are not taken by another one before
-    (decision 0017).
+    ``predicateErrorCacheEnable`` has no effect: filters answer per task class anyway. ``promisedFirst``: if
+    ``allocate`` runs later in the cycle, leave nodes alone that other jobs were promised (decision 0017).
     """
     held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None
     for row in tasks_in_order(ssn):
@@ -36,7 +35,7 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
 
 
 def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
-    """Nodes to which no task of another job is nominated. Shape (N,)."""
+    """Return the nodes to which no task of another job is nominated. Shape (N,)."""
     tasks, found = tables.tasks, np.ones(len(tables.nodes.facts), dtype=bool)
     others = held[tasks.job[held] != tasks.job[row]]
     found[tasks.nominated[others]] = False
@@ -44,6 +43,7 @@ def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
 
 
 def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
+    """Place one task, or record why it fits on no node."""
     nodes = placing_of(ssn).feasible.all_nodes
     task = Task(ssn.tables, row)
     unfit = ssn.ask(points.task_refused, task)
@@ -59,7 +59,7 @@ def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
 
 
 def tasks_in_order(ssn: Session) -> list[int]:
-    """Pending tasks without request, by queue, job and task order; pipelined ones are taken back first."""
+    """Return pending tasks without requests in queue, job and task order. Pipelined ones become pending first."""
     jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
     if not some(tasks.best_effort):
         return []
@@ -73,6 +73,7 @@ def tasks_in_order(ssn: Session) -> list[int]:
     queues = Heap(ssn.order.queue_keys(), list(lines))
     while queues:
         line = lines[queues.pop()]
+        # Nothing is placed while the order is collected, so a queue stays first until it is empty.
         while line:
             job = line.pop()
             with ssn.turn(jobs.uids[job]):
@@ -84,14 +85,15 @@ def tasks_in_order(ssn: Session) -> list[int]:
 
 
 def _take_back(ssn: Session, row: int) -> None:
-    """Undo a pipelining that an earlier statement left standing."""
+    """Undo a pipelined placement that an earlier statement left standing."""
     node = int(ssn.tables.tasks.node[row])
     ssn.ledger.move(TaskRun(ssn.tables, Placement([row], [-1])), TaskStatus.PENDING)
+    # Plugins release what they counted on the old node, so the event names that node and not the task's present one.
     ssn.ask(points.on_deallocate, TaskRun(ssn.tables, Placement([row], [node])))
 
 
 def _allocate_directly(ssn: Session, row: int, node: int) -> None:
-    """Without a statement of its own: bound together with everything its job has allocated, once the job is ready."""
+    """Allocate a task to a node. Bind all allocated tasks of its job if the job is then ready."""
     job = int(ssn.tables.tasks.job[row])
     with ssn.statement() as stmt:
         refusal = stmt.allocate([row], [node])
@@ -99,15 +101,20 @@ def _allocate_directly(ssn: Session, row: int, node: int) -> None:
             ssn.trace.note(row, FitErrors(message=refusal.reason))
             return
         ready = job_ready(ssn, job)
+        # Volcano allocates here in the session and not in a statement, so the placement stands even if the job is not
+        # ready.
         stmt.leave_standing()
     if ready:
         _dispatch(ssn, job)
 
 
 def _dispatch(ssn: Session, job: int) -> None:
-    """Bind every allocated task of a job, whichever statement placed it. Source: Volcano Session.Allocate."""
+    """Bind all allocated tasks of a job, including tasks placed by other statements. Source: Volcano
+    Session.Allocate."""
     tasks, rows = ssn.tables.tasks, ssn.tables.jobs.tasks[job]
     for row in rows[tasks.status[rows] == ALLOCATED].tolist():
         with ssn.statement() as stmt:
+            # The tasks are allocated already. An operation that only commits them sends the binding without placing
+            # them again.
             stmt.operations.append(Operation(Kind.ALLOCATE, Placement([row], [int(tasks.node[row])])))
             stmt.commit()

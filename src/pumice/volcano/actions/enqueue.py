@@ -1,4 +1,4 @@
-"""enqueue: admit waiting jobs, best queue first, best job first. Source: Volcano enqueue (spec 03 §1)."""
+"""enqueue: admit pending jobs, by queue order and job order. Source: Volcano enqueue action."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from pumice.volcano.queues.admission import Admission, Kind, waiting_kinds
 
 
 def enqueue(ssn: Session) -> None:
-    """Each pending job is asked for once; a job that is rejected is tried again in the next session.
-
-    A job without minResources is admitted without asking. Admission changes neither the order of queues nor that of
-    jobs, so each queue is gone through once.
-    """
+    """Ask once for each pending job. A rejected job is tried again in the next session."""
     kinds = waiting_kinds(ssn)
-    if not kinds:  # and then no plugin is opened to be asked
+    # Plugins are opened when first asked, so an early return saves opening them.
+    if not kinds:
         return
     admission = Admission(ssn)
     if admission.rejects_all(kinds, remembered=True):
         return
+    # Admission changes neither the order of queues nor that of jobs, so each queue is processed once and not job by
+    # job.
     by_queue: dict[int, list[Kind]] = {}
     for kind in kinds:
         by_queue.setdefault(kind.queue, []).append(kind)

@@ -1,5 +1,5 @@
-"""gangreclaim: whole gangs take room from jobs of other queues, in one domain. Source: Volcano
-gangreclaim (spec 03 §6)."""
+"""gangreclaim: evict jobs of other queues so that a whole gang fits in one domain. Source: Volcano gangreclaim
+action."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def gangreclaim(
     promisedKept: bool = True,
     allMustAgree: bool = False,
 ) -> None:
-    """Each starving job is placed as a whole, in a trial, before anybody is evicted for it.
+    """Place each starving job as a whole in a trial, and evict only if the trial succeeds.
 
-    ``maxDomains``: how many domains are tried for a job; below 1 counts as 8. ``allowWholeBundle``: jobs may lose more
-    than they can spare. ``onlyInNeed``: nobody is evicted for a gang that has room without; Volcano does not have this,
-    and evicts somebody in any case. ``promisedKept``: domains in which others were evicted for the gang before are
-    tried first (decision 0017). ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano
+    ``maxDomains``: number of domains to try per job; values below 1 mean 8. ``allowWholeBundle``: jobs may lose tasks
+    below their minimum. ``onlyInNeed``: evict nothing for a gang that fits without; Volcano has no such option and
+    evicts in any case. ``promisedKept``: try domains first in which victims were evicted for the gang before
+    (decision 0017). ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some
     (decision 0018).
     """
     limits = limits_of(

@@ -1,5 +1,6 @@
-"""preempt: jobs that starve take room from others of their queue, and tasks from others of their job. Source: Volcano
-preempt (spec 03 §4)."""
+"""preempt: evict tasks of other jobs in the queue for starving jobs, and tasks of the same job for its pending tasks.
+Source: Volcano preempt action.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +43,13 @@ def preempt(
     minCandidateNodesAbsolute: int = 1,
     maxCandidateNodesAbsolute: int = 100,
 ) -> None:
-    """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of
-    their waiting tasks evicts tasks of its own job.
+    """Process queues in order. In each, the starving jobs in order evict tasks of other jobs, all or nothing per job.
+    Then each of their pending tasks may evict tasks of its own job.
 
-    ``promisedKept``: a gang counts nodes that earlier evictions freed for its pods (decision 0017).
-    ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano (decision 0018).
-    ``allocatableAsked``: topology-aware preemption asks the queue once its victims are gone (decision 0018).
-    ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
+    ``promisedKept``: a gang counts nodes that earlier evictions vacated for its pods (decision 0017).
+    ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some (decision 0018).
+    ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0018).
+    ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
     """
     starving = starving_jobs(ssn, with_topology=False)
     limits = Limits(minCandidateNodesPercentage, minCandidateNodesAbsolute, maxCandidateNodesAbsolute)
@@ -66,7 +67,8 @@ def preempt(
 
 
 class _Preemption:
-    """``compare``: how many nodes are compared by the harm that is done there; None for the first one that will do."""
+    """One run of the action. ``compare``: how many nodes to compare by their victims; None: take the first node that
+    works."""
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class _Preemption:
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
     def run(self) -> None:
+        """Process all queues."""
         ssn = self.ssn
         queues = Heap(ssn.order.queue_keys(), list(self.starving))
         while queues:
@@ -97,13 +100,15 @@ class _Preemption:
             while jobs:
                 if self.making.for_job(jobs.pop(), self._from_other_jobs):
                     self.making.alike.go_on(jobs)
+            # The second phase of Volcano follows the first queue by queue, so a later queue sees what both have
+            # changed.
             left = self.starving[queue]
             while left and not self.within.all_fail(left):
                 self._within(left[0])
                 left = left[1:]
 
     def _within(self, job: int) -> None:
-        """Each waiting task by itself, up to the first one in vain."""
+        """Evict tasks of a job for its own pending tasks, one by one, up to the first that fails."""
         ssn, fresh, some = self.ssn, self.within.is_fresh(job), False
         if self.within.fails(job) or is_for_allocate(ssn, job):
             return
@@ -113,29 +118,33 @@ class _Preemption:
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
                 if self.allocate_follows and not any(op.kind is Kind.EVICT for op in stmt.operations):
-                    continue  # nobody has to leave for it: the room is for allocate to give, to whoever comes first
+                    # The task fits without evictions. Then allocate should decide, in its own order, which job gets
+                    # these resources.
+                    continue
                 promised(ssn, job, stmt)
                 some = True
 
     def _from_other_jobs(self, stmt: Statement, row: int) -> WhyNot | None:
+        """Pipeline a task by evicting tasks of other jobs in the queue. Return why that fails, or None."""
         job = int(self.ssn.tables.tasks.job[row])
         queue = int(self.ssn.tables.jobs.queue[job])
         if self.promised_kept and promised_again(stmt, Task(self.ssn.tables, row), self._fits):
             return None
         return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
 
-    def _is_promise_void(self, task: Task) -> bool:
-        """Whether the node that the task is nominated to is not getting room for it: nobody was evicted there after
-        all, or somebody else has the room."""
+    def _is_nomination_void(self, task: Task) -> bool:
+        """Return True if the task has no room on its nominated node: the evictions failed, or another task has taken
+        it."""
         node = int(self.ssn.tables.tasks.nominated[task.row])
         return self.promised_kept and node >= 0 and not self.search.has_room(task, node)
 
     def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> WhyNot | None:
-        """Make room for a task on the first node that allows it. None if the task was promised that node."""
+        """Pipeline a task on the first node that works. Return why that fails, or None."""
         ssn, search = self.ssn, self.search
         task, why = Task(ssn.tables, row), None
+        # Volcano's eligibility rules concern only pods with a nominated node or a preemption policy.
         if task.pod.nominated_node or task.pod.spec.preemption_policy:
-            why = why_not_eligible(ssn, task, was_tried=search.was_tried(task), is_void=self._is_promise_void(task))
+            why = why_not_eligible(ssn, task, was_tried=search.was_tried(task), is_void=self._is_nomination_void(task))
         unfit = ssn.ask(points.task_refused, task) if why is None else None
         if why is not None or unfit is not None:
             return lambda: why or (Refused(TASK, unfit.reason) if unfit is not None else None)
@@ -151,14 +160,17 @@ class _Preemption:
         if self._anywhere(stmt, task, victims, reachable):
             return None
         queue = task.queue.name
+        # Reasons are computed when they are read. Most are replaced by a later action's before that.
         return lambda: why_no_victims(ssn, victims, reachable, queue)
 
     def _anywhere(self, stmt: Statement, task: Task, victims: Victims, reachable: Bool) -> bool:
-        """Return True if the task was promised a node."""
+        """Return True if the task was pipelined to a node."""
         search, promising = self.search, reachable & victims.nodes()
         if self.compare is None:
             found = victims.on(search.best_first(task, promising))
             return any(self._on_node(stmt, task, each) for each in found)
+        # The number of nodes to compare depends on all reachable nodes, as in Volcano, and not only on those with
+        # victims.
         for part in search.by_shard(reachable):
             least = least_harmful_first(
                 self.ssn,
@@ -171,12 +183,12 @@ class _Preemption:
         return False
 
     def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict all the victims, and promise the task the node; all of that or nothing. Filters are asked once more:
-        plugins that are told of victims by their simulate hooks do not speak for the others (decision 0018)."""
+        """Evict all victims on a node and pipeline the task there, or do nothing. Return True if it worked."""
         self._count(len(found.victims))
         with stmt.trial() as trial:
             if found.victims:
                 stmt.evict(found.victims, REASON)
+            # Filters are asked again: only some plugins take part in Volcano's simulation of victims (decision 0018).
             allowed = not self.allocatable_asked or self._allowed(task)
             let_in = allowed and self.search.passes(task, found.node)
             if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:
@@ -184,7 +196,7 @@ class _Preemption:
         return trial.kept
 
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict one victim after the other until the task fits, and promise it the node; all of that or nothing."""
+        """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
         ssn, node, evicted = self.ssn, found.node, list[int]()
         order = eviction_order(ssn, found.victims, task.row)
         self._count(len(order))
@@ -193,21 +205,25 @@ class _Preemption:
             while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
                 evicted.append(row)
                 stmt.evict([row], REASON)
+            # Tasks without requests free nothing, so the pod is not nominated for them.
             freed = not ssn.tables.tasks.best_effort[evicted].all()
             if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:
                 trial.keep()
         return trial.kept
 
     def _count(self, victims: int) -> None:
+        """Count an attempt for Volcano's metrics."""
         counts = self.ssn.trace.counts
         counts[PREEMPTIONS_TRIED] += 1
+        # A gauge in Volcano: it keeps the number of the last attempt.
         counts[VICTIMS_LOOKED_AT] = victims
 
     def _fits(self, task: Task, node: int) -> bool:
+        """Return True if the task fits on the node as the session is now."""
         return self.search.has_room(task, node) and self._allowed(task) and self.search.passes(task, node)
 
     def _allowed(self, task: Task) -> bool:
-        """Return True if the task's queue may hold it."""
+        """Return True if the queue of the task may take it."""
         tables = self.ssn.tables
         rows = TaskRows(tables, np.array([task.row]))
         return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0

@@ -1,5 +1,5 @@
-"""reclaim: jobs that starve take back from other queues what these have beyond their share. Source: Volcano reclaim
-(spec 03 §5)."""
+"""reclaim: evict tasks of queues above their share for starving jobs of other queues. Source: Volcano reclaim
+action."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ REASON = "reclaim"
 def reclaim(
     ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedKept: bool = True, allMustAgree: bool = False
 ) -> None:
-    """Best queue first, best starving job first: room is made for its tasks one after the other, all or nothing.
+    """Process queues and starving jobs in order, and make room for the tasks of each, all or nothing per job.
 
-    ``predicateErrorCacheEnable`` changes nothing: every task asks for itself. ``promisedKept``: a gang counts nodes
-    that earlier evictions freed for its pods (decision 0017). ``allMustAgree``: no plugin's vote about victims is lost,
-    as some are in Volcano (decision 0018).
+    ``predicateErrorCacheEnable`` has no effect: Volcano creates the cache per task here. ``promisedKept``: a gang
+    counts nodes that earlier evictions vacated for its pods (decision 0017). ``allMustAgree``: count the votes of all
+    plugins about victims; Volcano drops some (decision 0018).
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _Reclaiming(ssn, promised_kept=promisedKept, all_must_agree=allMustAgree).run(starving)
+        _Reclamation(ssn, promised_kept=promisedKept, all_must_agree=allMustAgree).run(starving)
 
 
-class _Reclaiming:
+class _Reclamation:
+    """One run of the action."""
+
     def __init__(self, ssn: Session, *, promised_kept: bool, all_must_agree: bool) -> None:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept = promised_kept
@@ -45,10 +47,12 @@ class _Reclaiming:
         self.making = EvictForTask(ssn, REASON, f"{REASON} {promised_kept} {all_must_agree}", points.reclaimable)
 
     def run(self, starving: dict[int, list[int]]) -> None:
+        """Process all queues."""
         ssn = self.ssn
         queues = Heap(ssn.order.queue_keys(), list(starving))
         while queues:
             queue = queues.pop()
+            # An overused queue takes nothing back.
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
                 name = ssn.tables.queues.names[queue]
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
@@ -59,7 +63,7 @@ class _Reclaiming:
                     self.making.alike.go_on(jobs)
 
     def _reclaim(self, stmt: Statement, row: int) -> WhyNot | None:
-        """Make room for a task on the first node where that can be done. None if the task was promised that node."""
+        """Pipeline a task on the first node where that works. Return why it fails, or None."""
         ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
         queue = task.queue
         if never_preempts(task):
@@ -75,20 +79,20 @@ class _Reclaiming:
         supply = evictable(ssn).of_other_queues(queue.row)
         victims = Victims(ssn, task, supply, self.votes, somebody=True)
         reachable = search.reachable(task)
+        # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())
         if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):
             return None
         return lambda: why_no_victims(ssn, victims, reachable)
 
     def _may_take(self, task: Task) -> bool:
-        """Return True if the task's queue may take from others for it."""
+        """Return True if the queue of the task may reclaim for it."""
         tables = self.ssn.tables
         rows = TaskRows(tables, np.array([task.row]))
         return self.ssn.ask(points.preemptive, task.queue, rows)
 
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict one victim after the other until there is room for the task, and promise it the node; all of that or
-        nothing."""
+        """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
         node = found.node
         with stmt.trial() as trial:
             evicted = False
@@ -102,11 +106,12 @@ class _Reclaiming:
         return trial.kept
 
     def _fits(self, task: Task, node: int) -> bool:
+        """Return True if the task fits on the node as the session is now."""
         return self.search.has_room(task, node) and self._allowed(task) and self.search.passes(task, node)
 
     def _allowed(self, task: Task) -> bool:
-        """Return True if the task's queue may hold it once those have left that were evicted so far. Volcano does not
-        ask (decision 0018)."""
+        """Return True if the queue of the task may take it."""
         tables = self.ssn.tables
         rows = TaskRows(tables, np.array([task.row]))
+        # Volcano does not ask here, and may evict for a task that its queue then refuses (decision 0018).
         return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0

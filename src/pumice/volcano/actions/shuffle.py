@@ -1,5 +1,4 @@
-"""shuffle: running tasks that plugins name are evicted, whoever may come in their place. Source: Volcano shuffle
-(spec 03 §7)."""
+"""shuffle: evict running tasks that plugins name, without a task to place instead. Source: Volcano shuffle action."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ REASON = "shuffle"
 
 
 def shuffle(ssn: Session) -> None:
-    """Each for itself: one that is refused changes nothing for the others."""
+    """Evict each task in a statement of its own, so that a refused eviction does not affect the others."""
     tasks = ssn.tables.tasks
     rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0)).nonzero()[0]
     rows = rows[~ssn.tables.jobs.barred[tasks.job[rows]]]

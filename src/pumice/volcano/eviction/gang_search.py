@@ -55,8 +55,8 @@ class GangSearch:
         """Evict and promise, in the statement, what makes the job complete; nothing where that cannot be done. The
         hypernode of each sub-job that was placed. ``findings`` are what stood in the way."""
         self.findings = []
-        sheets = list(_sheets_of(self._ssn, job))
-        waiting = self._waiting(job, sheets)
+        sub_queues = list(_sub_queues_of(self._ssn, job))
+        waiting = self._waiting(job, sub_queues)
         if not waiting:
             return {}
         if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
@@ -64,12 +64,14 @@ class GangSearch:
             self.findings.append(QueueLimit(name, RECLAIM))
             return {}
         need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
-        if self._limits.only_in_need and any(self._plan(stmt, job, sheets, each, []) is not None for each in domains):
+        if self._limits.only_in_need and any(
+            self._plan(stmt, job, sub_queues, each, []) is not None for each in domains
+        ):
             self.findings.append(RoomIsFree())
             return {}
         for hypernode in domains:
             for victims in self._victims(job, hypernode, need):
-                found = self._plan(stmt, job, sheets, hypernode, victims)
+                found = self._plan(stmt, job, sub_queues, hypernode, victims)
                 if found is None:
                     continue
                 mark = stmt.mark()
@@ -80,9 +82,11 @@ class GangSearch:
 
     # -- what is asked for, and where ---------------------------------------------------------------------------------
 
-    def _waiting(self, job: int, sheets: Sequence[_SubJobQueue]) -> list[int]:
+    def _waiting(self, job: int, sub_queues: Sequence[_SubJobQueue]) -> list[int]:
         """Tasks to be placed: all of them, of a job that is ready those of its next sub-job."""
-        return [row for sheet in (sheets[:1] if job_ready(self._ssn, job) else sheets) for row in sheet.rows]
+        return [
+            row for sub_queue in (sub_queues[:1] if job_ready(self._ssn, job) else sub_queues) for row in sub_queue.rows
+        ]
 
     def _may_take(self, job: int, rows: Sequence[int]) -> bool:
         tables = self._ssn.tables
@@ -137,36 +141,38 @@ class GangSearch:
     # ----------------------------------------------------------------------------------------------------
 
     def _plan(
-        self, stmt: Statement, job: int, sheets: Sequence[_SubJobQueue], hypernode: int, victims: list[int]
+        self, stmt: Statement, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, victims: list[int]
     ) -> _Plan | None:
         """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
         ssn, found = self._ssn, None
-        if not self._could_place(job, sheets, hypernode, self._future_without(victims)):
+        if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
             return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
             if victims:
                 stmt.evict(victims, self._reason)
-            for sheet in sheets:
-                took = self._place_sub_job(stmt, job, sheet, hypernode, evicts=bool(victims))
+            for sub_queue in sub_queues:
+                took = self._place_sub_job(stmt, job, sub_queue, hypernode, evicts=bool(victims))
                 if took < 0:
                     return None
-                hypernodes[sheet.sub] = took
+                hypernodes[sub_queue.sub] = took
                 if was_ready or job_pipelined(ssn, job):
                     break
             if hypernodes and job_pipelined(ssn, job):
                 found = _Plan(_joined(ssn, stmt.save(mark)), hypernodes)
         return found
 
-    def _place_sub_job(self, stmt: Statement, job: int, sheet: _SubJobQueue, hypernode: int, *, evicts: bool) -> int:
+    def _place_sub_job(
+        self, stmt: Statement, job: int, sub_queue: _SubJobQueue, hypernode: int, *, evicts: bool
+    ) -> int:
         """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
         ssn = self._ssn
-        for each in self._trials(job, sheet.sub, hypernode):
+        for each in self._trials(job, sub_queue.sub, hypernode):
             nodes = Domain(ssn, each).nodes
-            if not self._could_hold(nodes.rows, sheet, ssn.tables.nodes.books[:, FUTURE]):
+            if not self._could_hold(nodes.rows, sub_queue, ssn.tables.nodes.books[:, FUTURE]):
                 continue
             with stmt.trial() as trial:
-                if self._place_all(stmt, sheet.sub, sheet.rows, nodes, evicts=evicts):
+                if self._place_all(stmt, sub_queue.sub, sub_queue.rows, nodes, evicts=evicts):
                     trial.keep()
                     return each
         return -1
@@ -184,20 +190,23 @@ class GangSearch:
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
-    def _could_place(self, job: int, sheets: Sequence[_SubJobQueue], hypernode: int, future: F64) -> bool:
+    def _could_place(self, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, future: F64) -> bool:
         """Whether every sub-job that is needed has a hypernode in the domain that would have room for it alone."""
         tree = self._ssn.tables.tree
-        needed = sheets if not self._ssn.tables.jobs.has_policy[job] else sheets[:1]
+        needed = sub_queues if not self._ssn.tables.jobs.has_policy[job] else sub_queues[:1]
         return all(
-            any(self._could_hold(tree.nodes[each], sheet, future) for each in self._trials(job, sheet.sub, hypernode))
-            for sheet in needed
+            any(
+                self._could_hold(tree.nodes[each], sub_queue, future)
+                for each in self._trials(job, sub_queue.sub, hypernode)
+            )
+            for sub_queue in needed
         )
 
-    def _could_hold(self, nodes: AnyArray, sheet: _SubJobQueue, future: F64) -> bool:
+    def _could_hold(self, nodes: AnyArray, sub_queue: _SubJobQueue, future: F64) -> bool:
         """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each
         node could take of that class alone. ``future`` (N, R): what will be idle."""
         future = future[nodes]
-        for count, asks in sheet.wanted:
+        for count, asks in sub_queue.wanted:
             fitting = np.full(len(nodes), float(count))
             for dimension, asked in asks:
                 np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked), out=fitting)
@@ -267,13 +276,13 @@ class _SubJobQueue(NamedTuple):
     wanted: list[tuple[int, list[tuple[int, float]]]]
 
 
-def _sheets_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
+def _sub_queues_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
     """The sub-jobs of a job that have tasks to place, in order, without those that a gate holds."""
     tables, left = ssn.tables, PendingTasks(ssn, job)
     while left:
         sub = left.pop()
-        sheet = left.sheets[sub]
-        rows = [row for row in sheet.rows if not sheet.is_gated(row)]
+        sub_queue = left.sub_queues[sub]
+        rows = [row for row in sub_queue.rows if not sub_queue.is_gated(row)]
         if rows:
             classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
             asks = [list(_asked(tables.classes.req[cls])) for cls in classes.tolist()]

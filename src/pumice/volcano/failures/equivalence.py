@@ -1,4 +1,4 @@
-"""Jobs that fail as others like them did, without being tried."""
+"""Let jobs fail like an equal job did, without an attempt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pumice.volcano.failures.failures import Failures
 
 
 class Alike:
-    """Failures of one kind of attempt, as an action uses them. ``telling``: columns, each (rows,), in which jobs must
-    be equal to fail alike; as by default their scheduling signatures. ``tried``: jobs that are tried all the same, for
-    a turn does more for them than to place their tasks."""
+    """Failures of one kind of attempt, as an action uses them.
+
+    ``telling``: returns columns (rows,) in which jobs must be equal to share a failure; default: their scheduling
+    signatures. ``tried``: jobs that are always tried, because their attempt does more than place tasks.
+    """
 
     def __init__(
         self,
@@ -28,24 +30,24 @@ class Alike:
         tried: frozenset[int] = frozenset(),
     ) -> None:
         self._ssn, self._failures, self._tried = ssn, failures, tried
-        self._telling = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
+        self._columns_of = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
 
     def is_fresh(self, job: int) -> bool:
-        """Whether a failure of the job may say something about others."""
+        """Return True if a failure of the job may hold for other jobs."""
         return self._failures.is_fresh(job)
 
     def are_tasks_alike(self, job: int) -> bool:
-        """Whether what happens to one task of the job would happen to an equal one."""
+        """Return True if what happens to one task of the job would happen to an equal one."""
         return self._failures.stands_for_all(job)
 
     def keep(self, job: int, attempt: Attempt) -> None:
-        """The attempt of a job that was fresh before has failed, and changed nothing."""
+        """Keep the failure of a job that was fresh before its attempt and that changed nothing."""
         self._failures.keep(job, attempt)
         for finding in attempt.findings:
             self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], finding)
 
     def fails(self, job: int) -> bool:
-        """Let the job fail as one like it did, if it would; False when it has to be tried."""
+        """Let a job fail like an equal one, and return True. Return False if it has to be tried."""
         if job in self._tried:
             return False
         failure = self._failures.of(job) if self._failures.is_fresh(job) else None
@@ -57,27 +59,28 @@ class Alike:
         return True
 
     def go_on(self, jobs: Heap | Line) -> None:
-        """After a failure: the next jobs, as long as they fail as others did, for nothing that decides about turns has
-        changed."""
-        if len(jobs) > 1 and (known := self._known(np.array(jobs.rows()))) is not None:
+        """Remove the next jobs from a queue, while they fail like an equal job."""
+        # A failure changes nothing that the order depends on, so the next jobs can be handled here at once. If every
+        # job in the queue fails alike, one pass over arrays handles all of them.
+        if len(jobs) > 1 and (known := self._known_failures(np.array(jobs.rows()))) is not None:
             self._fail_all(jobs.pop_all(), known)
         while jobs and self.fails(jobs.peek()):
             jobs.pop()
 
     def all_fail(self, rows: list[int]) -> bool:
-        """Let all of these jobs of one queue fail as others did, in their order, if all of them would."""
-        known = self._known(np.array(rows)) if rows else None
+        """Let all of these jobs of one queue fail, and return True, if equal jobs failed for all of them."""
+        known = self._known_failures(np.array(rows)) if rows else None
         if known is None:
             return False
         self._fail_all(rows, known)
         return True
 
-    def _known(self, rows: AnyArray) -> list[tuple[AnyArray, Failure]] | None:
-        """Which of these jobs would fail together, and how; None where not all of them would as others did."""
+    def _known_failures(self, rows: AnyArray) -> list[tuple[AnyArray, Failure]] | None:
+        """Return groups of equal jobs with the failure of each group, or None if some job has to be tried."""
         if not self._failures.are_alike(rows) or (self._tried and not self._tried.isdisjoint(rows.tolist())):
             return None
         found = []
-        for like in of_equal(self._telling(rows)):
+        for like in of_equal(self._columns_of(rows)):
             jobs = rows[like]
             failure = self._failures.of(int(jobs[0]))
             if failure is None:
@@ -86,15 +89,17 @@ class Alike:
         return found
 
     def _fail_all(self, rows: list[int], known: list[tuple[AnyArray, Failure]]) -> None:
-        """``rows``: the same jobs, in their order."""
+        """Write the failures of ``rows``, the same jobs in their order, into the trace."""
         trace, shared = self._ssn.trace, known[0][1].findings
         for jobs, failure in known:
             trace.fail(jobs, failure)
+        # One entry for all jobs, if they share the finding.
         if len(shared) <= 1 and all(failure.findings == shared for _, failure in known):
             for finding in shared:
                 trace.tell_of_jobs(np.array(rows), finding)
             return
         found = {row: failure.findings for jobs, failure in known for row in jobs.tolist()}
-        for row in rows:  # of several things all are told of one job before the next
+        # Per job and not per finding, in the order in which attempts would have written them.
+        for row in rows:
             for finding in found[row]:
                 trace.tell(self._ssn.tables.jobs.uids[row], finding)

@@ -1,4 +1,4 @@
-"""When an attempt to have others evicted need not be repeated: what it rests on, and which jobs fail alike."""
+"""Decide when an eviction attempt need not be repeated: which state it rests on, and which jobs fail alike."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures
 
-#: What an attempt asks about the job itself, beside whom it may evict.
+#: Points that an attempt asks about the job, besides those about victims.
 _ASKS = (points.job_valid, points.job_starving, points.job_pipelined)
-#: What it asks about queues, and in which order it goes through jobs and victims.
+#: Points that it asks about queues, and about the order of jobs and victims.
 _BESIDES = (
     points.allocatable,
     points.preemptive,
@@ -34,10 +34,9 @@ _BESIDES = (
 
 
 def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
-    """Failures of attempts (``what``) that ask for victims at ``asks``.
+    """Return the failures of an eviction attempt named ``what``, which asks for victims at ``asks``.
 
-    Jobs fail alike that are alike in what they ask for, in their priority, and in what earlier actions found of them.
-    An attempt rests on every pod, job and queue, and on whatever plugins keep.
+    Jobs share a failure if they are equal in requests, in priority, and in what earlier actions found for them.
     """
     found_before = _FoundBefore(ssn)
     jobs = ssn.tables.jobs
@@ -49,6 +48,7 @@ def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
         ssn.trace,
         what,
         (*_ASKS, asks),
+        # Any pod may become a victim, so the attempt rests on every pod, job and queue, and on all that plugins keep.
         rest_on=everything(ssn, asks),
         like=lambda job: (int(jobs.priority[job]), found_before.of(job)),
     )
@@ -56,7 +56,7 @@ def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
 
 
 def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fresh: bool) -> None:
-    """An attempt has failed and changed nothing. ``fresh``: nothing of the job stood before."""
+    """Record an attempt that failed and changed nothing. ``fresh``: nothing of the job was placed before."""
     if fresh:
         alike.keep(job, attempt)
         return
@@ -67,24 +67,27 @@ def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fres
 
 
 def everything(ssn: Session, asks: Question) -> list[Column[AnyArray]]:
-    """Columns that attempts rest on beside nodes: every pod, job and queue, and whatever plugins keep."""
+    """Return the columns that eviction attempts rest on besides nodes: all of pods, jobs and queues, and all that
+    plugins keep."""
     world, tables = ssn.world, ssn.tables
     found = [
         column for table in (tables.tasks, tables.jobs, tables.subs, tables.queues) for column in table.columns.values()
     ]
     hooks = ssn.hooks.at(asks, *_ASKS, *_BESIDES)
+    # The clock only counts if a hook reads it; otherwise no failure would be valid in the next cycle.
     in_time = [world.now] if any(hook.reads is not None and NOW in hook.reads for hook in hooks) else []
     return [*found, *world.columns.values(), *in_time]
 
 
 class _FoundBefore:
-    """What earlier actions of the session found of a job, as a value."""
+    """What earlier actions of the session found for a job, as a value that can be compared."""
 
     def __init__(self, ssn: Session) -> None:
         self._trace = ssn.trace
-        self._known: dict[int, Hashable] = {}  # by the number of the failure in this cycle
+        self._known: dict[int, Hashable] = {}  # by number of the failure
 
     def of(self, job: int) -> Hashable:
+        """Return what was found for a job, None for nothing."""
         number = int(self._trace.failed_with(np.array([job]))[0])
         if number < 0:
             return None
@@ -94,7 +97,9 @@ class _FoundBefore:
 
 
 def _value(failure: Failure) -> Hashable:
+    """Return a failure as a value."""
     where = None if failure.last_trial is None else failure.last_trial.node.tobytes()
+    # Of the errors, only nodes that are unresolvable matter here: eviction actions skip these.
     given_up = tuple(
         (position, each.message, _given_up(each.node_rows, each.codes)) for position, each in failure.errors
     )
@@ -102,4 +107,5 @@ def _value(failure: Failure) -> Hashable:
 
 
 def _given_up(rows: AnyArray | None, codes: AnyArray | None) -> bytes:
+    """Return the nodes that are unresolvable, as bytes."""
     return b"" if rows is None or codes is None else rows[codes == Code.UNRESOLVABLE].tobytes()

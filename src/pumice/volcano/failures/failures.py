@@ -1,11 +1,11 @@
-"""Failed attempts that need not be repeated.
+"""Share and remember failed attempts.
 
-A waiting job of which nothing is placed fails like the last one of its queue and its scheduling signature, as long as
-what that attempt rested on is the same: the nodes, or the queue alone where no node was looked at. Then what the
-attempt left behind is left for this job as if it had been tried. That holds within a cycle and from one to the next.
+A pending job of which nothing is placed fails like the last one of the same queue and scheduling signature, as long as
+everything is unchanged that the failed attempt rests on: the nodes, or only the queue if no node was examined. The
+recorded failure is then copied to the job as if it had been tried. This holds within a cycle and across cycles.
 
-A plugin that looks at a single job or a single task is asked about each: where one has something to say, a failure is
-the job's own and stands for no other.
+A plugin that reads a single job or task is asked about each one. If it has an answer for one of them, the failure
+belongs to that job alone and is not shared.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ from pumice.placing.choose import Placing
 
 
 class _Reads(NamedTuple):
-    """Hooks that look at the single job or task, what they read, and what the others read: those about tasks and nodes
-    (``but_pods``: where one has something to say of pods, the failure is the job's own), those that say the same of
-    all jobs with one signature, and those that speak for the queue."""
+    """What the hooks of an attempt read.
+
+    ``about_one``: hooks that read a single job or task, and ``of_one`` what they read. ``about_tasks``: what hooks
+    about tasks and nodes read. ``but_pods``: the same without pods, since a hook with something to say about pods
+    makes the failure the job's own. ``alike``: what hooks read that answer equally for all jobs of one signature.
+    ``of_queue``: what hooks about the queue read.
+    """
 
     about_one: list[Any]
     of_one: Reading
@@ -45,6 +49,7 @@ class _Reads(NamedTuple):
 
     @classmethod
     def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
+        """Sort the hooks of an attempt that asks at ``asks``."""
         about_tasks = hooks_about_tasks(at)
         before, of_queue = at(*asks, points.pre_predicate), at(points.allocatable)
         alike = [h for h in before if h.form == "class" or point.by_signature(h.reads)]
@@ -61,10 +66,10 @@ class _Reads(NamedTuple):
 
 
 class Failures:
-    """Failures of one kind of attempt (``what``), which asks hooks at ``asks`` about the job itself.
+    """Failures of one kind of attempt, ``what``, which asks about the job at ``asks``.
 
-    ``rest_on``: columns that attempts rest on beside nodes and what hooks at ``asks`` read. ``like``: what else must be
-    equal for two jobs to fail alike; with it, jobs may have failed in another way before in this session.
+    ``rest_on``: columns that attempts rest on besides nodes and what hooks at ``asks`` read. ``like``: what else must
+    be equal for jobs to share a failure; with it, jobs may have failed in another way earlier in this session.
     """
 
     def __init__(
@@ -90,12 +95,13 @@ class Failures:
         self._queue_columns = reads.of_queue.columns(world)
         self._nominations = some(self._tables.tasks.nominated >= 0)
         self._plain: dict[int, bool] = {}
+        # A hook at best_node chooses freely between equal nodes, so attempts of equal jobs may differ.
         self._usable = not hooks.has(points.best_node)
 
     # -- for whom, and resting on what --------------------------------------------------------------------------------
 
     def is_fresh(self, job: int) -> bool:
-        """Whether nothing of the job is placed, tried or promised: then it can fail like others."""
+        """Return True if nothing of the job is placed, tried or nominated, so that it can share failures."""
         table, trace = self._tables.jobs, self._trace
         return (
             self._usable
@@ -107,7 +113,7 @@ class Failures:
         )
 
     def are_alike(self, jobs: AnyArray) -> bool:
-        """Whether several jobs are all fresh, and those of one queue and signature fail alike."""
+        """Return True if all of these jobs are fresh, and those of one queue and signature fail alike."""
         table, trace, errors = self._tables.jobs, self._trace, self._trace.errors
         signatures = table.signature[jobs]
         if not self._usable or some(signatures < 0) or (self._about_one and some(self._concerned(jobs))):
@@ -119,29 +125,29 @@ class Failures:
         listed = jobs.tolist()
         if errors and not errors.keys().isdisjoint(listed):
             return False
+        # One job of each signature is enough, since the answer is equal for all of them.
         if not all(self._is_plain(job) for job in dict(zip(signatures.tolist(), listed, strict=True)).values()):
             return False
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
 
     def stands_for_all(self, job: int) -> bool:
-        """Whether a failure of the job says something about others like it, and one of a task about equal ones of
-        it."""
+        """Return True if a failure of the job holds for equal jobs, and a failure of a task for equal tasks."""
         return self._usable and int(self._tables.jobs.signature[job]) >= 0 and not self._is_single(job)
 
     def _is_single(self, job: int) -> bool:
-        """Whether a failure of the job says nothing about others."""
+        """Return True if a failure of the job holds for no other job."""
         return not self._is_plain(job) or (bool(self._about_one) and some(self._concerned(np.array([job]))))
 
     def _concerned(self, jobs: AnyArray) -> Bool:
-        """Which of these jobs a hook that looks at the single job may have something to say about."""
+        """Return the jobs for which a hook about single jobs may have an answer. Shape (jobs,)."""
         found = np.zeros(len(jobs), dtype=bool)
         for hook in self._about_one:
             found |= True if hook.concerns is None else hook.concerns(JobRows(self._tables, jobs))
         return found
 
     def _is_plain(self, job: int) -> bool:
-        """Whether all that hooks say about single tasks of the job they say of their whole class."""
+        """Return True if hooks about single tasks answer per class for the job's tasks."""
         tables, signature = self._tables, int(self._tables.jobs.signature[job])
         found = self._plain.get(signature)
         if found is None:
@@ -151,6 +157,7 @@ class Failures:
         return found
 
     def _are_plain(self, job: int) -> bool:
+        """Return whether hooks about single tasks answer per class, from the memo."""
         tables, about_tasks = self._tables, self._reads.about_tasks.columns(self._world)
         rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*about_tasks))
         question = "plain", int(tables.jobs.signature[job])
@@ -158,22 +165,28 @@ class Failures:
         return known[0]
 
     def _ask_if_plain(self, job: int) -> bool:
+        """Ask the hooks about one task of each class."""
         tables, nodes = self._tables, self._placing.feasible.all_nodes
         rows = tables.jobs.tasks[job]
         one_of = dict(zip(tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
         return all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.values())
 
     def _kind(self, job: int) -> tuple[Hashable, ...]:
+        """Return the key under which failures of equal jobs are kept."""
         jobs = self._tables.jobs
         return self._what, int(jobs.queue[job]), int(jobs.signature[job]), self._like and self._like(job)
 
     def _question(self, job: int, *, single: bool, alone: bool) -> Hashable:
+        """Return the memo key of a failure. ``single``: of this job only. ``alone``: no node was examined."""
         jobs, kind = self._tables.jobs, (*self._kind(job), alone)
         return (*kind, jobs.uids[job], jobs.groups[job].uid) if single else kind
 
     def _rests_on(self, job: int, *, single: bool, alone: bool) -> Ground:
+        """Return the versions on which a failure rests."""
         tables = self._tables
         if alone:
+            # The queue refused all tasks, so nodes and pods played no part. Such a failure survives placements of
+            # other jobs.
             found: Ground = (tables.nodes.facts.version, tables.tree.version, *ground(*self._columns_alone))
         else:
             found = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns))
@@ -186,8 +199,9 @@ class Failures:
     # -- attempts -----------------------------------------------------------------------------------------------------
 
     def keep(self, job: int, attempt: Attempt) -> None:
-        """Keep how the attempt of a job that was fresh before it failed; it befalls the job."""
+        """Keep how the attempt of a fresh job failed, and write it into the trace."""
         rows = self._tables.jobs.tasks[job].tolist()
+        # Tasks are stored by position in their job, so that the failure can be applied to another job.
         position = {row: i for i, row in enumerate(rows)}
         last_trial = LastTrial.of(len(rows), attempt.undone, position) if attempt.undone else None
         errors = tuple((position[row], each) for row, each in attempt.errors)
@@ -195,6 +209,7 @@ class Failures:
         alone = last_trial is None and not errors and bool(asked) and not any(question.allowed for question in asked)
         said = (b"", b"") if last_trial is None else (last_trial.status.tobytes(), last_trial.evicted.tobytes())
         content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))
+        # Failures with equal content share a number, by which later actions compare them.
         number = self._memo.get(content, (), self._tables.versions.next)
         failure = Failure(
             number, last_trial, errors, asked, attempt.asked_again, self._queue_now(job), attempt.findings, alone
@@ -210,10 +225,11 @@ class Failures:
         self._trace.fail(np.array([job]), failure)
 
     def of(self, job: int) -> Failure | None:
-        """How a fresh job would fail, None where it has to be tried."""
+        """Return how a fresh job would fail, or None if it has to be tried."""
         known: tuple[bool, ...] | None = self._memo.recall(self._kind(job), ())
         if known is None:
-            return None  # none like it has failed so far
+            # No equal job has failed so far. This early return is what a cycle without failures pays.
+            return None
         single, queue_now = self._is_single(job), self._queue_now(job)
         for alone in known:
             question = self._question(job, single=single, alone=alone)
@@ -223,18 +239,20 @@ class Failures:
                 continue
             if failure.queue == queue_now:
                 return failure
+            # The queue changed, but if it still gives the same answers, the failure holds, and rests on the queue as
+            # it is now.
             if not failure.asked_again and self._answers_as_before(job, failure):
                 return self._memo.keep(question, rests_on, failure._replace(queue=queue_now))
         return None
 
     def _queue_now(self, job: int) -> Ground:
-        """What the answers of the job's queue rest on."""
+        """Return the versions on which answers about the job's queue rest."""
         queues = self._tables.queues
         assert queues.stamps is not None
         return (int(queues.stamps[self._tables.jobs.queue[job]]), *ground(*self._queue_columns))
 
     def _answers_as_before(self, job: int, failure: Failure) -> bool:
-        """Whether the job's queue answers what the failure rests on, though something about it has changed."""
+        """Return True if the queue gives the same answers that the failure rests on."""
         tables, rows = self._tables, self._tables.jobs.tasks[job]
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return all(

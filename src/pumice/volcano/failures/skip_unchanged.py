@@ -1,8 +1,7 @@
-"""Actions that changed nothing.
+"""Skip actions that changed nothing when all was the same.
 
-Where jobs wait and there is no room for them, cycle after cycle asks the same questions. What an action found then is
-an answer like any other: it holds as long as all that the action could see is the same, and what was told is told
-again.
+If jobs wait without room for them, every cycle asks the same questions. The result of an action is an answer like any
+other: it holds as long as everything is unchanged that the action could read, and its trace entries are written again.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ from pumice.framework.plugin.resolution import Reading
 
 
 def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run: Callable[[], None]) -> None:
-    """Run an action for some jobs, by row, of which it looks at no others; ``what`` names it and its arguments,
-    ``asks`` are the points at which it asks.
+    """Run an action for some jobs, unless it changed nothing when everything it reads was the same.
 
-    It is not run where it changed nothing when all was the same: what it told then is told again.
+    ``what`` names the action and its arguments; ``rows`` are the jobs, and the action reads no others; ``asks`` are
+    the points that it asks. If the action is skipped, its trace entries are written again.
     """
     trace = ssn.trace
     noted = np.count_nonzero(trace.failed_as[rows]) or not trace.errors.keys().isdisjoint(rows.tolist())
-    if noted or ssn.policy.python_plugins:  # an action goes by what earlier ones found; plugins may keep anything
+    # The action reads what earlier actions found in this cycle, and plugins outside the core may keep any state.
+    if noted or ssn.policy.python_plugins:
         run()
         return
     rests_on = _rests_on(ssn, rows, ssn.hooks.reading(*asks, rows=True))
@@ -43,7 +43,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
 
 
 def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
-    """All that an action can see but the rows of other jobs; these too, and the clock, where some plugin reads them."""
+    """Return the versions of all that an action can read, except rows of other jobs."""
     tables = ssn.tables
     jobs = tables.jobs
     return (
@@ -56,10 +56,12 @@ def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
             for table in (tables.nodes, tables.queues, tables.tasks, tables.subs, tables.classes)
             for column in table.columns.values()
         ],
+        # Adds rows of other jobs, and the clock, if some plugin reads them.
         *reads.rests_on(ssn.world),
     )
 
 
 def _has_written(ssn: Session, since: int) -> bool:
-    """Whether a write since a version stands; whoever takes a write back takes its version back."""
+    """Return True if a write after a version still stands."""
+    # A rollback also restores the version, so undone writes do not count.
     return any(column.version > since for column in ssn.world.moving_columns())

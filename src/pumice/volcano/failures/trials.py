@@ -1,4 +1,4 @@
-"""Trials that need not be done again: equal tasks in a domain whose nodes have not changed fit in the same way."""
+"""Remember trials: equal tasks in a domain whose nodes have not changed fit in the same way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.bat
 
 
 class Trials:
-    """What trials came to, by what was tried and where. A trial asks hooks about tasks and nodes, and at ``asks``."""
+    """Results of trials, by what was tried and where. A trial asks hooks about tasks and nodes, and at ``asks``."""
 
     __slots__ = ("_about_tasks", "_columns", "_hooks", "_memo", "_tables", "_tells_apart", "_world")
 
@@ -34,8 +34,10 @@ class Trials:
         self._columns = Reading.of((*others, *before_nodes, *hooks.at(*asks))).columns(world)
 
     def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
-        """What plugins keep that trials of tasks like this rest on, and what hooks say of all nodes alike; None where a
-        hook has something to say about the single task, so that no other is like it."""
+        """Return the columns that trials of equal tasks rest on, and answers that hold for all nodes.
+
+        Return None if a hook has an answer for the single task, so that no other task is equal to it.
+        """
         if self._tells_apart:
             return None
         spoke, alike = [], []
@@ -50,21 +52,24 @@ class Trials:
         return self._columns + Reading.of(spoke).columns(self._world), tuple(alike)
 
     def recall(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray) -> Any | None:
-        """What trying it on these nodes came to, None where that is not known or may be otherwise now.
+        """Return the result of an equal trial on these nodes, or None if it is unknown or may have changed.
 
-        ``kind`` names all that the trial depends on besides the nodes, the topology and what plugins keep.
+        ``kind`` names all that the trial depends on, besides nodes, topology and what plugins keep.
         """
         return self._memo.recall(kind, self._ground(columns, nodes))
 
     def keep(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray, found: object) -> None:
-        """Keep what a trial came to, once it is undone."""
+        """Keep the result of a trial after the trial is undone."""
+        # Undoing restores the versions, so the result rests on the state before the trial.
         self._memo.keep(kind, self._ground(columns, nodes), found)
 
     def _ground(self, columns: list[Column[Any]], nodes: AnyArray) -> Ground:
+        """Return the versions on which a trial rests."""
         tables = self._tables
         return (
             tables.nodes.facts.version,
             tables.tree.version,
+            # Stamps of the domain's rows only: placements elsewhere do not invalidate the trial.
             ground_of_rows(tables.nodes.stamps, nodes),
             *ground(*columns),
         )

@@ -1,4 +1,4 @@
-"""What one attempt to place a job finds out as it goes."""
+"""Collect what an attempt to place a job finds out."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.volcano import points
 
-#: What it counts: nodes on which evictions were tried, and the victims there were on the last one.
+#: Counters: nodes on which evictions were tried, and the number of victims on the last one.
 PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT = "preemptions tried", "victims looked at"
 
 
 @dataclass(slots=True)
 class OpenAttempt:
-    """``errors``: by task row, with those that earlier attempts in this session left. ``asked_again``: the queue was
-    asked again later, and what it answered did not follow from what it had said before anything stood.
-    ``unlike_others``: something happened that says nothing about jobs like this one."""
+    """An attempt that has not ended.
+
+    ``errors``: by task row, including those of earlier attempts in this session. ``asked_again``: the queue was asked
+    after something was placed, and its answer did not follow from the first one. ``unlike_others``: something happened
+    that does not hold for equal jobs.
+    """
 
     ssn: Session
     job: int
@@ -39,12 +42,15 @@ class OpenAttempt:
         self.errors = dict(self.ssn.trace.errors_of(self.job))
 
     def allowed(self, queue: int, rows: list[int], stmt: Statement) -> Allowed:
-        """How many of the next tasks the queue may take on."""
+        """Return how many of the next tasks the queue may take."""
         if queue < 0:
             return Allowed(len(rows))
         tables = self.ssn.tables
         tasks = TaskRows(tables, np.array(rows))
         answer = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), tasks)
+        # The first answers are kept with the failure, which holds as long as the queue repeats them. Later answers
+        # count what this attempt has placed. They need not be kept if they follow from the first one: fewer left by
+        # what was placed.
         if not stmt.operations:
             self.asked.append(Question(tuple(rows), answer.tasks, answer.reason))
         else:
@@ -55,17 +61,17 @@ class OpenAttempt:
         return answer
 
     def failed_roles(self, sub: int) -> set[int]:
-        """Roles of tasks of the sub-job that found no node."""
+        """Return the roles of which a task of the sub-job found no node."""
         tasks = self.ssn.tables.tasks
         return {int(tasks.role[r]) for r in self.errors if tasks.sub[r] == sub}
 
     def forget(self, sub: int) -> None:
-        """Forget the errors of one sub-job: it is tried elsewhere."""
+        """Remove the errors of a sub-job before it is tried elsewhere."""
         tasks = self.ssn.tables.tasks
         self.errors = {row: errors for row, errors in self.errors.items() if tasks.sub[row] != sub}
 
     def end(self, stmt: Statement, placed: tuple[Operation, ...] = ()) -> Attempt:
-        """The attempt is over; ``placed`` stands."""
+        """Return the finished attempt; ``placed`` are the operations that stand."""
         asked = tuple(dict.fromkeys(self.asked))
         return Attempt(
             placed, tuple(stmt.undone), tuple(self.errors.items()), asked, self.asked_again, tuple(self.findings)
@@ -73,20 +79,23 @@ class OpenAttempt:
 
 
 def promised(ssn: Session, job: int, stmt: Statement) -> None:
-    """The job would be ready with what it was promised: evict for it."""
+    """Commit the evictions of a job that is ready once the victims are gone."""
     placed = tuple(op for op in stmt.save() if op.kind is Kind.PIPELINE)
     evicted = sum(len(op.placement.rows) for op in stmt.operations if op.kind is Kind.EVICT)
     if evicted:
         pods = sum(len(op.placement.rows) for op in placed)
         ssn.trace.tell(ssn.tables.jobs.uids[job], MakesRoom(evicted, pods))
     stmt.commit()
+    # A failure of an earlier action is replaced, since the job has a place now.
     if placed and ssn.trace.undone_of(job) is not None:
         ssn.trace.take(job, Attempt(placed, errors=tuple(ssn.trace.errors_of(job).items())))
 
 
 def discarded(ssn: Session, job: int, stmt: Statement, findings: tuple[Finding, ...] = ()) -> Attempt:
-    """The job would not be ready with what it was promised: take it back, and every eviction with it. What its tasks
-    were promised is remembered, and what stood against them before."""
+    """Roll back the evictions and pipelined tasks of a job that would not be ready. Return the attempt.
+
+    The attempt keeps where its tasks were pipelined, and errors of earlier actions.
+    """
     stmt.discard()
     own = [op for op in stmt.undone if op.kind is Kind.PIPELINE]
     return Attempt(
@@ -95,7 +104,7 @@ def discarded(ssn: Session, job: int, stmt: Statement, findings: tuple[Finding, 
 
 
 def _undone_before(ssn: Session, job: int) -> Iterator[Operation]:
-    """What earlier attempts in this session left undone, as operations."""
+    """Yield placements that earlier attempts in this session undid, as operations."""
     last_trial = ssn.trace.undone_of(job)
     if last_trial is None:
         return

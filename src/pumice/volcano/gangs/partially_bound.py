@@ -1,7 +1,7 @@
-"""Gangs that hold nodes below their minimum for too long: which of them gives way, so that another can be whole.
+"""Resolve deadlocks between gangs that hold nodes but are below their minimum.
 
-Where two gangs hold what each other lacks, waiting ends nothing. The one that comes last goes whole, if with its nodes
-another one would be whole at once. Volcano does not have this. (docs/decisions/0019)
+If two gangs each hold what the other lacks, waiting never ends. The last such gang in job order is evicted whole, if
+another one could then start at once. Volcano has no such rule (decision 0019).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pumice.placing.choose import placing_of
 from pumice.volcano import points
 
 
-def half_gangs(ssn: Session) -> AnyArray:
-    """Rows of jobs that hold nodes and are below their minimum, though pods that would complete it wait."""
+def partially_bound_gangs(ssn: Session) -> AnyArray:
+    """Return the rows of jobs that hold nodes and are below their minimum, while pods that could complete them are
+    pending."""
     jobs = ssn.tables.jobs
     held = jobs.counts @ HELD
     found = jobs.alive & (jobs.queue >= 0) & ~jobs.barred & (held > 0) & (held < jobs.min_available)
@@ -27,47 +28,52 @@ def half_gangs(ssn: Session) -> AnyArray:
     return rows
 
 
-def half_since(ssn: Session, job: int) -> float:
-    """When the last of what the job is happened: a pod of it began to run, or one that waits was made."""
+def partially_bound_since(ssn: Session, job: int) -> float:
+    """Return the last instant at which a job changed: a pod started, or a pending one was created."""
     tasks, rows = ssn.tables.tasks, ssn.tables.jobs.tasks[job]
     pods = [tasks.pods[row] for row in rows.tolist()]
     return max((pod.start_time or pod.creation for pod in pods), default=ssn.now)
 
 
-def gives_way(ssn: Session, after_s: float) -> int:
-    """The row of the job that should go, -1: none. It has been a half for ``after_s``, comes last of all such, and
-    another half, which comes before it, would be whole with what it holds."""
-    halves = half_gangs(ssn)
-    if len(halves) < 2:
+def gang_to_evict(ssn: Session, after_s: float) -> int:
+    """Return the row of the job to evict, or -1.
+
+    It has been partially bound for ``after_s`` seconds, is the last of such jobs, and another partially bound job
+    before it in order could start with what it holds.
+    """
+    gangs = partially_bound_gangs(ssn)
+    if len(gangs) < 2:
         return -1
-    order = ssn.order.jobs_in_order(halves)
-    late = [job for job in order if half_since(ssn, job) + after_s <= ssn.now]
+    order = ssn.order.jobs_in_order(gangs)
+    late = [job for job in order if partially_bound_since(ssn, job) + after_s <= ssn.now]
     for last in reversed(late):
-        room = _room_without(ssn, last)
-        if any(_would_be_whole(ssn, job, room) for job in order[: order.index(last)]):
+        free = _free_without(ssn, last)
+        if any(_would_start(ssn, job, free) for job in order[: order.index(last)]):
             return last
     return -1
 
 
-def _room_without(ssn: Session, job: int) -> AnyArray:
-    """What nodes will have (N, R) once the job holds nothing."""
+def _free_without(ssn: Session, job: int) -> AnyArray:
+    """Return the free resources of nodes if a job held nothing. Shape (N, R)."""
     tables, rows = ssn.tables, ssn.tables.jobs.tasks[job]
     held = rows[(HELD[tables.tasks.status[rows]] > 0) & (tables.tasks.node[rows] >= 0)]
-    room: AnyArray = tables.nodes.books[:, FUTURE].copy()
-    np.add.at(room, tables.tasks.node[held], tables.classes.req[tables.tasks.cls[held]])
-    return room
+    free: AnyArray = tables.nodes.books[:, FUTURE].copy()
+    np.add.at(free, tables.tasks.node[held], tables.classes.req[tables.tasks.cls[held]])
+    return free
 
 
-def _would_be_whole(ssn: Session, job: int, room: AnyArray) -> bool:
-    """Whether nodes that let its pods in have room for what it lacks. Only where all that waits is alike."""
+def _would_start(ssn: Session, job: int, free: AnyArray) -> bool:
+    """Return True if a job could place all that it lacks on nodes with these free resources."""
     tables, lacks = ssn.tables, Job(ssn.tables, job).missing_count
     rows = tables.jobs.tasks[job]
     classes = distinct(tables.tasks.cls[rows[tables.tasks.status[rows] == PENDING]])
+    # For several classes, the count per node would be a packing problem. Such a gang is left alone: a wrong yes would
+    # evict a gang in vain.
     if len(classes) != 1 or ssn.ask(points.job_valid, Job(tables, job)) is not None:
         return False
     allowed, req = placing_of(ssn).feasible.of(int(classes[0])).allowed, tables.classes.req[classes[0]]
     asked = tables.classes.compared[classes[0]] & (req >= EPS)
     if not asked.any():
         return False
-    count = np.floor((room[allowed][:, asked] + EPS) / req[asked]).min(axis=1).clip(min=0).sum()
+    count = np.floor((free[allowed][:, asked] + EPS) / req[asked]).min(axis=1).clip(min=0).sum()
     return bool(count >= lacks)

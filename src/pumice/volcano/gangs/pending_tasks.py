@@ -1,5 +1,6 @@
-"""What is left to place of a job: its sub-jobs in order, each with its pending tasks in order. Source: Volcano
-allocate (spec 03 §2.2)."""
+"""List what is left to place of a job: its sub-jobs in order, each with its pending tasks in order. Source: Volcano
+allocate action.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from pumice.volcano.gangs.readiness import sub_missing
 
 
 class SubJobQueue:
-    """Task rows of one sub-job in order; ``position`` is the next one."""
+    """Pending tasks of one sub-job in order. ``position`` is the index of the next one."""
 
     __slots__ = ("_ends", "_gated", "classes", "nominated", "position", "rows", "uniform_roles")
 
@@ -28,10 +29,11 @@ class SubJobQueue:
         gates: AnyArray = tasks.gate[rows]
         self.classes: list[int] = tasks.cls[rows].tolist()
         roles = tasks.role[rows].tolist()
-        #: Tasks that had a node to wait for when the sheet was made.
+        #: Tasks that were nominated to a node when the queue was created.
         self.nominated = frozenset(rows[tasks.nominated[rows] >= 0].tolist())
         self._gated = frozenset(rows[gates == QUEUE_GATE_ONLY].tolist())
-        #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
+        #: True if each role has one class. The error cache by role then makes no difference, since a node that rejects
+        #: one task of a class rejects them all.
         self.uniform_roles = True
         self._ends = [len(roles)]
         if self._gated or not (all_equal(self.classes) and all_equal(roles)):
@@ -43,19 +45,19 @@ class SubJobQueue:
         return self.position < len(self.rows)
 
     def copy(self) -> SubJobQueue:
-        """The same with a position of its own."""
-        twin = object.__new__(SubJobQueue)
+        """Return a copy with a position of its own."""
+        # Only the position changes; the lists are shared. Trials in many domains copy the queue often.
+        copied = object.__new__(SubJobQueue)
         for name in SubJobQueue.__slots__:
-            setattr(twin, name, getattr(self, name))
-        return twin
+            setattr(copied, name, getattr(self, name))
+        return copied
 
     def is_gated(self, row: int) -> bool:
-        """Held by the queue gate: stays out until the gate is taken off."""
+        """Return True if the queue gate holds a task."""
         return row in self._gated
 
     def next(self, count: int) -> list[int]:
-        """Up to ``count`` tasks from the position on, and none from the first gated one on; that alone where it is its
-        turn."""
+        """Return up to ``count`` tasks from the position on, either ungated ones or one gated task."""
         rows = self.rows[self.position : self.position + count]
         if self._gated:
             free = next((i for i, row in enumerate(rows) if row in self._gated), len(rows))
@@ -63,56 +65,62 @@ class SubJobQueue:
         return rows
 
     def run_length(self) -> int:
-        """Number of equal tasks from the position on."""
+        """Return the number of equal tasks from the position on."""
         return self._ends[bisect_right(self._ends, self.position)] - self.position
 
     @property
     def is_one_run(self) -> bool:
+        """True if all tasks are equal."""
         return len(self._ends) == 1
 
 
 class PendingTasks:
-    """Sub-jobs that have tasks to place: those that must become ready for the job first, then in sub-job order."""
+    """Sub-jobs with tasks to place: first those that must become ready for the job, then the others, in sub-job
+    order."""
 
-    __slots__ = ("_heap", "_job", "_ssn", "sheets")
+    __slots__ = ("_heap", "_job", "_ssn", "sub_queues")
 
     def __init__(self, ssn: Session, job: int) -> None:
         self._ssn, self._job = ssn, job
-        self.sheets: dict[int, SubJobQueue] = {}
+        self.sub_queues: dict[int, SubJobQueue] = {}
         jobs, subs = ssn.tables.jobs, ssn.tables.subs
+        # If all tasks of a job are pending, none needs a look at its status.
         all_wait = jobs.waits[job] == jobs.size[job]
         for sub in jobs.subs[job]:
             rows = subs.tasks[sub] if all_wait else placeable(ssn, subs.tasks[sub])
             if len(rows):
-                self.sheets[sub] = SubJobQueue(ssn, ssn.order.sorted_tasks(rows))
-        self._heap: Heap | None = None  # made when somebody asks for the order
+                self.sub_queues[sub] = SubJobQueue(ssn, ssn.order.sorted_tasks(rows))
+        self._heap: Heap | None = None  # created when the order is needed; jobs with one sub-job need none
 
     def __bool__(self) -> bool:
-        return bool(self.sheets if self._heap is None else len(self._heap))
+        return bool(self.sub_queues if self._heap is None else len(self._heap))
 
     def _ordered(self) -> Heap:
+        """Return the sub-jobs as a heap."""
         if self._heap is None:
             keyer = sub_job_keyer(self._ssn, _required(self._ssn, self._job))
-            self._heap = Heap(keyer, list(self.sheets))
+            self._heap = Heap(keyer, list(self.sub_queues))
         return self._heap
 
     def pop(self) -> int:
+        """Remove and return the first sub-job."""
         return self._ordered().pop()
 
     def push(self, sub: int) -> None:
+        """Add a sub-job again."""
         self._ordered().push(sub)
 
     def copy(self) -> PendingTasks:
-        """The same with sheets of its own."""
-        twin = object.__new__(PendingTasks)
-        twin._ssn, twin._job = self._ssn, self._job
-        twin.sheets = {sub: sheet.copy() for sub, sheet in self.sheets.items()}
-        twin._heap = self._ordered().copy()
-        return twin
+        """Return a copy with sub-job queues of its own."""
+        copied = object.__new__(PendingTasks)
+        copied._ssn, copied._job = self._ssn, self._job
+        copied.sub_queues = {sub: sub_queue.copy() for sub, sub_queue in self.sub_queues.items()}
+        copied._heap = self._ordered().copy()
+        return copied
 
 
 def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
-    """Pending tasks that ask for something and are not held by others' gates."""
+    """Return pending tasks with requests that are held by no gate, or by the queue gate only."""
     tasks = ssn.tables.tasks
     waiting = (tasks.status[rows] == PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)
     found: AnyArray = rows[waiting]
@@ -120,7 +128,7 @@ def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
 
 
 def _required(ssn: Session, job: int) -> frozenset[int]:
-    """Not yet ready sub-jobs that are needed to reach minSubGroups, in sub-job order."""
+    """Return the sub-jobs that are not ready and are needed to reach minSubGroups."""
     group = ssn.tables.jobs.groups[job]
     minimum = {f"{group.key}/{p.name}": p.min_sub_groups for p in group.sub_groups if p.min_sub_groups}
     if not minimum:
@@ -145,8 +153,9 @@ def _required(ssn: Session, job: int) -> frozenset[int]:
 
 
 def sub_job_keyer(ssn: Session, first: frozenset[int] = frozenset()) -> Keyer:
-    """Keys of sub-jobs: those in ``first`` first, then plugins, match index, UID."""
+    """Return a function for sort keys of sub-jobs: those in ``first`` first, then by plugins, match index and UID."""
     subs, ask = ssn.tables.subs, ssn.ask
+    # If every hook gives keys, sub-jobs are sorted by keys; otherwise pairs must be compared.
     if ssn.hooks.forms(points.sub_job_order) <= {"key"}:
         return lambda rows: [
             (r not in first, *ask(points.sub_job_keyed, SubJob(ssn.tables, r)), subs.match_index[r], subs.uids[r])

@@ -1,4 +1,6 @@
-"""Whether jobs and sub-jobs have what they need: a sub-job of a job without sub-group policies is asked as its job."""
+"""Ask whether jobs and sub-jobs have what they need. For a job without sub-group policies, the job is asked instead of
+its sub-job.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,22 @@ from pumice.volcano import points
 
 
 def job_missing(ssn: Session, job: int) -> int:
-    """How many more tasks must be placed at least until JobReady; 0 when ready."""
+    """Return how many more tasks must at least be placed until JobReady; 0 if ready."""
     return ssn.ask(points.job_ready, Job(ssn.tables, job))
 
 
 def job_ready(ssn: Session, job: int) -> bool:
+    """Return True if the job is ready."""
     return job_missing(ssn, job) == 0
 
 
 def job_pipelined(ssn: Session, job: int) -> bool:
-    """Whether the job would be ready once releasing resources are free."""
+    """Return True if the job would be ready once releasing resources are free."""
     return ssn.ask(points.job_pipelined, Job(ssn.tables, job))
 
 
 def sub_missing(ssn: Session, sub: int) -> int:
-    """How many more tasks must be placed at least until SubJobReady; 0 when ready."""
+    """Return how many more tasks must at least be placed until SubJobReady; 0 if ready."""
     job = int(ssn.tables.subs.job[sub])
     if not ssn.tables.jobs.has_policy[job]:
         return job_missing(ssn, job)
@@ -32,7 +35,7 @@ def sub_missing(ssn: Session, sub: int) -> int:
 
 
 def sub_pipelined(ssn: Session, sub: int) -> bool:
-    """Whether the sub-job would be ready once releasing resources are free."""
+    """Return True if the sub-job would be ready once releasing resources are free."""
     job = int(ssn.tables.subs.job[sub])
     if not ssn.tables.jobs.has_policy[job]:
         return job_pipelined(ssn, job)
@@ -40,8 +43,8 @@ def sub_pipelined(ssn: Session, sub: int) -> bool:
 
 
 class Lost:
-    """How many tasks of jobs like one, of which nothing stands, are known to be too few: with so many allocated it is
-    not even pipelined. Whoever answers by the job's signature and its tasks by state answers alike for all of them."""
+    """Numbers of placed tasks that are known to be too few for jobs equal to one, none of whose tasks are placed: with
+    that many allocated, the job is not even pipelined."""
 
     __slots__ = ("_question", "_rests_on", "_ssn")
 
@@ -49,17 +52,18 @@ class Lost:
         hooks, signature = ssn.hooks, int(ssn.tables.jobs.signature[job])
         self._ssn = ssn
         self._question: tuple[str, int] | None = None
+        # Hooks that read only the signature and the counts by status give all equal jobs the same answer.
         if signature >= 0 and hooks.known("votes of jobs alike", (points.job_pipelined,), _all_by_signature):
             self._question = "lost", signature
             self._rests_on = hooks.reading(points.job_pipelined).rests_on(ssn.world)
 
     def with_only(self, placed: int) -> bool:
-        """Whether that is known of so many."""
+        """Return True if this number of tasks is known to be too few."""
         question = self._question
         return question is not None and self._ssn.memo.recall((*question, placed), self._rests_on) is not None
 
     def keep(self, placed: int) -> None:
-        """It was found out of so many."""
+        """Remember that this number of tasks is too few."""
         if self._question is not None:
             self._ssn.memo.keep((*self._question, placed), self._rests_on, True)
 
@@ -69,6 +73,7 @@ def _all_by_signature(at: At) -> bool:
 
 
 def takes_on_by_class(at: At) -> bool:
-    """Return True if every hook at allocatable answers the same for equal tasks: it takes TaskRows and declares
-    SIGNATURE. Any other hook may read a label, and is asked for each job."""
+    """Return True if every hook at allocatable answers equally for equal tasks: it takes TaskRows and declares
+    SIGNATURE."""
+    # A hook without SIGNATURE may read a label, so it is asked for each job.
     return all(hook.form == "run" and by_signature(hook.reads) for hook in at(points.allocatable))

@@ -1,4 +1,4 @@
-"""Jobs that may have others evicted: who starves, by queue. Source: Volcano preempt and reclaim (spec 03 §4.1, §5)."""
+"""Find starving jobs, for which other jobs may be evicted, by queue. Source: Volcano preempt and reclaim actions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pumice.volcano import points
 
 
 def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
-    """Rows of admitted, valid jobs that starve and have a task to place, by queue, in row order.
+    """Return the rows of admitted, valid and starving jobs with a task to place, by queue, in row order.
 
-    ``with_topology`` False: but for those that have a network topology anywhere.
+    ``with_topology`` False: leave out jobs with a network topology anywhere.
     """
     jobs = ssn.tables.jobs
     which = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
@@ -56,9 +56,10 @@ def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
 
 
 def is_starving(ssn: Session, job: int) -> bool:
-    """Whether the job may have (more) victims."""
+    """Return True if more tasks may be evicted for the job."""
     return ssn.ask(points.job_starving, Job(ssn.tables, job))
 
 
 def _starves(ssn: Session, job: int) -> bool:
+    """Return True if a job is valid and starving."""
     return ssn.ask(points.job_valid, Job(ssn.tables, job)) is None and is_starving(ssn, job)

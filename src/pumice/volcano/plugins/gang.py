@@ -36,7 +36,7 @@ from pumice.api import (
 )
 from pumice.columns.tasks import NO_GATE
 from pumice.model.blockers import GangIncomplete
-from pumice.volcano.gangs.partially_bound import gives_way, half_gangs, half_since
+from pumice.volcano.gangs.partially_bound import gang_to_evict, partially_bound_gangs, partially_bound_since
 from pumice.volcano.status.closing import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 from pumice.volcano.status.fit_errors import FitTexts
 
@@ -153,7 +153,10 @@ class Gang:
         """When the next half has waited for so long that it may have to go."""
         if self.halves_go_after is None:
             return None
-        due = [half_since(self.ssn, job) + self.halves_go_after for job in half_gangs(self.ssn).tolist()]
+        due = [
+            partially_bound_since(self.ssn, job) + self.halves_go_after
+            for job in partially_bound_gangs(self.ssn).tolist()
+        ]
         return min((moment for moment in due if moment > self.ssn.now), default=None)
 
     @points.victim_tasks
@@ -161,7 +164,7 @@ class Gang:
         """All of the half that gives way to another."""
         if self.halves_go_after is None:
             return np.zeros(len(tasks), dtype=bool)
-        return np.asarray(tasks.job == gives_way(self.ssn, self.halves_go_after)) & (tasks.job >= 0)
+        return np.asarray(tasks.job == gang_to_evict(self.ssn, self.halves_go_after)) & (tasks.job >= 0)
 
     @points.session_close
     def close(self) -> None:

@@ -79,9 +79,11 @@ class Candidate(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found, ``undone`` and ``errors``
-    are what the trial left, ``touched`` the tasks of which something was undone; ``taken`` is the hypernode that its
-    sub-job took, ``position`` where the sheet stood."""
+    """The result of a trial without its job: tasks by their position in the sub-job's queue.
+
+    ``plan`` was found; ``undone`` and ``errors`` are what the trial left; ``touched`` are tasks of which something was
+    undone; ``taken`` is the hypernode that the sub-job took; ``position`` is that of the queue.
+    """
 
     plan: Plan
     undone: Plan
@@ -100,9 +102,9 @@ class JobTrials:
     """
 
     def __init__(
-        self, ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, trying: OpenAttempt
+        self, ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, attempt: OpenAttempt
     ) -> None:
-        self.ssn, self.stmt, self.job, self.pending_tasks, self.trying = ssn, stmt, job, pending_tasks, trying
+        self.ssn, self.stmt, self.job, self.pending_tasks, self.attempt = ssn, stmt, job, pending_tasks, attempt
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
@@ -110,15 +112,15 @@ class JobTrials:
 
     def _kind(self) -> Hashable:
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
-        sheets = self.pending_tasks.sheets
-        if len(sheets) != 1 or not placing_of(ssn).feasible.at_once:
+        sub_queues = self.pending_tasks.sub_queues
+        if len(sub_queues) != 1 or not placing_of(ssn).feasible.at_once:
             return None
         if not ssn.hooks.known("queues by class", (points.allocatable,), takes_on_by_class):
             return None
-        ((sub, sheet),) = sheets.items()
-        rows, jobs = sheet.rows, tables.jobs
-        fresh = sheet.position == 0 and len(rows) == jobs.size[job] and tables.subs.hypernode[sub] < 0
-        if not fresh or not sheet.is_one_run or jobs.has_policy[job] or jobs.hypernode[job] >= 0:
+        ((sub, sub_queue),) = sub_queues.items()
+        rows, jobs = sub_queue.rows, tables.jobs
+        fresh = sub_queue.position == 0 and len(rows) == jobs.size[job] and tables.subs.hypernode[sub] < 0
+        if not fresh or not sub_queue.is_one_run or jobs.has_policy[job] or jobs.hypernode[job] >= 0:
             return None
         if (tables.tasks.nominated[rows] >= 0).any() or tables.tasks.gate[rows].any():
             return None
@@ -152,19 +154,19 @@ class JobTrials:
         if known is not None:
             return self._recalled(hypernode, known)
         self.end()
-        before, known_of_queue = len(self.stmt.undone), len(self.trying.findings)
+        before, known_of_queue = len(self.stmt.undone), len(self.attempt.findings)
         candidate = self._try(hypernode)
-        if len(self.trying.findings) > known_of_queue:  # something about the queue, which other jobs may not share
+        if len(self.attempt.findings) > known_of_queue:  # something about the queue, which other jobs may not share
             return candidate
-        ((sub, sheet),) = self.pending_tasks.sheets.items()
-        position, found = {row: i for i, row in enumerate(sheet.rows)}, candidate.found()
+        ((sub, sub_queue),) = self.pending_tasks.sub_queues.items()
+        position, found = {row: i for i, row in enumerate(sub_queue.rows)}, candidate.found()
         undone = _moved(tuple(self.stmt.undone[before:]), position.__getitem__)
         known = Known(
             _moved(found.plan, position.__getitem__),
             undone,
             frozenset(at for op in undone for at in op.placement.rows),
-            tuple((position[row], errors) for row, errors in self.trying.errors.items()),
-            found.pending_tasks.sheets[sub].position,
+            tuple((position[row], errors) for row, errors in self.attempt.errors.items()),
+            found.pending_tasks.sub_queues[sub].position,
             candidate.score,
             candidate.works,
             found.subs.get(sub, -1),
@@ -176,32 +178,32 @@ class JobTrials:
         """Note what the trial that was recalled last left undone. Of a task what was undone last counts: so of those
         before nothing is noted that a later one says anew."""
         if self._last is not None:
-            ((_, sheet),) = self.pending_tasks.sheets.items()
-            self.stmt.undone += _moved(self._last.undone, sheet.rows.__getitem__)
+            ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
+            self.stmt.undone += _moved(self._last.undone, sub_queue.rows.__getitem__)
             self._last = None
 
     def _recalled(self, hypernode: int, known: Known) -> Candidate:
         if self._last is not None and not self._last.touched <= known.touched:
             self.end()
         self._last = known
-        ((_, sheet),) = self.pending_tasks.sheets.items()
-        self.trying.errors = {sheet.rows[at]: errors for at, errors in known.errors}
+        ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
+        self.attempt.errors = {sub_queue.rows[at]: errors for at, errors in known.errors}
         return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
 
     def _carried_over(self, known: Known) -> Placed:
         """What was found for another job, for this one."""
-        ((sub, sheet),) = self.pending_tasks.sheets.items()
+        ((sub, sub_queue),) = self.pending_tasks.sub_queues.items()
         left = self.pending_tasks.copy()
         left.pop()
-        left.sheets[sub].position = known.position
-        if left.sheets[sub]:
+        left.sub_queues[sub].position = known.position
+        if left.sub_queues[sub]:
             left.push(sub)
-        return Placed(_moved(known.plan, sheet.rows.__getitem__), left, {sub: known.taken})
+        return Placed(_moved(known.plan, sub_queue.rows.__getitem__), left, {sub: known.taken})
 
     def _try(self, hypernode: int) -> Candidate:
         """Place the job in one domain, see what came of it, and undo it."""
         ssn, stmt, job = self.ssn, self.stmt, self.job
-        self.trying.errors = {}
+        self.attempt.errors = {}
         mark, left = stmt.mark(), self.pending_tasks.copy()
         score, subs = self._place_sub_jobs(left, hypernode)
         plan = stmt.save(mark)
@@ -224,7 +226,7 @@ class JobTrials:
                 continue
             score += gained
             subs[sub] = int(self.ssn.tables.subs.hypernode[sub])
-            if pending_tasks.sheets[sub]:
+            if pending_tasks.sub_queues[sub]:
                 pending_tasks.push(sub)
             if job_ready(self.ssn, self.job):
                 break
@@ -232,17 +234,17 @@ class JobTrials:
 
     def _place_sub_job(self, sub: int, pending_tasks: PendingTasks, start: int) -> float | None:
         """Place one sub-job in the best hypernode below ``start``. Its score, None when none would do."""
-        ssn, stmt, sheet = self.ssn, self.stmt, pending_tasks.sheets[sub]
-        if not sheet:
+        ssn, stmt, sub_queue = self.ssn, self.stmt, pending_tasks.sub_queues[sub]
+        if not sub_queue:
             return None
-        if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, self.trying):
+        if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sub_queue, self.attempt):
             return 0.0
         for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
             tried: list[tuple[int, Plan, SubJobQueue]] = []
             for hypernode in gradient:
-                self.trying.forget(sub)
-                mark, own = stmt.mark(), sheet.copy()
-                allocate_tasks(ssn, stmt, sub, own, Domain(ssn, hypernode), self.trying)
+                self.attempt.forget(sub)
+                mark, own = stmt.mark(), sub_queue.copy()
+                allocate_tasks(ssn, stmt, sub, own, Domain(ssn, hypernode), self.attempt)
                 if len(stmt.operations) > mark.operations:
                     tried.append((hypernode, stmt.save(mark), own))
                 stmt.rollback(mark)
@@ -252,7 +254,7 @@ class JobTrials:
                 hypernode, plan, own = tried[best]
                 if stmt.recover(plan) is not None:
                     return None
-                pending_tasks.sheets[sub] = own
+                pending_tasks.sub_queues[sub] = own
                 tree, subs = ssn.tables.tree, ssn.tables.subs
                 ssn.journal.put(subs["hypernode"], sub, tree.lca(int(subs.hypernode[sub]), hypernode))
                 return float(scores[best])
@@ -260,7 +262,7 @@ class JobTrials:
 
 
 def allocate_for_job(
-    ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, trying: OpenAttempt
+    ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, attempt: OpenAttempt
 ) -> PendingTasks | None:
     """Place the job in the best domain of the first gradient that has one.
 
@@ -268,7 +270,7 @@ def allocate_for_job(
     """
     if not pending_tasks:
         return None
-    trials = JobTrials(ssn, stmt, job, pending_tasks, trying)
+    trials = JobTrials(ssn, stmt, job, pending_tasks, attempt)
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
         working = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
         trials.end()

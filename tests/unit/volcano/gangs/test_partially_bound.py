@@ -10,7 +10,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.events import Object
 from pumice.model.node import Taint
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
-from pumice.volcano.gangs.partially_bound import gives_way, half_gangs, half_since
+from pumice.volcano.gangs.partially_bound import gang_to_evict, partially_bound_gangs, partially_bound_since
 
 CONF = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}]}]"
 
@@ -41,14 +41,14 @@ def name_of(ssn: Session, job: int) -> str:
 )
 def test_who_is_a_half(job: list[Object], is_half: bool) -> None:
     ssn = opened(node("n"), job)
-    assert [name_of(ssn, row) for row in half_gangs(ssn).tolist()] == (["g"] if is_half else [])
+    assert [name_of(ssn, row) for row in partially_bound_gangs(ssn).tolist()] == (["g"] if is_half else [])
 
 
 def test_since_the_last_of_its_pods_began_or_was_made() -> None:
     runs = pod("g-0", "g", on="n", start_time=50.0, creation=10.0)
     for waits, since in ((pod("g-1", "g", creation=20.0), 50.0), (pod("g-1", "g", creation=70.0), 70.0)):
         ssn = opened(node("n"), podgroup("g", 2), runs, waits)
-        assert half_since(ssn, list(ssn.tables.jobs.uids).index("ns/g")) == since
+        assert partially_bound_since(ssn, list(ssn.tables.jobs.uids).index("ns/g")) == since
 
 
 NODES = [node("n", 1), node("m", 1, creation=1.0)]
@@ -75,11 +75,11 @@ NODES = [node("n", 1), node("m", 1, creation=1.0)]
 )
 def test_which_gives_way_after_a_minute(objects: list[Any], who: str) -> None:
     ssn = opened(*objects)
-    assert name_of(ssn, gives_way(ssn, 60.0)) == who
+    assert name_of(ssn, gang_to_evict(ssn, 60.0)) == who
 
 
 def test_only_for_one_whose_waiting_pods_are_alike() -> None:
     """Of a mixed gang nobody has worked out whether it would fit."""
     mixed = [podgroup("a", 3), pod("a-0", "a", on="n"), pod("a-1", "a", "500m"), pod("a-2", "a", "400m")]
     ssn = opened(NODES, mixed, half("b", "m", 10.0))
-    assert gives_way(ssn, 60.0) == -1
+    assert gang_to_evict(ssn, 60.0) == -1

@@ -23,9 +23,9 @@ def names(ssn: Session, rows: list[int]) -> str:
     return " ".join(ssn.tables.tasks.pods[row].name for row in rows)
 
 
-def sheet_of(ssn: Session) -> SubJobQueue:
-    (sheet,) = PendingTasks(ssn, 0).sheets.values()
-    return sheet
+def queue_of(ssn: Session) -> SubJobQueue:
+    (sub_queue,) = PendingTasks(ssn, 0).sub_queues.values()
+    return sub_queue
 
 
 def member(name: str, **more: Any) -> Any:
@@ -43,7 +43,7 @@ def member(name: str, **more: Any) -> Any:
 )
 def test_which_tasks_are_left(special: dict[str, Any], listed: str) -> None:
     ssn = opened(member("a"), member("b", **special))
-    assert names(ssn, sheet_of(ssn).rows) == listed
+    assert names(ssn, queue_of(ssn).rows) == listed
 
 
 def test_a_job_of_which_nothing_is_left() -> None:
@@ -52,14 +52,14 @@ def test_a_job_of_which_nothing_is_left() -> None:
 
 def test_equal_tasks_are_a_run() -> None:
     ssn = opened(member("a"), member("b"), member("c", cpu=2), member("d", cpu=2), member("e", cpu=2))
-    sheet = sheet_of(ssn)
+    sub_queue = queue_of(ssn)
     runs = []
-    while sheet:
-        runs.append(names(ssn, sheet.next(sheet.run_length())))
-        sheet.position += sheet.run_length()
+    while sub_queue:
+        runs.append(names(ssn, sub_queue.next(sub_queue.run_length())))
+        sub_queue.position += sub_queue.run_length()
     assert runs == ["a b", "c d e"]
-    assert not sheet.is_one_run
-    assert sheet_of(opened(member("a"), member("b"))).is_one_run
+    assert not sub_queue.is_one_run
+    assert queue_of(opened(member("a"), member("b"))).is_one_run
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_equal_tasks_are_a_run() -> None:
     ],
 )
 def test_whether_a_node_that_fails_one_of_a_role_fails_all(second: dict[str, Any], uniform: bool) -> None:
-    assert sheet_of(opened(member("a", role="one"), member("b", **second))).uniform_roles is uniform
+    assert queue_of(opened(member("a", role="one"), member("b", **second))).uniform_roles is uniform
 
 
 def test_a_copy_has_a_position_of_its_own() -> None:
-    sheet = sheet_of(opened(member("a"), member("b")))
-    twin = sheet.copy()
+    sub_queue = queue_of(opened(member("a"), member("b")))
+    twin = sub_queue.copy()
     twin.position = 1
-    assert (sheet.position, twin.rows) == (0, sheet.rows)
+    assert (sub_queue.position, twin.rows) == (0, sub_queue.rows)
 
 
 def test_sub_jobs_that_must_be_ready_for_the_job_come_first() -> None:
@@ -97,5 +97,5 @@ def test_sub_jobs_that_must_be_ready_for_the_job_come_first() -> None:
     pending_tasks = PendingTasks(ssn, 0)
     order = []
     while pending_tasks:
-        order.append(names(ssn, pending_tasks.sheets[pending_tasks.pop()].rows))
+        order.append(names(ssn, pending_tasks.sub_queues[pending_tasks.pop()].rows))
     assert order == ["b-0", "a-0"]
