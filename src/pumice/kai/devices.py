@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.model.devices.gpu import GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups
-from pumice.model.pod import Pod
 from pumice.placing.derived import derived
+
+_MILLI = 1000.0
 
 
 def open_devices(ssn: Session) -> None:
@@ -37,7 +37,7 @@ def open_devices(ssn: Session) -> None:
     memory = derived(ssn).get("gpu memory", lambda: memory_of(tables.nodes.facts))
     devices = ssn.ledger.devices = DeviceLedger(tables, ssn.journal, shares, of, left, memory)
     devices.enter(rows)
-    _count_once(ssn, devices)
+    devices.close_excess(_count_once(ssn, devices))
 
 
 def _column(ssn: Session, name: str, axis: str, *shape: int, values: AnyArray | None) -> Column[Any]:
@@ -47,22 +47,23 @@ def _column(ssn: Session, name: str, axis: str, *shape: int, values: AnyArray | 
     return column
 
 
-def _count_once(ssn: Session, devices: DeviceLedger) -> None:
-    """Release the GPU that a reservation pod holds, on all nodes."""
-    tables = ssn.tables
-    rows = reservations(tables, devices)
+def _count_once(ssn: Session, devices: DeviceLedger) -> set[tuple[int, str]]:
+    """Release the GPUs that reservation pods hold. Return their groups: row of the node, name."""
+    tables, reserved = ssn.tables, set[tuple[int, str]]()
     gpu = tables.axis.column[GPU_RESOURCE]
-    for row in rows.tolist():
+    for row in reservations(tables, devices).tolist():
         # KAI reserves a shared GPU with a pod that asks for a whole GPU. The pods in the same group hold the same
         # device, so without this correction it would be counted twice.
         change = np.zeros_like(tables.nodes.books[0])
-        held = float(tables.classes.req[tables.tasks.cls[row], gpu])
+        held = min(float(tables.classes.req[tables.tasks.cls[row], gpu]), _MILLI)
         change[[IDLE, FUTURE], gpu], change[USED, gpu] = held, -held
         ssn.journal.add(tables.nodes["books"], int(tables.tasks.node[row]), change)
+        reserved |= _groups_of(tables, row)
+    return reserved
 
 
 def reservations(tables: Tables, devices: DeviceLedger | None) -> AnyArray:
-    """Return the rows of pods that reserve a shared device whose group the ledger knows."""
+    """Return the rows of pods that reserve a shared device whose group the ledger knows: one for each group."""
     tasks = tables.tasks
     if devices is None:
         return np.zeros(0, dtype=np.int64)
@@ -71,11 +72,14 @@ def reservations(tables: Tables, devices: DeviceLedger | None) -> AnyArray:
     rows = others.nonzero()[0]
     rows = rows[tables.classes.req[tasks.cls[rows], gpu] > 0]
     # The test of a pod reads its labels in Python, so arrays select the few candidates first.
-    groups = devices.groups()
-    found = [row for row in rows.tolist() if _reserves(groups, tasks.pods[row], int(tasks.node[row]))]
+    groups, found = set(devices.groups()), []
+    for row in rows.tolist():
+        if tasks.pods[row].namespace == RESERVATION_NAMESPACE and groups & _groups_of(tables, row):
+            groups -= _groups_of(tables, row)  # a second pod would reserve another device
+            found.append(row)
     return np.array(found, dtype=np.int64)
 
 
-def _reserves(groups: Collection[tuple[int, str]], pod: Pod, node: int) -> bool:
-    """Return True if a pod on a node reserves a device of one of the groups."""
-    return pod.namespace == RESERVATION_NAMESPACE and any((node, group) in groups for group in gpu_groups(pod.labels))
+def _groups_of(tables: Tables, row: int) -> set[tuple[int, str]]:
+    node = int(tables.tasks.node[row])
+    return {(node, group) for group in gpu_groups(tables.tasks.pods[row].labels)}

@@ -8,7 +8,7 @@ Source: KAI node_info (gpu sharing).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -53,9 +53,13 @@ class Choice(NamedTuple):
 
 class DeviceLedger:
     """``shares`` (N, S, 3): the sums of slots. ``of``, ``left`` (T,): the slots that a task is on or promised, and
-    those that it leaves for them. ``mib`` (N,): memory of each device, ``known`` (N,) whether the node says it."""
+    those that it leaves for them. ``mib`` (N,): memory of each device, ``known`` (N,) whether the node says it.
+    ``closed`` (N, S): slots that no task may join, because their node has no device for them."""
 
-    __slots__ = ("_gpu", "_names", "_writer", "known", "left", "mib", "of", "shares", "tables")
+    __slots__ = (
+        *("_first_seen", "_gpu", "_names", "_slots", "_writer"),
+        *("closed", "known", "left", "mib", "of", "shares", "tables"),
+    )
 
     def __init__(
         self,
@@ -71,6 +75,9 @@ class DeviceLedger:
         self.mib, self.known = memory
         self._gpu = tables.axis.column[GPU_RESOURCE]
         self._names: dict[tuple[int, int], str] = {}
+        self._slots: dict[int, dict[str, int]] = {}  # by node, as its pods name groups; and when the oldest was made
+        self._first_seen: dict[tuple[int, str], float] = {}
+        self.closed: Bool = np.zeros(shares.array.shape[:2], dtype=bool)
 
     # -- what there is room for ---------------------------------------------------------------------------------------
 
@@ -88,14 +95,15 @@ class DeviceLedger:
         return share.fraction * self.mib
 
     def joins(self, need: F64, rows: AnyArray | slice = slice(None), *, soon: bool) -> Bool:
-        """Which slots in use have room for so much more (rows,). ``soon``: when those that leave have left.
+        """Which slots in use have room for so much more (rows,), of those that are not closed. ``soon``: when those
+        that leave have left.
 
         A slot that everybody leaves is a whole GPU instead. Shape (rows, S).
         """
         held, left, promised = _sums(self.shares.array[rows])
         stays = held + promised > _EPS
         taken = held + promised if soon else held + left
-        in_use = stays if soon else stays & (held + left > _EPS)
+        in_use = (stays if soon else stays & (held + left > _EPS)) & ~self.closed[rows]
         return np.asarray(in_use & (self.mib[rows, None] - taken - need[:, None] >= -_EPS), dtype=bool)
 
     def count(self, share: GpuShare, rows: AnyArray | slice = slice(None), *, soon: bool) -> I32:
@@ -111,19 +119,19 @@ class DeviceLedger:
         return found
 
     def free(self, rows: AnyArray | slice = slice(None)) -> F64:
-        """What will be free of each device in use when those that leave have left; 0 of a full one, and where there is
-        none. Milli-devices, whole ones. Shape (rows, S)."""
-        held, _, promised = _sums(self.shares.array[rows])
-        taken = held + promised
-        parts = np.where(taken > _EPS, _MILLI * (1.0 - taken / self.mib[rows, None]), 0.0)
-        return np.maximum(np.rint(parts), 0.0)
+        """What will be free of each device in use when those that leave have left; 0 of a full or closed one, and where
+        there is none. Milli-devices, whole ones. Shape (rows, S)."""
+        return np.maximum(np.rint(_MILLI * self._unused(rows)), 0.0)
 
     def unused(self) -> float:
         """What is left of devices in use when those that leave have left, all nodes together. Units: milli-devices."""
-        held, _, promised = _sums(self.shares.array)
+        return float(_MILLI * self._unused(slice(None)).sum())
+
+    def _unused(self, rows: AnyArray | slice) -> F64:
+        held, _, promised = _sums(self.shares.array[rows])
         taken = held + promised
-        parts = np.where(taken > _EPS, 1.0 - taken / self.mib[:, None], 0.0)
-        return float(_MILLI * parts.sum())
+        open_ones = (taken > _EPS) & ~self.closed[rows]
+        return np.where(open_ones, 1.0 - taken / self.mib[rows, None], 0.0)
 
     def choose(self, node: int, share: GpuShare, order: DeviceOrder) -> Choice | None:
         """The best devices of a node for a share; None where there are too few.
@@ -239,8 +247,7 @@ class DeviceLedger:
         """Put tasks that are on nodes already on the slots that their pods name; where they name none, on free ones.
         Written in one go: nobody else is on a slot yet."""
         tasks, sums = self.tables.tasks, np.zeros_like(self.shares.array)
-        taken: dict[int, dict[str, int]] = {}
-        entered: dict[int, int] = {}
+        taken, entered = self._slots, dict[int, int]()
         for row in rows:
             node, share = int(tasks.node[row]), self.share_of(int(tasks.cls[row]))
             column = _SUM_BY_STATE[tasks.status[row]]
@@ -248,6 +255,9 @@ class DeviceLedger:
                 continue
             pod = tasks.pods[row]
             groups = gpu_groups(pod.labels) or tuple(f"{pod.uid}/{i}" for i in range(share.devices))
+            for group in groups:
+                seen = self._first_seen.get((node, group), pod.creation)
+                self._first_seen[node, group] = min(seen, pod.creation)
             slots = entered[row] = self._named_slots(node, groups, taken.setdefault(node, {}))
             sums[node, list(slots_of(slots)), column] += min(self._need_at(share, node), self.mib[node])
         if not entered:
@@ -269,6 +279,19 @@ class DeviceLedger:
                 self._names[node, slot] = group
             slots |= 1 << taken[group]
         return slots
+
+    def close_excess(self, reserved: Collection[tuple[int, str]]) -> None:
+        """Close the groups for which their node has no device left: it holds fewer devices than whole GPUs and groups.
+
+        Anyone may write a pod that names a node and a group. Such a pod counts, but gives nobody a device to share. So
+        ``reserved`` groups, for which a pod holds a device, are the last to be closed, and older ones before younger.
+        """
+        idle = np.floor(self.tables.nodes.books[:, IDLE, self._gpu] / _MILLI + _EPS)
+        for node, slots in self._slots.items():
+            excess = len(slots) - len(set(slots.values())) - int(idle[node])  # the last slot may have several groups
+            if excess > 0:
+                ranked = sorted(((node, g) not in reserved, self._first_seen[node, g], g) for g in slots)
+                self.closed[node, [slots[group] for *_, group in ranked[-excess:]]] = True
 
 
 def _sums(shares: F64) -> tuple[F64, F64, F64]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from pumice.model.devices.gpu import GPU_MEMORY_LABEL, node_gpu_memory
+from pumice.model.devices.gpu import GPU_MEMORY_LABEL, GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups, node_gpu_memory
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue
+from pumice.model.status import COMPLETED_STATUSES, status_of_pod
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import Gang, TopologyConstraint, pod_set_of
 from pumice.model.workloads.podgroup import PodGroup
@@ -18,6 +19,7 @@ from pumice.runtime.problems.problem import Problem, Severity
 Guess = Callable[[str, Iterable[str]], str]
 #: Of one PodGroup: what a tenant writes must not fill the page.
 _TOLD_MAX = 5
+_MILLI = 1000.0
 
 
 def sharing_problems(queues: Iterable[Queue]) -> Iterator[Problem]:
@@ -83,3 +85,27 @@ def share_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Probl
             there = f"the largest device has {most}" if most else f"no node has the label {GPU_MEMORY_LABEL}"
             what = f"annotation gpu-memory asks for {share.memory_mib} MiB of a GPU: {there}"
             yield Problem(f"Pod {pod.key}", what, Severity.WARNING)
+
+
+def device_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Problem]:
+    """Nodes on which pods share GPUs and use more GPUs than there are."""
+    on = defaultdict[str, list[Pod]](list)
+    for pod in pods:
+        if status_of_pod(pod.phase, node_name=pod.node_name, deleting=False) not in COMPLETED_STATUSES:
+            on[pod.node_name].append(pod)
+    for node in nodes:
+        used, has = _gpus_used(on[node.name]), node.allocatable.get(GPU_RESOURCE) / _MILLI
+        if used > has:
+            what = f"has {has:g} GPUs, but the pods there use {used:g}: groups without a GPU take in no more pods"
+            yield Problem(f"Node {node.name}", what, Severity.WARNING)
+
+
+def _gpus_used(pods: list[Pod]) -> float:
+    """Return how many GPUs pods of one node use: whole ones and one for each group; 0 if no pod shares a GPU."""
+    groups: set[str] = set()
+    for pod in pods:
+        if (share := pod.spec.gpu_share) is not None and (share.fraction or share.memory_mib):
+            groups.update(gpu_groups(pod.labels) or (f"{pod.uid}/{i}" for i in range(share.devices)))
+    holders = [group for pod in pods if pod.namespace == RESERVATION_NAMESPACE for group in gpu_groups(pod.labels)]
+    whole = sum(pod.spec.request.get(GPU_RESOURCE) for pod in pods) / _MILLI - len(groups.intersection(holders))
+    return len(groups) + whole if groups else 0.0

@@ -25,7 +25,7 @@ from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.workloads.job import VolcanoJob
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
-from pumice.runtime.problems.kai import gang_problems, share_problems, sharing_problems
+from pumice.runtime.problems.kai import device_problems, gang_problems, share_problems, sharing_problems
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.runtime.problems.queues import budget_problems, queue_problems
 
@@ -85,6 +85,7 @@ class _Cluster:
         yield from sharing_problems(self.queues)
         yield from gang_problems(self.groups, self.pods, self.topologies, self.guess)
         yield from share_problems(self.pods, self.nodes)
+        yield from device_problems(self.pods, self.nodes)
 
     def _uids(self) -> Iterator[Problem]:
         for kind, objects in (("Pod", self.pods), ("PodGroup", self.groups)):

@@ -6,13 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from pumice.columns.gpus.devices import HELD, LEFT, PROMISED, Choice, DeviceLedger, charge_of_memory, whole_gpus
+from pumice.columns.gpus.devices import (
+    HELD,
+    LEFT,
+    PROMISED,
+    Choice,
+    DeviceLedger,
+    charge_of_memory,
+    slots_of,
+    whole_gpus,
+)
 from pumice.columns.nodes import FUTURE, IDLE, PIPELINED, RELEASING, USED
 from pumice.framework.cycle.session import Session
 from pumice.kai.devices import open_devices
 from pumice.kai.table import DEFAULT_CONF
-from pumice.model.devices.gpu import GPU_GROUP_LABEL, GpuShare
+from pumice.model.devices.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
@@ -56,6 +66,11 @@ def gpu_books(ssn: Session, row: int = 0) -> list[float]:
 
 def row_of(ssn: Session, name: str) -> int:
     return next(i for i, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name == name)
+
+
+def slot_of(ssn: Session, devices: DeviceLedger, name: str) -> int:
+    (slot,) = slots_of(int(devices.of.array[row_of(ssn, name)]))
+    return slot
 
 
 @pytest.mark.parametrize(
@@ -112,6 +127,22 @@ def test_on_how_many_devices_there_is_room(share: GpuShare, soon: bool, count: i
         pod("s", HALF, "a", "h", leaves=True),
     )
     assert devices.count(share, soon=soon).tolist() == [count]
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2])
+def test_groups_without_a_device_are_closed_and_reserved_or_older_ones_are_not(gpus: int) -> None:
+    """Of four groups as many may be joined as the node has devices."""
+    old, young = (replace(pod(name, HALF, "a", name), creation=at) for name, at in (("old", 1.0), ("young", 2.0)))
+    late = replace(pod("late", HALF, "a", "reserved"), creation=3.0)
+    holds = replace(pod("holds", HALF, "a", "reserved"), namespace=RESERVATION_NAMESPACE, creation=3.0)
+    holds = replace(holds, spec=PodSpec(Resource(scalars={GPU: 1000.0})))
+    ssn, devices = opened(node("a", gpus), node("b", 1), old, young, late, holds, pod("bare", HALF, "a"))
+    for soon in (True, False):
+        joins = devices.joins(np.full(2, 100.0), soon=soon)[0]
+        open_to = [name for name in ("late", "bare", "old", "young") if joins[slot_of(ssn, devices, name)]]
+        assert open_to == ["late", "bare", "old", "young"][:gpus]
+    assert devices.count(HALF, soon=True).tolist() == [gpus, 1]
+    assert gpu_books(ssn)[:2] == [gpus - 4, 4], "what is over counts all the same"
 
 
 def test_memory_fits_only_where_the_node_says_how_much_there_is() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from pumice.model.devices.gpu import GpuShare
+from pumice.model.devices.gpu import GPU_GROUP_LABEL, GpuShare
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
 from pumice.model.queue import Queue, QueueSharing, Quota
@@ -29,6 +30,11 @@ def pod(name: str = "p", pod_set: str = "", share: GpuShare | None = None) -> Po
     spec = PodSpec(Resource(100.0, 1e6), gpu_share=share)
     labels = {SUB_GROUP_LABEL: pod_set} if pod_set else {}
     return Pod("n", name, name, spec, labels=labels, annotations={GROUP_NAME_ANNOTATION: "g"})
+
+
+def sharer(name: str, on: str, group: str = "") -> Pod:
+    labels = {GPU_GROUP_LABEL: group} if group else {}
+    return replace(pod(name, share=GpuShare(0.5)), node_name=on, labels=labels, phase="Running")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +64,13 @@ def pod(name: str = "p", pod_set: str = "", share: GpuShare | None = None) -> Po
             (group(), pod(share=GpuShare(1.0, problem="annotation x: found y, wanted z"))),
             ["warning: Pod n/p: annotation x: found y, wanted z; it fits no node where GPUs are shared"],
         ),
+        (
+            (group(), *(sharer(name, on="a") for name in "pq"), sharer("r", on="a", group="g")),
+            [
+                "warning: Node a: has 2 GPUs, but the pods there use 3: groups without a GPU take in no more pods",
+            ],
+        ),
+        ((group(), *(sharer(name, on="a", group="g") for name in "pqr"), sharer("s", on="a")), []),
     ],
 )
 def test_gangs_topologies_and_shares(objects: tuple[Any, ...], told: list[str]) -> None:
