@@ -25,6 +25,7 @@ from pumice.model.devices.shared_devices import (
 )
 from pumice.model.manifest.pod_defaults import with_requests
 from pumice.model.manifest.qos import qos_class
+from pumice.model.manifest.reading.bounds import check_gates, check_lists
 from pumice.model.manifest.reading.fields import (
     INT32_MAX,
     INT32_MIN,
@@ -182,6 +183,7 @@ def _resizes(status: Obj) -> list[Any]:
 
 def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
     spec, status, path, owner, pod_name, annotations = raw
+    check_lists(spec, path)
     _check_amounts(spec, status, path)
     spec = with_requests(spec)
     containers = tables(spec, "containers", path)
@@ -324,6 +326,7 @@ def gates(spec: Obj, path: str) -> tuple[str, ...]:
     """The names of the scheduling gates."""
     if not listing(spec, "schedulingGates", path):
         return ()
+    check_gates(spec, path)
     return tuple(
         text(item, "name", f"{at(path, 'schedulingGates')}[{i}]")
         for i, item in enumerate(tables(spec, "schedulingGates", path))

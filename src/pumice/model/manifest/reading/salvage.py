@@ -7,7 +7,6 @@ again. Whether what could not be read may have forbidden something is told with 
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -54,7 +53,6 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
 
     ``least``: what is kept where no rule fits, or too much is wrong. Raises: FieldError where even that cannot be read.
     """
-    obj = copy.deepcopy(obj)
     unread: list[str] = []
     forbids = False
     for _ in range(REPAIRS_MAX):
@@ -62,15 +60,16 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
             return Salvaged(read(obj), tuple(unread[:_REMEMBERED_MAX]), forbids)
         except FieldError as error:
             unread.append(str(error))
-            chosen = _repair(obj, error.path, rules)
-            if chosen is None:
+            repaired = _repair(obj, error.path, rules)
+            if repaired is None:
                 break
-            forbids |= chosen.forbids
+            obj = repaired[0]
+            forbids |= repaired[1].forbids
     return Salvaged(read(least(obj)), tuple(unread[:_REMEMBERED_MAX]), True)
 
 
-def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> Rule | None:
-    """The rule that was followed; None where none fits."""
+def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> tuple[Obj, Rule] | None:
+    """The repaired object, and the rule that was followed; None where none fits."""
     for each in rules:
         match = re.fullmatch(each.path, path, re.DOTALL)  # compiled here: most inputs have nothing to be salvaged
         if match is None:
@@ -78,26 +77,29 @@ def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> Rule | None:
         steps: list[Any] = [int(index) if index else name for index, name in _TOKEN.findall(match["unit"])]
         if "key" in match.re.groupindex:
             steps.append(match["key"])
-        return each if _replace(obj, steps, each.instead) else None
+        repaired = _replaced(obj, steps, each.instead)
+        return None if repaired is None else (repaired, each)
     return None
 
 
-def _replace(obj: Any, steps: list[Any], instead: Any) -> bool:
-    for step in steps[:-1]:
-        try:
-            obj = obj[step]
-        except (KeyError, IndexError, TypeError):
-            return False
-    last = steps[-1]
-    if not isinstance(obj, dict if isinstance(last, str) else list):
-        return False
+def _replaced(obj: Any, steps: list[Any], instead: Any) -> Any:
+    """A copy of ``obj`` in which the field is replaced; None where there is no such field. Only what is on the way to
+    the field is copied: the rest may be long, and is shared."""
+    step = steps[0]
+    if not isinstance(obj, dict if isinstance(step, str) else list):
+        return None
+    within = _get(obj, step)
+    obj = obj.copy()
+    if len(steps) > 1:
+        obj[step] = _replaced(within, steps[1:], instead)
+        return None if obj[step] is None else obj
     if instead is not REMOVE:
-        obj[last] = instead(_get(obj, last)) if callable(instead) else copy.deepcopy(instead)
-    elif _get(obj, last) is None and not (isinstance(obj, dict) and last in obj):
-        return False
+        obj[step] = instead(within) if callable(instead) else instead
+    elif within is None and not (isinstance(obj, dict) and step in obj):
+        return None
     else:
-        del obj[last]
-    return True
+        del obj[step]
+    return obj
 
 
 def _get(obj: Any, step: Any) -> Any:
