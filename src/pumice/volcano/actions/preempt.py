@@ -18,7 +18,7 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims, waiting_tasks
-from pumice.volcano.eviction.nominations import promised_again, why_not_eligible
+from pumice.volcano.eviction.nominations import pipelined_again, why_not_eligible
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
@@ -128,7 +128,7 @@ class _Preemption:
         """Pipeline a task by evicting tasks of other jobs in the queue. Return why that fails, or None."""
         job = int(self.ssn.tables.tasks.job[row])
         queue = int(self.ssn.tables.jobs.queue[job])
-        if self.promised_kept and promised_again(stmt, Task(self.ssn.tables, row), self._fits):
+        if self.promised_kept and pipelined_again(stmt, Task(self.ssn.tables, row), self._fits):
             return None
         return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
 

@@ -15,7 +15,7 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims
-from pumice.volcano.eviction.nominations import never_preempts, promised_again
+from pumice.volcano.eviction.nominations import never_preempts, pipelined_again
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
 from pumice.volcano.gangs.starving import starving_jobs
@@ -74,10 +74,10 @@ class _Reclamation:
         if unfit is not None:
             reason = unfit.reason
             return lambda: Refused(TASK, reason)
-        if self.promised_kept and promised_again(stmt, task, self._fits):
+        if self.promised_kept and pipelined_again(stmt, task, self._fits):
             return None
         supply = evictable(ssn).of_other_queues(queue.row)
-        victims = Victims(ssn, task, supply, self.votes, somebody=True)
+        victims = Victims(ssn, task, supply, self.votes, needs_any=True)
         reachable = search.reachable(task)
         # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())

@@ -1,4 +1,4 @@
-"""Who runs where and might be evicted: tasks by node, and what each node would have if all of them left."""
+"""List tasks that might be evicted, by node, and what each node would have if all of them left."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ RUNNING = frozenset({TaskStatus.RUNNING})
 
 
 class Evictable:
-    """All preemptable tasks that ran when a session's first eviction was thought of, by node. In a session no other
-    task begins to run.
+    """All preemptable tasks that run when the first eviction of a session is considered, by node.
 
-    On one node they are in the order in which they are offered to plugins, and so in which what these count down is
-    used up: those that would be evicted first come first, as far as plugins give keys, and as of then. (Volcano
-    offers them in any order.)
+    The tasks of a node are in the order in which plugins see them, which is the order in which plugins use up what
+    they count down.
     """
 
     def __init__(self, ssn: Session) -> None:
@@ -36,24 +34,28 @@ class Evictable:
         runs = np.isin(tasks.status, list(map(int, RUNNING_OR_BOUND))) & tasks.preemptable & (tasks.node >= 0)
         rows = (runs & (tasks.job >= 0)).nonzero()[0]
         rows = rows[((jobs.queue >= 0) & ~jobs.barred)[tasks.job[rows]]]
-        self.rows = rows[np.lexsort((*_offered(ssn, rows), tasks.node[rows]))]
+        # Volcano offers the tasks of a node in the random order of a Go map. Here, tasks that would be evicted first
+        # come first, so that the result is the same in each run. The set is computed once: no other task starts to run
+        # within a session.
+        self.rows = rows[np.lexsort((*_offer_keys(ssn, rows), tasks.node[rows]))]
         self.queue: AnyArray = jobs.queue[tasks.job[self.rows]]
         self._by_queue: dict[tuple[int, bool], Supply] = {}
 
     def of_queue(self, queue: int) -> Supply:
-        """Running or bound tasks of a queue."""
+        """Return running or bound tasks of a queue."""
         return self._kept(queue, others=False, statuses=RUNNING_OR_BOUND)
 
     def of_other_queues(self, queue: int) -> Supply:
-        """Running tasks of all other queues from which may be taken."""
+        """Return running tasks of all other queues that are reclaimable."""
         return self._kept(queue, others=True, statuses=RUNNING)
 
     def of_job(self, job: int) -> Supply:
-        """Running or bound tasks of a job."""
+        """Return running or bound tasks of a job."""
         rows = self.rows[self._ssn.tables.tasks.job[self.rows] == job]
         return Supply(self._ssn, rows, RUNNING_OR_BOUND)
 
     def _kept(self, queue: int, *, others: bool, statuses: frozenset[TaskStatus]) -> Supply:
+        """Return the tasks of a queue, or of all other queues; cached."""
         found = self._by_queue.get((queue, others))
         if found is None:
             which = self.queue == queue
@@ -65,13 +67,15 @@ class Evictable:
 
 
 def evictable(ssn: Session) -> Evictable:
-    """Those of this session."""
+    """Return the evictable tasks of the session."""
     return ssn.shared(Evictable, lambda: Evictable(ssn))
 
 
 class Supply:
-    """Some tasks that might be evicted, as long as they are in one of some states. ``rows`` (K,) by node; ``starts``
-    (N + 1,): where those of each node begin."""
+    """Tasks that might be evicted while they are in one of some statuses.
+
+    ``rows`` (K,) are sorted by node; ``starts`` (N + 1,) holds where those of each node begin.
+    """
 
     def __init__(self, ssn: Session, rows: AnyArray, statuses: Iterable[TaskStatus]) -> None:
         self._ssn, self._tables, self.rows = ssn, ssn.tables, rows
@@ -83,19 +87,22 @@ class Supply:
         self._refuted: dict[Votes, Refuted] = {}
 
     def on(self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False) -> Candidates:
-        """Those on some nodes, but for one job's; ``only_best_effort``: that ask for nothing."""
+        """Return the tasks on some nodes, without one job's. ``only_best_effort``: only tasks without requests."""
+        # The first node often suffices; a slice is all it takes.
         if len(nodes) == 1:
             node = int(nodes[0])
             rows = self.rows[self.starts[node] : self.starts[node + 1]]
             return Candidates(self._tables, rows[self._kept(rows, but_job, only_best_effort)])
         begin = self.starts[nodes]
         lengths = self.starts[nodes + 1] - begin
+        # One range of rows per node, joined without a Python loop.
         nth = np.repeat(np.arange(len(nodes)), lengths)
         rows = self.rows[np.arange(len(nth)) + (begin - lengths.cumsum() + lengths)[nth]]
         kept = self._kept(rows, but_job, only_best_effort)
         return Candidates(self._tables, rows[kept], np.searchsorted(nth[kept], np.arange(len(nodes) + 1)))
 
     def _kept(self, rows: AnyArray, but_job: int, only_best_effort: bool) -> Bool:
+        """Return True for rows that may still be evicted. Shape (rows,)."""
         tasks = self._tables.tasks
         kept: Bool = self._counts[tasks.status[rows]]
         if but_job >= 0:
@@ -105,35 +112,36 @@ class Supply:
         return kept
 
     def refuted(self, votes: Votes) -> Refuted:
-        """What votes have refuted of the nodes."""
+        """Return the nodes that votes have ruled out."""
         found = self._refuted.get(votes)
         if found is None:
             found = self._refuted[votes] = Refuted(self._ssn, votes, self.rows, self._counts.tobytes())
         return found
 
     def could_hold(self, cls: int) -> Bool:
-        """Nodes that would have room for one task of a class if all left that are asked for. Shape (N,)."""
+        """Return the nodes that would have room for a task of a class if all of these tasks left. Shape (N,)."""
         books, amounts = self._tables.nodes.books, self._amounts()
         found = np.ones(len(amounts), dtype=bool)
         for dimension, limit in self._tables.classes.asked[cls]:
             found &= books[:, FUTURE, dimension] + amounts[:, dimension] > limit
         return found
 
-    def somebody(self) -> Bool:
-        """Nodes on which somebody is left. Shape (N,)."""
+    def has_any(self) -> Bool:
+        """Return the nodes that still have any of these tasks. Shape (N,)."""
         pods: Bool = self._amounts()[:, self._tables.axis.pods] > 0
         return pods
 
     def _amounts(self) -> F64:
-        """What all that are left ask for together (N, R)."""
+        """Return the total request of these tasks per node. Shape (N, R)."""
         stamps = self._tables.nodes.stamps
         assert stamps is not None
+        # By row: an eviction changes the sums of its node only.
         question = "could leave", self._counts.tobytes()
         return self._ssn.memo.by_row(question, self._rests_on, stamps, lambda nodes: amounts_by_node(self.on(nodes)))
 
 
 def amounts_by_node(candidates: Candidates, mask: Bool | None = None) -> F64:
-    """What the tasks of each node (that are marked) ask for together. Shape (nodes, R)."""
+    """Return the total request of the tasks of each node, or of those that are marked. Shape (nodes, R)."""
     if candidates.node_count == 1:
         tables, rows = candidates.tables, candidates.rows if mask is None else candidates.rows[mask]
         found: F64 = tables.classes.req[tables.tasks.cls[rows]].sum(axis=0)
@@ -144,12 +152,14 @@ def amounts_by_node(candidates: Candidates, mask: Bool | None = None) -> F64:
     return sums_by(nth, req, candidates.node_count)
 
 
-def _offered(ssn: Session, rows: AnyArray) -> list[AnyArray]:
-    """Keys of tasks for ``lexsort``, the last one first: who would be evicted earlier has the smaller key."""
+def _offer_keys(ssn: Session, rows: AnyArray) -> list[AnyArray]:
+    """Return sort keys of tasks for ``lexsort``, the last one first. Tasks that would be evicted earlier have smaller
+    keys."""
     jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
     job = tasks.job[rows]
     which = distinct(job)
     lists = [jobs.tasks[j] for j in which.tolist()]
+    # The position of a task in its job is the last tie-break.
     place = np.zeros(tasks.capacity, dtype=np.int64)
     if lists:
         place[np.concatenate(lists)] = np.concatenate([np.arange(len(each)) for each in lists])
@@ -161,6 +171,7 @@ def _offered(ssn: Session, rows: AnyArray) -> list[AnyArray]:
 
 
 def _ranks(order: AnyArray) -> AnyArray:
+    """Return the rank of each element in an order."""
     found = np.empty_like(order)
     found[order] = np.arange(len(order))
     return found

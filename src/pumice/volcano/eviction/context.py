@@ -1,4 +1,4 @@
-"""Who asks for victims, and for what."""
+"""Describe who asks for victims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pumice.columns.views import Job, Task
 
 
 class EvictionKind(IntEnum):
-    """Source: Volcano's unified eviction kinds."""
+    """Kinds of evictions. Source: Volcano unified evictable functions."""
 
     UNKNOWN = 0
     GANG_PREEMPT = 1
@@ -20,7 +20,8 @@ class EvictionKind(IntEnum):
 
 
 class EvictionContext(Struct, frozen=True):
-    """``task`` is None for gang evictions; ``hypernode`` is the domain that is looked at, -1 none."""
+    """The request for victims. ``task`` is None for gang evictions; ``hypernode`` is the domain in question, -1 for
+    none."""
 
     kind: EvictionKind
     job: Job

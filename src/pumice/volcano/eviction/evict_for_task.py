@@ -1,4 +1,4 @@
-"""Attempts to have others evicted for a job: task by task, all or nothing, and with what stood against it."""
+"""Try to evict for a job: task by task, all or nothing, and with a reason if it fails."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pumice.volcano.gangs.readiness import job_pipelined
 from pumice.volcano.gangs.starving import is_starving
 from pumice.volcano.topology.domains import is_for_allocate, is_let_in
 
-#: Who can say why there is no room for a task.
+#: Returns why there is no room for a task; computed only if the reason is reported.
 WhyNot = Callable[[], Blocker | None]
-#: Makes room in a statement for a task, by row. None if the task was promised a node.
+#: Makes room for a task, by row, in a statement. Returns None if the task was pipelined to a node.
 MakeRoom = Callable[[Statement, int], WhyNot | None]
 
 
 class EvictForTask:
-    """The attempts of one action (``name``, as the trace has it), which asks for victims at ``asks``. Attempts of one
-    ``kind`` fail alike."""
+    """Attempts of one action, called ``name`` in the trace, which asks for victims at ``asks``. Attempts of one
+    ``kind`` share failures."""
 
     def __init__(self, ssn: Session, name: str, kind: str, asks: Question) -> None:
         self._ssn, self._name = ssn, name
@@ -36,10 +36,11 @@ class EvictForTask:
         self._failed_at: dict[tuple[int, int, int, int, str], Ground] = {}
 
     def for_job(self, job: int, make_room: MakeRoom) -> bool:
-        """Go through the job's tasks as long as it starves. Whether it failed, and changed nothing."""
+        """Make room for the tasks of a job while it is starving. Return True if that failed and changed nothing."""
         ssn, failed = self._ssn, False
         if self.alike.fails(job):
             return True
+        # The job fits without evictions, so allocate should place it.
         if is_for_allocate(ssn, job):
             return False
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
@@ -54,6 +55,7 @@ class EvictForTask:
                 if refused is None:
                     got += 1
                 else:
+                    # The first reason is reported: later tasks often fail because of it.
                     why = why or refused
             whole = job_pipelined(ssn, job)
             if whole and is_let_in(ssn, stmt, start, job):
@@ -66,9 +68,10 @@ class EvictForTask:
         return failed
 
     def _make_room(self, stmt: Statement, row: int, make_room: MakeRoom) -> WhyNot | None:
-        """Not for a task like one of the job for which that was tried in vain while nothing has changed since."""
+        """Make room for a task, unless an equal task of the job failed and nothing has changed since."""
         job, kind = int(self._ssn.tables.tasks.job[row]), self._kind(row)
         if (job, *kind) in self._failed_at and self._failed_at[job, *kind] == self._now():
+            # No reason of its own: the equal task's is reported.
             return lambda: None
         refused = make_room(stmt, row)
         if refused is not None and self.alike.are_tasks_alike(job):
@@ -76,10 +79,12 @@ class EvictForTask:
         return refused
 
     def _kind(self, row: int) -> tuple[int, int, int, str]:
-        """What is equal for equal tasks of a job. One that is nominated to a node that is gone is not like the
-        others."""
+        """Return the values in which equal tasks of a job agree."""
         tasks = self._ssn.tables.tasks
+        # A task whose nominated node no longer exists may preempt, while others wait for theirs, so the node belongs
+        # to the key.
         return int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row]), tasks.pods[row].nominated_node
 
     def _now(self) -> Ground:
+        """Return the versions on which a failure rests."""
         return (*placing_of(self._ssn).feasible.everything(), *ground(*self._rest_on))

@@ -1,5 +1,6 @@
-"""What gangpreempt and gangreclaim have in common: starving jobs one after the other, each complete or not at all.
-Source: Volcano (spec 03 §6.1)."""
+"""Evict for starving gangs one after the other, each complete or not at all. Source: Volcano gangpreempt and
+gangreclaim actions.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +22,27 @@ DOMAINS_DEFAULT = 8
 def limits_of(
     domains: int, *, whole: bool, only_in_need: bool, promised_kept: bool = True, all_must_agree: bool = False
 ) -> Limits:
-    """The arguments of an action; ``domains`` below 1 counts as 8."""
+    """Return the limits that the arguments of an action set. ``domains`` below 1 means 8."""
     return Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole, only_in_need, promised_kept, all_must_agree)
 
 
 def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
-    """Best queue first, best starving job first."""
+    """Process starving jobs in queue and job order."""
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
         _GangEviction(ssn, kind, reason, limits).run(starving)
 
 
 class _GangEviction:
+    """One run of gangpreempt or gangreclaim."""
+
     def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
         self.ssn, self.kind = ssn, kind
         self.search = GangSearch(ssn, kind, reason, limits, cached=_nodes_are_cached(ssn))
         self.alike = alike_failures(ssn, f"{reason} {limits}", points.unified_evictable)
 
     def run(self, starving: dict[int, list[int]]) -> None:
+        """Process all queues."""
         ssn = self.ssn
         queues = Heap(ssn.order.queue_keys(), list(starving))
         while queues:
@@ -53,7 +57,7 @@ class _GangEviction:
                     self.alike.go_on(jobs)
 
     def _for_job(self, job: int) -> bool:
-        """Whether it failed and changed nothing."""
+        """Make room for a job. Return True if that failed and changed nothing."""
         ssn, failed = self.ssn, False
         if self.alike.fails(job):
             return True
@@ -62,6 +66,7 @@ class _GangEviction:
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)
                 for sub, hypernode in hypernodes.items():
+                    # A later allocate in this session tries this hypernode first.
                     ssn.journal.put(ssn.tables.subs["nominated"], sub, hypernode)
             else:
                 failed = True
@@ -70,6 +75,7 @@ class _GangEviction:
 
 
 def _nodes_are_cached(ssn: Session) -> bool:
-    """Whether a node that stands against one task of a role is not tried for the next: as allocate is told."""
+    """Return True if a node that failed for one task of a role is skipped for the next one."""
+    # Quirk of Volcano, kept on purpose: these actions read the argument of allocate and have none of their own.
     arguments = next((each.arguments for each in ssn.policy.actions if each.name == "allocate"), {})
     return bool(arguments.get("predicateErrorCacheEnable", True))

@@ -1,5 +1,6 @@
-"""Room for a whole gang: in which domain, and who must leave there, tried before anything is decided. Source: Volcano's
-gang evictions (spec 03 §6.2, §6.5)."""
+"""Search room for a whole gang: a domain, and victims there, tried out before anything is decided. Source: Volcano
+gangpreempt and gangreclaim actions.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +33,12 @@ from pumice.volcano.topology.rules import has_hard
 
 
 class Limits(NamedTuple):
-    """``domains``: how many are tried. ``whole``: whether jobs may be broken. ``only_in_need``: nobody is evicted for a
-    gang that has room without. ``promised_kept``: domains that hold all nodes to which its tasks are nominated are
-    tried before others (decision 0017). ``all_must_agree``: no plugin's vote about victims is lost (decision 0018)."""
+    """Limits of the search.
+
+    ``domains``: how many to try. ``whole``: jobs may lose tasks below their minimum. ``only_in_need``: evict nothing
+    for a gang that fits without. ``promised_kept``: try domains first that contain all nodes to which its tasks are
+    nominated (decision 0017). ``all_must_agree``: count the votes of all plugins about victims (decision 0018).
+    """
 
     domains: int
     whole: bool
@@ -44,7 +48,7 @@ class Limits(NamedTuple):
 
 
 class GangSearch:
-    """For the jobs of one action, whose evictions are of one kind and say ``reason``."""
+    """The search of one action. ``kind`` and ``reason`` are those of its evictions."""
 
     def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, *, cached: bool) -> None:
         self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
@@ -52,8 +56,10 @@ class GangSearch:
         self.findings: list[Blocker] = []
 
     def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
-        """Evict and promise, in the statement, what makes the job complete; nothing where that cannot be done. The
-        hypernode of each sub-job that was placed. ``findings`` are what stood in the way."""
+        """Evict and pipeline in the statement so that the job is complete, or do nothing.
+
+        Return the hypernode of each sub-job that was placed. ``findings`` are the reasons for a failure.
+        """
         self.findings = []
         sub_queues = list(_sub_queues_of(self._ssn, job))
         waiting = self._waiting(job, sub_queues)
@@ -64,6 +70,7 @@ class GangSearch:
             self.findings.append(QueueLimit(name, RECLAIM))
             return {}
         need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
+        # A plan without victims succeeds if the gang fits as it is.
         if self._limits.only_in_need and any(
             self._plan(stmt, job, sub_queues, each, []) is not None for each in domains
         ):
@@ -74,6 +81,8 @@ class GangSearch:
                 found = self._plan(stmt, job, sub_queues, hypernode, victims)
                 if found is None:
                     continue
+                # A plan is found in a trial that is rolled back, and then repeated in the statement. A plugin may
+                # still refuse it.
                 mark = stmt.mark()
                 if stmt.recover(found.plan) is None:
                     return found.hypernodes
@@ -83,17 +92,19 @@ class GangSearch:
     # -- what is asked for, and where ---------------------------------------------------------------------------------
 
     def _waiting(self, job: int, sub_queues: Sequence[_SubJobQueue]) -> list[int]:
-        """Tasks to be placed: all of them, of a job that is ready those of its next sub-job."""
+        """Return the tasks to place: all tasks, or those of the next sub-job if the job is ready."""
         return [
             row for sub_queue in (sub_queues[:1] if job_ready(self._ssn, job) else sub_queues) for row in sub_queue.rows
         ]
 
     def _may_take(self, job: int, rows: Sequence[int]) -> bool:
+        """Return True if plugins allow the queue to take resources for these tasks."""
         tables = self._ssn.tables
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return self._ssn.ask(points.preemptive, queue, TaskRows(tables, np.array(rows)))
 
     def _domains(self, job: int, waiting: list[int]) -> list[int]:
+        """Return the domains to try, in order."""
         tables = self._ssn.tables
         flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
         if not flat and not has_hard(tables, job):
@@ -101,14 +112,17 @@ class GangSearch:
         found, promised = list(dict.fromkeys(flat)), tables.tasks.nominated[waiting]
         promised = promised[promised >= 0]
         if self._limits.promised_kept and len(promised):
+            # Stable, so that the plugins' order holds among the domains with and among those without the nominated
+            # nodes.
             found.sort(key=lambda hypernode: not np.isin(promised, tables.tree.nodes[hypernode]).all())
         return found[: self._limits.domains]
 
     def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
-        """Whom to evict in a domain: ever more bundles, from where there could be enough room."""
+        """Yield victims in a domain: more and more bundles, from the first number that may free enough."""
         ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
         outside = placing_of(ssn).feasible.outside
-        if outside is not None:  # an eviction on a node of another shard frees nothing here
+        # An eviction on a node of another shard frees nothing for this scheduler.
+        if outside is not None:
             nodes = nodes[~outside[nodes]]
         if not len(nodes):
             return
@@ -121,6 +135,8 @@ class GangSearch:
             self.findings.append(TooFewVictims(name, len(candidates)))
             return
         books = ssn.tables.nodes.books[nodes]
+        # One running sum tests all prefixes of the bundles. A sum over the domain ignores fragmentation, so a prefix
+        # that passes is still tried out.
         room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in bundles)], axis=0)
         enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
         chosen = [row for bundle in bundles for row in bundle.rows]
@@ -130,20 +146,21 @@ class GangSearch:
         self.findings.append(found)
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
+        """Return the tasks on these nodes that the kind of eviction may touch."""
         tables = self._ssn.tables
         queue, jobs = int(tables.jobs.queue[job]), tables.jobs
         if self._kind is EvictionKind.GANG_RECLAIM:
             return evictable(self._ssn).of_other_queues(queue).on(nodes)
+        # Strictly lower priority, by job and not by task.
         rows = evictable(self._ssn).of_queue(queue).on(nodes, but_job=job).rows
         return TaskRows(tables, rows[jobs.priority[tables.tasks.job[rows]] < jobs.priority[job]])
 
-    # -- would it do
-    # ----------------------------------------------------------------------------------------------------
-
+    # -- plans --------------------------------------------------------------------------------------------------------
     def _plan(
         self, stmt: Statement, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, victims: list[int]
     ) -> _Plan | None:
-        """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
+        """Evict the victims and place the job in the domain, in a trial. Return the plan, or None if the job does not
+        become complete."""
         ssn, found = self._ssn, None
         if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
             return None
@@ -156,6 +173,8 @@ class GangSearch:
                 if took < 0:
                     return None
                 hypernodes[sub_queue.sub] = took
+                # A job that is ready gets one more sub-job at a time, and one that is not stops once it would be
+                # ready.
                 if was_ready or job_pipelined(ssn, job):
                     break
             if hypernodes and job_pipelined(ssn, job):
@@ -165,7 +184,7 @@ class GangSearch:
     def _place_sub_job(
         self, stmt: Statement, job: int, sub_queue: _SubJobQueue, hypernode: int, *, evicts: bool
     ) -> int:
-        """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
+        """Place a sub-job in the first hypernode of the domain that takes all of it. Return that hypernode, or -1."""
         ssn = self._ssn
         for each in self._trials(job, sub_queue.sub, hypernode):
             nodes = Domain(ssn, each).nodes
@@ -178,21 +197,22 @@ class GangSearch:
         return -1
 
     def _trials(self, job: int, sub: int, hypernode: int) -> list[int]:
-        """Hypernodes of a domain in which a sub-job is tried, in order."""
+        """Return the hypernodes of a domain in which a sub-job is tried, in order."""
         if not has_hard(self._ssn.tables, job):
             return [hypernode]
         return [h for gradient in gradients_for_sub_job(self._ssn, sub, hypernode, EVICT) for h in gradient]
 
     def _future_without(self, victims: list[int]) -> F64:
-        """What will be idle on each node once the victims have left, too (N, R)."""
+        """Return the future idle resources of nodes, with the victims gone as well. Shape (N, R)."""
         tables = self._ssn.tables
         future: F64 = tables.nodes.books[:, FUTURE].copy()
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
     def _could_place(self, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, future: F64) -> bool:
-        """Whether every sub-job that is needed has a hypernode in the domain that would have room for it alone."""
+        """Return True unless some sub-job that is needed has no hypernode with room for it alone."""
         tree = self._ssn.tables.tree
+        # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
         needed = sub_queues if not self._ssn.tables.jobs.has_policy[job] else sub_queues[:1]
         return all(
             any(
@@ -203,9 +223,9 @@ class GangSearch:
         )
 
     def _could_hold(self, nodes: AnyArray, sub_queue: _SubJobQueue, future: F64) -> bool:
-        """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each
-        node could take of that class alone. ``future`` (N, R): what will be idle."""
+        """Return True unless the nodes have too little room for the tasks, ignoring filters. ``future`` (N, R)."""
         future = future[nodes]
+        # Each class is counted as if the others were not placed: an upper bound that costs one pass per class.
         for count, asks in sub_queue.wanted:
             fitting = np.full(len(nodes), float(count))
             for dimension, asked in asks:
@@ -215,6 +235,7 @@ class GangSearch:
         return True
 
     def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
+        """Pipeline all tasks of a sub-job within these nodes. Return False if one fails."""
         ssn = self._ssn
         for row in rows:
             task = Task(ssn.tables, row)
@@ -227,8 +248,7 @@ class GangSearch:
         return bool(rows) and (sub_missing(ssn, sub) == 0 or sub_pipelined(ssn, sub))
 
     def _best_node(self, task: Task, nodes: NodeRows) -> int:
-        """Of nodes with room once those that leave have left: one with room now rather, the own shard's rather, and of
-        these the best to which no filter objects: nobody else leaves. -1 for none."""
+        """Return the best node for a task, with no further evictions, or -1."""
         placing, rows = placing_of(self._ssn), nodes.rows
         reachable = self._nodes.reachable(task)
         fit = placing.feasible.of(task.cls.row)
@@ -237,10 +257,12 @@ class GangSearch:
             return -1
         idle, own = placing.feasible.idle_for(task, fit, candidates), placing.feasible.shard_mask
         parts = [candidates[idle], candidates[~idle]]
+        # In Volcano's order of groups: idle nodes before nodes that wait for releases, and own shard first in each.
         if own is not None:
             parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]
         for part in parts:
             found = placing.best(task, fit, part) if len(part) else -1
+            # Filters are asked for the best node first; the others only if it fails.
             if found >= 0 and not self._nodes.passes(task, found):
                 part = part[self._nodes.passing(task, part)]
                 found = placing.best(task, fit, part) if len(part) else -1
@@ -250,7 +272,7 @@ class GangSearch:
 
 
 def _joined(ssn: Session, plan: Plan) -> Plan:
-    """The same plan with the promises to one sub-job that follow each other as one operation."""
+    """Return a plan in which consecutive placements of one sub-job are one operation."""
     sub, joined = ssn.tables.tasks.sub, list[Operation]()
     for (kind, _, evicted), each in groupby(plan, key=lambda op: (op.kind, int(sub[op.placement.rows[0]]), op.evicted)):
         if kind is not Kind.PIPELINE:
@@ -263,13 +285,17 @@ def _joined(ssn: Session, plan: Plan) -> Plan:
 
 
 class _Plan(NamedTuple):
+    """Operations, and the hypernode of each sub-job."""
+
     plan: Plan
     hypernodes: dict[int, int]
 
 
 class _SubJobQueue(NamedTuple):
-    """The tasks of a sub-job that are to be placed, in order. ``wanted``: of each class how many, and what one of them
-    asks for: (dimension, amount), of which there is any."""
+    """Tasks of a sub-job to place, in order.
+
+    ``wanted``: per class the number of tasks, and the request of one as (dimension, amount) pairs.
+    """
 
     sub: int
     rows: list[int]
@@ -277,7 +303,7 @@ class _SubJobQueue(NamedTuple):
 
 
 def _sub_queues_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
-    """The sub-jobs of a job that have tasks to place, in order, without those that a gate holds."""
+    """Yield the sub-jobs with tasks to place, in order, without gated tasks."""
     tables, left = ssn.tables, PendingTasks(ssn, job)
     while left:
         sub = left.pop()
@@ -290,4 +316,5 @@ def _sub_queues_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
 
 
 def _asked(req: F64) -> Iterator[tuple[int, float]]:
+    """Yield the dimensions that a request contains, and the amounts."""
     return ((dimension, amount) for dimension, amount in enumerate(req.tolist()) if amount > 0)

@@ -1,5 +1,6 @@
-"""Victims of a whole gang in one domain, in bundles: of each job what it can spare, and the rest of what it has there.
-Source: Volcano's gang evictions (spec 03 §6.3)."""
+"""Group the victims in one domain into bundles: per job, the tasks that it can spare, and the rest. Source: Volcano
+gangpreempt and gangreclaim actions (bundles).
+"""
 
 from __future__ import annotations
 
@@ -25,15 +26,18 @@ from pumice.volcano.gangs.readiness import sub_missing
 
 
 class VictimSetKind(IntEnum):
-    """``SAFE``: the job stays ready, or is not so anyway. ``WHOLE``: it breaks."""
+    """``SAFE``: the job stays ready, or is not ready anyway. ``WHOLE``: the job falls below its minimum."""
 
     SAFE = 0
     WHOLE = 1
 
 
 class VictimSet(NamedTuple):
-    """Tasks of one job that are evicted together. ``freed`` (R,): what they ask for. ``gain``: how much of what is
-    asked for that is, over how much of it is lost all over the cluster; infinite where nothing more is lost."""
+    """Tasks of one job that are evicted together.
+
+    ``freed`` (R,): their total request. ``gain``: the useful share of what is freed, divided by what the job loses in
+    the whole cluster; infinite if it loses nothing more.
+    """
 
     kind: VictimSetKind
     job: int
@@ -45,16 +49,18 @@ class VictimSet(NamedTuple):
 def bundles_of(
     ssn: Session, context: EvictionContext, candidates: TaskRows, need: F64, *, whole: bool, agreed: bool = False
 ) -> list[VictimSet]:
-    """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all.
-    ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken. ``agreed``: no plugin's vote is lost
-    (decision 0018)."""
+    """Return the bundles of a domain, in eviction order.
+
+    ``candidates``: tasks that the kind of eviction may touch. ``need`` (R,): request of the gang. ``whole`` False:
+    leave out bundles that break a job. ``agreed``: count the votes of all plugins (decision 0018).
+    """
     found = _in_order(ssn, context.kind, context.job.row, list(_split(ssn, candidates, need)))
     found = _allowed(ssn, context, found, agreed=agreed)
     return [bundle for bundle in found if whole or bundle.kind is VictimSetKind.SAFE]
 
 
 def may_be_evicted(group: PodGroup) -> bool:
-    """Whether a gang eviction may touch the job: unless its PodGroup says otherwise."""
+    """Return True if gang evictions may touch a job, which is so unless its PodGroup says otherwise."""
     mark = group.annotations.get(PREEMPTABLE_KEY, group.labels.get(PREEMPTABLE_KEY))
     return mark is None or is_true(mark)
 
@@ -63,8 +69,10 @@ def may_be_evicted(group: PodGroup) -> bool:
 
 
 def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]:
+    """Yield the bundles of each job."""
     tables = ssn.tables
     job = candidates.job
+    # Volcano's order within a job: lower priority first, then by UID.
     order = np.lexsort((_by_uid(ssn)[candidates.rows], candidates.priority, job))
     may = {j: may_be_evicted(tables.jobs.groups[j]) for j in distinct(job).tolist()}
     order = order[[may[j] for j in job[order].tolist()]]
@@ -85,7 +93,7 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]
 
 
 def _by_uid(ssn: Session) -> I64:
-    """Smaller for the smaller UID, of tasks that ran on a node when somebody first asked in the session. Shape (T,)."""
+    """Return the rank of each running task by UID. Shape (T,)."""
 
     def build() -> I64:
         tasks = ssn.tables.tasks
@@ -94,17 +102,19 @@ def _by_uid(ssn: Session) -> I64:
         found[sorted(rows, key=lambda row: tasks.pods[row].uid)] = np.arange(len(rows))
         return found
 
+    # Sorting strings is slow, so it is done once per session for all tasks that run.
     return ssn.shared(_by_uid, build)
 
 
 def _can_go(ssn: Session, rows: AnyArray, job: AnyArray) -> Bool:
-    """Which tasks, those of a job side by side, can go, one after the other, so that their jobs stay ready; all of a
-    job that is not. Shapes (rows,) -> (rows,)."""
+    """Return True for tasks that can leave, one after the other, while their job stays ready, and for all tasks of
+    jobs that are not ready. Tasks of a job are adjacent. Shapes (rows,) -> (rows,)."""
     jobs = ssn.tables.jobs
     which, starts, lengths = np.unique(job, return_index=True, return_counts=True)
     surplus = jobs.counts[which] @ READY - jobs.min_available[which]
     nth = np.arange(len(rows)) - np.repeat(starts, lengths)
     found: Bool = np.repeat(surplus < 0, lengths) | (nth < np.repeat(surplus, lengths))
+    # Roles and sub-groups have minimums of their own. Only jobs with such minimums are walked task by task.
     for j, start, length in zip(which.tolist(), starts.tolist(), lengths.tolist(), strict=True):
         if jobs.has_policy[j] or jobs.role_min[j]:
             of_job = rows[start : start + length].tolist()
@@ -114,9 +124,10 @@ def _can_go(ssn: Session, rows: AnyArray, job: AnyArray) -> Bool:
 
 
 def _spare(ssn: Session, row: int, rows: Sequence[int]) -> set[int]:
-    """Which of a job's tasks can go, one after the other, so that it stays ready; all where it is not."""
+    """Return the tasks of a job that can leave, one after the other, while it stays ready."""
     tables, job = ssn.tables, Job(ssn.tables, row)
     surplus = int(job.counts @ READY) - job.min_available
+    # A job that is not ready has nothing to lose.
     if surplus < 0:
         return set(rows)
     of_role: dict[int, int] = {}
@@ -138,7 +149,7 @@ def _spare(ssn: Session, row: int, rows: Sequence[int]) -> set[int]:
 
 
 class _GroupSurplus:
-    """How many sub-jobs of each policy can break. One that is not ready is broken already."""
+    """How many sub-jobs of each policy may fall below their minimum. A sub-job that is not ready counts as broken."""
 
     def __init__(self, ssn: Session, job: Job) -> None:
         subs = ssn.tables.subs
@@ -151,14 +162,15 @@ class _GroupSurplus:
         self._surplus = {gid: count[gid] - least for gid, least in minimum.items()}
 
     def can_spare(self, sub: int) -> bool:
-        """Whether a task of the sub-job can go."""
+        """Return True if a task of the sub-job can leave."""
         if not self._matters or sub in self._broken:
             return True
         return sub in self._gid and self._surplus.get(self._gid[sub], 1) > 0
 
     def take_from(self, sub: int) -> None:
-        """A task of the sub-job goes."""
+        """Record that a task of the sub-job leaves."""
         if self._matters and sub not in self._broken:
+            # Only the first task of a sub-job breaks it. Its other tasks cost nothing more.
             self._broken.add(sub)
             gid = self._gid[sub]
             if gid in self._surplus:
@@ -166,14 +178,14 @@ class _GroupSurplus:
 
 
 def amount_of(ssn: Session, rows: Iterable[int] | AnyArray) -> F64:
-    """What tasks ask for together (R,)."""
+    """Return the total request of tasks. Shape (R,)."""
     tables = ssn.tables
     found: F64 = tables.classes.req[tables.tasks.cls[np.array(list(rows), dtype=np.int64)]].sum(axis=0)
     return found
 
 
 def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> list[float]:
-    """The gain of each bundle: its job, whether it breaks it, and what it frees. Shapes (bundles,), (bundles, R)."""
+    """Return the gain of each bundle. ``whole``: whether it breaks its job. Shapes (bundles,), (bundles, R)."""
     found, asked = np.full(len(job), np.inf), need >= EPS
     if not whole.any() or not asked.any():
         return found.tolist()
@@ -193,18 +205,17 @@ def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> l
 
 
 def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[VictimSet]) -> list[VictimSet]:
-    """Safe ones first; then by job, the one that would go last (or by queue, with the gang's own in mind); then by
-    gain; of equal ones by name."""
+    """Return bundles in eviction order: safe ones first, then by job or queue, then by gain, then by UID."""
     if not bundles:
         return []
     which = distinct([bundle.job for bundle in bundles])
     keys = _keys_of_jobs(ssn, which) if kind is EvictionKind.GANG_PREEMPT else _keys_of_queues(ssn, job, which)
-    whom, uids = dict(zip(which.tolist(), keys, strict=True)), ssn.tables.jobs.uids
-    return sorted(bundles, key=lambda bundle: (bundle.kind, whom[bundle.job], -bundle.gain, uids[bundle.job]))
+    key_of, uids = dict(zip(which.tolist(), keys, strict=True)), ssn.tables.jobs.uids
+    return sorted(bundles, key=lambda bundle: (bundle.kind, key_of[bundle.job], -bundle.gain, uids[bundle.job]))
 
 
 def _keys_of_jobs(ssn: Session, which: AnyArray) -> list[Any]:
-    """Smaller for the job that would go last, as plugins say; else for the younger one."""
+    """Return sort keys: smaller for jobs that are last in job order, then for younger ones."""
     columns, creation = ssn.order.job_columns(which), ssn.tables.jobs.creation
     if columns is not None:
         return list(zip(*((-column).tolist() for column in (*columns, creation[which])), strict=True))
@@ -216,7 +227,7 @@ def _keys_of_jobs(ssn: Session, which: AnyArray) -> list[Any]:
 
 
 def _keys_of_queues(ssn: Session, job: int, which: AnyArray) -> list[Any]:
-    """Smaller for jobs of the queue whose victims go first, with that of the gang in mind."""
+    """Return sort keys: smaller for jobs of queues whose victims go first, given the gang's queue."""
     queue, own = ssn.tables.jobs.queue, int(ssn.tables.jobs.queue[job])
     key = cmp_to_key(_compare_queues(ssn, own))
     known = {row: key(row) for row in distinct(queue[which]).tolist()}
@@ -224,10 +235,14 @@ def _keys_of_queues(ssn: Session, job: int, which: AnyArray) -> list[Any]:
 
 
 def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
+    """Return a comparison of queues by whose victims go first, given the gang's queue."""
+
     def goes_first(left: int, right: int) -> bool:
         said = ssn.ask(points.victim_queue_order, *(Queue(ssn.tables, row) for row in (left, right, own)))
         return (said or -ssn.order.compare_queues(left, right)) < 0
 
+    # Asked in both directions, since a plugin's answers need not be antisymmetric. Contradictory answers count as
+    # equal, as in Volcano.
     def compare(left: int, right: int) -> int:
         return 0 if left == right else goes_first(right, left) - goes_first(left, right)
 
@@ -238,7 +253,8 @@ def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
 
 
 def _allowed(ssn: Session, context: EvictionContext, bundles: list[VictimSet], *, agreed: bool) -> list[VictimSet]:
-    """Of a safe bundle what plugins let go; a whole one only if that is all of it."""
+    """Return the bundles that plugins allow: the allowed tasks of a safe bundle, and whole bundles only if all tasks
+    are allowed."""
     rows = [row for bundle in bundles for row in bundle.rows]
     if not rows:
         return []

@@ -1,8 +1,8 @@
-"""Nodes on which room can be made for a task, in the order in which they should be tried.
+"""Find nodes on which evictions can make room for a task, in the order in which they are tried.
 
-What stands against nodes for good is found for a whole class, and what could leave them is summed up beforehand, so
-that hopeless nodes are refuted before any plugin is asked about victims. Of the others the votes are asked for some
-nodes at a time: first for one, which most often does, then for more and more.
+What rules out a node for good is computed for a whole class, and what all candidates of a node hold is summed up in
+advance, so that most hopeless nodes are ruled out before any plugin is asked about victims. Plugins vote about the
+remaining nodes in batches: first one node, which usually suffices, then more and more.
 """
 
 from __future__ import annotations
@@ -27,20 +27,23 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
 from pumice.volcano.eviction.refuted_nodes import Votes
 
-#: Nodes of which votes are asked together: of the first one alone, then of so many times more each time.
+#: Factor by which batches of nodes grow after the first node.
 _MORE = 4
 
 
 class Found(NamedTuple):
-    """A node that has room for the task once ``victims`` (rows of tasks) have left."""
+    """A node with room for the task once the ``victims``, by row, are gone."""
 
     node: int
     victims: list[int]
 
 
 class EvictionStatistics(NamedTuple):
-    """``asked``: tasks that might have been evicted; ``named``: those that plugins together allow to be; ``spared``:
-    how many of them each plugin does not; ``enough``: nodes on which those that are allowed would be enough."""
+    """How plugins voted about victims.
+
+    ``asked``: tasks that might be evicted. ``named``: tasks that plugins allow to be evicted. ``spared``: per plugin,
+    how many it protects. ``enough``: nodes on which the allowed tasks would free enough.
+    """
 
     asked: int
     named: int
@@ -49,9 +52,11 @@ class EvictionStatistics(NamedTuple):
 
 
 class NodeSearch:
-    """For the tasks of one action. ``cached``: a node against which something stands for good for one task of a role
-    is not tried for another one of that job and role, whatever it asks for. ``by_score``: nodes will be asked for by
-    score."""
+    """The search for nodes for the tasks of one action.
+
+    ``cached``: a node that fails for good for one task of a role is skipped for other tasks of that job and role.
+    ``by_score``: nodes will be read in order of score.
+    """
 
     def __init__(self, ssn: Session, *, cached: bool, by_score: bool) -> None:
         self._ssn, self._tables, self._cached, self._by_score = ssn, ssn.tables, cached, by_score
@@ -61,9 +66,11 @@ class NodeSearch:
     # -- nodes --------------------------------------------------------------------------------------------------------
 
     def reachable(self, task: Task) -> Bool:
-        """Nodes against which nothing stands that others' leaving cannot mend. Shape (N,)."""
+        """Return the nodes for which evictions may help. Shape (N,)."""
         ssn, feasible, cls = self._ssn, placing_of(self._ssn).feasible, int(self._tables.tasks.cls[task.row])
         self._tried.add(task.row)
+        # Scores need the full answer of the class, which then also gives the filters; otherwise filters alone are
+        # cheaper.
         found = feasible.of(cls).allowed.copy() if self._by_score else feasible.mendable(cls).copy()
         if self._by_score and not found.all():
             found |= feasible.mendable(cls)
@@ -76,6 +83,7 @@ class NodeSearch:
         if looked_at is not None:
             found &= looked_at
         role = int(self._tables.tasks.role[task.row])
+        # Volcano's error cache: it applies to the role, whatever the next task asks for.
         if self._cached and role:
             key = int(self._tables.tasks.job[task.row]), role
             before = self._failed.get(key)
@@ -87,7 +95,7 @@ class NodeSearch:
         return found
 
     def not_given_up(self, task: Task) -> Bool | None:
-        """Nodes of which no earlier action found that the task can never run there, (N,); None for all."""
+        """Return the nodes that no earlier action found unresolvable for the task (N,), or None for all nodes."""
         errors = self._ssn.trace.errors_of(int(self._tables.tasks.job[task.row])).get(task.row)
         if errors is None or errors.node_rows is None or errors.codes is None:
             return None
@@ -99,7 +107,7 @@ class NodeSearch:
         return found
 
     def was_tried(self, task: Task) -> bool:
-        """Whether nodes have been looked at for the task in this session."""
+        """Return True if nodes have been examined for the task in this session."""
         job, trace = int(self._tables.tasks.job[task.row]), self._ssn.trace
         errors, last_trial = trace.errors_of(job).get(task.row), trace.undone_of(job)
         if task.row in self._tried or (errors is not None and not errors.skipped):
@@ -107,11 +115,11 @@ class NodeSearch:
         return last_trial is not None and bool((last_trial.status[self._tables.jobs.tasks[job] == task.row] >= 0).any())
 
     def passes(self, task: Task, node: int) -> bool:
-        """Whether no filter objects to the node as it is now."""
+        """Return True if no filter rejects the node in its present state."""
         return bool(self.passing(task, np.array([node])).all())
 
     def passing(self, task: Task, nodes: AnyArray) -> Bool:
-        """To which nodes no filter objects as they are now. Shape (nodes,)."""
+        """Return True for nodes that no filter rejects in their present state. Shape (nodes,)."""
         ssn, rows, found = self._ssn, NodeRows(self._tables, nodes), np.ones(len(nodes), dtype=bool)
         for filter_result in ssn.ask(points.class_filters, task.cls, rows):
             found &= filter_result.codes == 0
@@ -121,42 +129,47 @@ class NodeSearch:
         return found
 
     def has_room(self, task: Task, node: int) -> bool:
-        """Whether what will be idle on the node is enough."""
+        """Return True if the future idle resources of the node suffice."""
+        # As a list: for one node this is faster than comparing arrays.
         future = self._tables.nodes.books[node, FUTURE].tolist()
         return all(future[d] > limit for d, limit in self._tables.classes.asked[self._tables.tasks.cls[task.row]])
 
     # -- in order -----------------------------------------------------------------------------------------------------
 
     def best_first(self, task: Task, mask: Bool) -> Iterator[I64]:
-        """Nodes by falling score, own shard first, of equal ones the first row: one, then more and more at a time."""
+        """Yield nodes by falling score, own shard first, the first row of equal ones: one node, then growing
+        batches."""
         placing, fit = placing_of(self._ssn), None
         for part in self.by_shard(mask):
             rows = part.nonzero()[0]
             fit = fit or placing.feasible.of(int(self._tables.tasks.cls[task.row]))
             score = placing.scores(task, fit, NodeRows(self._tables, rows))
+            # The best node alone costs no sort, and usually it is enough.
             best = int(score.argmax())
             yield rows[best : best + 1]
             rest = (-score).argsort(kind="stable")
             yield from _growing(rows[rest[rest != best]])
 
     def in_row_order(self, mask: Bool) -> Iterator[I64]:
-        """Nodes as they come, own shard first."""
+        """Yield nodes in row order, own shard first: one node, then growing batches."""
         for part in self.by_shard(mask):
             rows = part.nonzero()[0]
             yield rows[:1]
             yield from _growing(rows[1:])
 
     def by_shard(self, mask: Bool) -> Iterator[Bool]:
-        """The nodes of the own shard, then the others; those of them there are."""
+        """Yield the nodes of the own shard and then the others, if there are any."""
         own = placing_of(self._ssn).feasible.shard_mask
         parts = (mask,) if own is None else (mask & own, mask & ~own)
         return (part for part in parts if part.any())
 
 
 class Victims:
-    """Who might have to leave for one task: of ``supply``, but for the tasks of one job, and only those that ask for
-    nothing where the task does so itself; and of these, whom plugins name when they are asked ``votes``.
-    ``somebody``: a node on which there is nobody to ask about is no use."""
+    """Tasks that might be evicted for one task, and the ``votes`` of plugins about them.
+
+    Candidates are those of ``supply`` without the tasks of one job, and only tasks without requests if the task has
+    none. ``needs_any``: nodes without candidates are useless.
+    """
 
     def __init__(
         self,
@@ -167,41 +180,42 @@ class Victims:
         *,
         but_job: int = -1,
         only_best_effort: bool = False,
-        somebody: bool = False,
+        needs_any: bool = False,
     ) -> None:
         self._ssn, self._task, self._supply, self._votes = ssn, task, supply, votes
-        self._but_job, self._only_best_effort, self._somebody = but_job, only_best_effort, somebody
+        self._but_job, self._only_best_effort, self._needs_any = but_job, only_best_effort, needs_any
         self._cls = int(ssn.tables.tasks.cls[task.row])
         self._refuted = supply.refuted(votes)
-        self._offered = but_job >= 0, only_best_effort, somebody
+        self._offered = but_job >= 0, only_best_effort, needs_any
 
     def nodes(self) -> Bool:
-        """Nodes of which it is not known yet that victims there would not be enough. Shape (N,)."""
+        """Return the nodes on which victims may free enough. Shape (N,)."""
         found = self._supply.could_hold(self._cls)
         refuted = self._refuted.of(self._task, *self._offered)
         if refuted is not None:
             found &= ~refuted
-        if self._somebody:
-            found &= self._supply.somebody()
+        if self._needs_any:
+            found &= self._supply.has_any()
         return found
 
     def on(self, some: Iterable[I64]) -> Iterator[Found]:
-        """Of nodes, in their order, those that have room for the task once all whom plugins name have left."""
+        """Yield those of some nodes that have room once all victims that plugins name are gone."""
         for nodes in some:
             candidates = self.candidates(nodes)
             victims = self._ssn.ask(self._votes, self._task, candidates)
             enough = self._enough(nodes, candidates, victims)
+            # Remembered for equal tasks, as long as what the votes read does not change.
             self._refuted.add(self._task, nodes[~enough], *self._offered)
             for nth in enough.nonzero()[0].tolist():
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
                 yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
 
     def candidates(self, nodes: I64) -> Candidates:
-        """Who is asked about on some nodes, as things are now."""
+        """Return the candidates on some nodes."""
         return self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
 
-    def census(self, nodes: I64) -> EvictionStatistics:
-        """Who was asked about on some nodes, and what came of it."""
+    def statistics(self, nodes: I64) -> EvictionStatistics:
+        """Return how plugins vote about the candidates on some nodes."""
         candidates = self.candidates(nodes)
         victims = self._ssn.ask(self._votes, self._task, candidates)
         spared = []
@@ -213,16 +227,18 @@ class Victims:
         return EvictionStatistics(len(candidates), int(victims.sum()), tuple(spared), enough)
 
     def _enough(self, nodes: I64, candidates: Candidates, victims: Bool) -> Bool:
+        """Return the nodes that have enough room once the victims are gone. Shape (nodes,)."""
         future = self._ssn.tables.nodes.books[nodes, FUTURE]
         if np.count_nonzero(victims):
             future += amounts_by_node(candidates, victims)
-        found = candidates.starts[1:] > candidates.starts[:-1] if self._somebody else np.ones(len(nodes), dtype=bool)
+        found = candidates.starts[1:] > candidates.starts[:-1] if self._needs_any else np.ones(len(nodes), dtype=bool)
         for dimension, limit in self._ssn.tables.classes.asked[self._cls]:
             found &= future[:, dimension] > limit
         return found
 
 
 def _growing(rows: I64) -> Iterator[I64]:
+    """Yield rows in growing batches."""
     start, width = 0, _MORE
     while start < len(rows):
         yield rows[start : start + width]
@@ -233,7 +249,7 @@ def _growing(rows: I64) -> Iterator[I64]:
 
 
 def waiting_tasks(ssn: Session, job: int) -> list[int]:
-    """Pending tasks of a job that no gate holds, in order."""
+    """Return pending tasks of a job without gates, in order."""
     tasks, rows = ssn.tables.tasks, ssn.tables.jobs.tasks[job]
     found: list[int] = ssn.order.sorted_tasks(
         rows[(tasks.status[rows] == PENDING) & (tasks.gate[rows] == NO_GATE)]

@@ -1,5 +1,6 @@
-"""Whether a task may have others evicted, or should wait for the node that it is nominated to. Source: Volcano preempt
-eligibility (spec 03 §4.4; kube-scheduler's PodEligibleToPreemptOthers)."""
+"""Decide whether a task may evict others or should wait for its nominated node. Source: Volcano preempt action, and
+PodEligibleToPreemptOthers of kube-scheduler.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +21,16 @@ NEVER = "Never"
 
 
 def never_preempts(task: Task) -> bool:
-    """Whether its preemptionPolicy says so."""
+    """Return True if the pod's preemptionPolicy is Never."""
     return task.pod.spec.preemption_policy == NEVER
 
 
 def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool) -> Blocker | None:
-    """Why the task may not have others evicted, None where it may.
+    """Return why a task may not evict others, or None if it may.
 
-    One that is nominated to a node waits for that as long as filters let it in, or somebody is on the way out there for
-    it. Not ``was_tried``: no node has been looked at for it in this session. Then filters that look at other pods
-    have an error instead of an answer in Volcano, so they do not let it in. ``is_void``: its nomination counts for
-    nothing, since the node is not getting room for it.
+    A nominated task waits for its node while filters accept it there, or while a victim is terminating there.
+    ``was_tried`` False: no node has been examined for it in this session. ``is_void``: ignore the nomination, since
+    the node is not getting room for the task.
     """
     if never_preempts(task):
         return NeverPreempts()
@@ -41,8 +41,11 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
     if node < 0:
         return Missing("Node", name)
     if is_void or ssn.tables.tasks.nominated[task.row] < 0:
-        return None  # an earlier action took the nomination back, or nothing came of it
+        # An earlier action cleared the nomination, or the node has not become free for the task.
+        return None
     reasons = _reasons(ssn, task, node)
+    # Quirk of Volcano, kept on purpose: filters that read other pods need a state that is prepared when nodes are
+    # examined. Without it they return an error, which counts as a rejection.
     if not reasons and (was_tried or "task" not in ssn.hooks.forms(points.predicate)):
         return Reserved("", (name,))
     if any(unfit.code is Code.UNRESOLVABLE for unfit in reasons):
@@ -50,34 +53,36 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
     return Reserved("", (name,), leaving=True) if _makes_room(ssn, task, node) else None
 
 
-def promised_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool]) -> bool:
-    """Whether the task was promised its nominated node again, which it ``fits`` without anybody's leaving.
+def pipelined_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool]) -> bool:
+    """Return True if the task was pipelined to its nominated node again, because it fits there without evictions.
 
-    Volcano has such a task wait for ``allocate``, which places nobody of a gang that is not whole: one that a
-    scheduler was killed over, with only some of its nodes free, would wait for ever (decision 0017).
+    Volcano lets such a task wait for allocate, which does not place a part of a gang. If a scheduler stopped when only
+    some nodes of a gang were vacated, the gang would wait forever (decision 0017).
     """
     node = int(task.tables.tasks.nominated[task.row])
     return node >= 0 and fits(task, node) and stmt.pipeline([task.row], [node], evicted=False) is None
 
 
 def _reasons(ssn: Session, task: Task, node: int) -> list[Unfit]:
-    """What filters say against one node."""
+    """Return the reasons of filters that reject one node."""
     one = NodeRows(ssn.tables, np.array([node]))
     filter_results = ssn.ask(points.class_filters, task.cls, one) + ssn.ask(points.task_filters, task, one)
     return [unfit for filter_result in filter_results for unfit in filter_result.why[filter_result.codes[0]]]
 
 
 def _makes_room(ssn: Session, task: Task, node: int) -> bool:
-    """Whether a pod of lower priority is on its way off the node since a scheduler wanted it so."""
+    """Return True if a pod of lower priority that a scheduler preempted is terminating on the node."""
     tasks, own = ssn.tables.tasks, _priority(task.pod)
     pods = [tasks.pods[row] for row in (tasks.node == node).nonzero()[0].tolist()]
     return any(_is_preempted(pod) and _priority(pod) < own for pod in pods)
 
 
 def _priority(pod: Pod) -> int:
+    """Return the priority of a pod."""
     return pod.spec.priority or 0
 
 
 def _is_preempted(pod: Pod) -> bool:
+    """Return True if a scheduler preempted the pod."""
     said = ("DisruptionTarget", "True", "PreemptionByScheduler")
     return pod.deletion is not None and any((c.type, c.status, c.reason) == said for c in pod.conditions)

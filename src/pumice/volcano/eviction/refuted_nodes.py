@@ -1,10 +1,9 @@
-"""Nodes on which a task like this one has found that victims there would not be enough, and which need not be asked
-about again.
+"""Remember nodes on which victims would not free enough for a task, so that plugins are not asked about them again.
 
-What plugins said of a node holds while nothing has changed that they read: the node, the jobs of the tasks that run
-there, and what they declare besides (``reads=``). A task is like another one of its class, of a job with the same
-scheduling signature, priority and tasks by state, where all hooks read the SIGNATURE; else it is like itself, while
-nothing of its job changes.
+Votes about a node hold while all is unchanged that plugins read: the node, the jobs of the tasks that run there, and
+what the hooks declare besides (``reads=``). If all hooks read the SIGNATURE, tasks are equal if their class is equal
+and their jobs agree in scheduling signature, priority and tasks by status. Otherwise a task is equal to itself only,
+while its job is unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
 class Known(NamedTuple):
-    """``refuted`` (N,), as of these stamps of nodes, jobs and queues. A value: it is replaced, and never written on."""
+    """Nodes that are ruled out, ``refuted`` (N,), as of these stamps of nodes, jobs and queues. Replaced and never
+    modified."""
 
     refuted: Bool
     nodes: I64
@@ -38,13 +38,17 @@ class Known(NamedTuple):
 
 
 class Refuted:
-    """What ``votes`` have refuted of the nodes on which some tasks, by row (K,), run. It is in the memo, under what was
-    read beside rows; rows of nodes that have changed are dropped. ``offered``: which of these tasks are offered."""
+    """The nodes that ``votes`` rule out, for tasks by row (K,) and where they run.
+
+    The answers are in the memo, under the versions of what was read besides rows. Rows of nodes that changed are
+    dropped. ``offered``: which of the tasks are offered.
+    """
 
     def __init__(self, ssn: Session, votes: Votes, rows: AnyArray, offered: Hashable = ()) -> None:
         world, self._tables, self._memo = ssn.world, ssn.tables, ssn.memo
         tasks, nodes = ssn.tables.tasks, ssn.tables.nodes
         job, node = tasks.job[rows], tasks.node[rows]
+        # Sorted by job, so that a job that changed finds its nodes by a slice.
         order = job.argsort(kind="stable")
         self._nodes_by_job = node[order]
         self._job_starts = np.searchsorted(job[order], np.arange(self._tables.jobs.capacity + 1))
@@ -62,8 +66,8 @@ class Refuted:
         self._ground = *there, nodes.facts.version, self._tables.jobs.capacity, len(self._tables.queues)
 
     def of(self, task: Task, *more: Hashable) -> Bool | None:
-        """Nodes that are refuted for the task as things stand (N,), None for none. ``more``: what else it depends on.
-        Not to be written on."""
+        """Return the nodes that are ruled out for a task (N,), or None. ``more``: what else the answer depends on.
+        Read-only."""
         question, rests_on = self._question(task, more), self._rests_on()
         known: Known | None = self._memo.recall(question, rests_on)
         if known is None:
@@ -74,7 +78,7 @@ class Refuted:
         return still
 
     def add(self, task: Task, nodes: AnyArray, *more: Hashable) -> None:
-        """These nodes are refuted too, as things stand."""
+        """Rule out these nodes as well."""
         if not len(nodes):
             return
         known = self.of(task, *more)
@@ -83,8 +87,10 @@ class Refuted:
         self._memo.keep(self._question(task, more), self._rests_on(), self._as_of_now(refuted))
 
     def _question(self, task: Task, more: tuple[Hashable, ...]) -> Hashable:
+        """Return the memo key for a task."""
         jobs, job = self._tables.jobs, task.job.row
         signature, counts = int(jobs.signature[job]), jobs.counts[job]
+        # A job with running tasks is a special case: its own tasks may be candidates.
         if self._alike and signature >= 0 and not counts[_RUNS].any():
             own: tuple[Hashable, ...] = (signature, int(jobs.priority[job]), counts.tobytes())
         else:
@@ -95,18 +101,22 @@ class Refuted:
         return (*self._kind, *whose, *own, *more)
 
     def _rests_on(self) -> Ground:
+        """Return the versions on which the answers rest."""
         return (*self._ground, *ground(*self._columns))
 
     def _as_of_now(self, refuted: Bool) -> Known:
+        """Return the answer with the present stamps."""
+        # Copied, because the session writes into the stamps.
         return Known(refuted, *(stamps.copy() for stamps in self._stamps()))
 
     def _stamps(self) -> tuple[I64, I64, I64]:
+        """Return the stamps of nodes, jobs and queues."""
         nodes, jobs, queues = self._tables.nodes.stamps, self._tables.jobs.stamps, self._tables.queues.stamps
         assert nodes is not None and jobs is not None and queues is not None
         return nodes, jobs, queues
 
     def _still(self, known: Known) -> Bool:
-        """What of it is not otherwise now; the very same where nothing has changed."""
+        """Return what still holds of an answer; the same array if nothing has changed."""
         nodes, jobs, queues = self._stamps()
         if self._asks_queues and not np.array_equal(queues, known.queues):
             return np.zeros(len(known.refuted), dtype=bool)

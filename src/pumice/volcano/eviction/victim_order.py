@@ -1,4 +1,4 @@
-"""Who is evicted first. Source: Volcano BuildVictimsPriorityQueue (spec 02 §8.6)."""
+"""Order victims for eviction. Source: Volcano BuildVictimsPriorityQueue."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pumice.volcano import points
 
 
 def eviction_order(ssn: Session, victims: Sequence[int], preemptor: int) -> list[int]:
-    """Task rows to evict for a preemptor, one after the other, by what is so before the first one goes.
+    """Return task rows in the order in which they are evicted for a preemptor, by the state before the first eviction.
 
-    Of one job: the task that would go last. Of jobs of one queue: the job that would go last, else by task. Of two
-    queues: as plugins say with the preemptor's queue in mind, else the queue that would go last. A task whose job is
-    not in the session goes before all others; when the preemptor's is not, queues are not looked at.
+    Within a job, the last task in task order goes first. Between jobs of one queue, the last job. Between queues,
+    plugins compare with the preemptor's queue in mind; without an answer the last queue goes first. Tasks whose job is
+    not in the session precede all others. If the preemptor's job is not in the session, queues are not compared.
     """
     if len(victims) < 2:
         return list(victims)
@@ -35,32 +35,36 @@ def eviction_order(ssn: Session, victims: Sequence[int], preemptor: int) -> list
 
 
 class _Order:
+    """The eviction order for one preemptor."""
+
     def __init__(self, ssn: Session, preemptor: int) -> None:
         self._ssn = ssn
         self._preemptor_queue = self._queue_of(preemptor)
 
     def _queue_of(self, task: int) -> int:
-        """The queue of a task's job, -1 when its job is not in the session."""
+        """Return the queue of a task's job, -1 if the job is not in the session."""
         job = int(self._ssn.tables.tasks.job[task])
         return int(self._ssn.tables.jobs.queue[job]) if job >= 0 else -1
 
     def by_keys(self, rows: AnyArray, job: AnyArray) -> list[int] | None:
-        """By keys as plugins give them, and then by pods; None where plugins compare pairs."""
+        """Return rows in order by plugins' keys and then by pods, or None if plugins compare pairs."""
         ssn, queue = self._ssn, self._ssn.tables.jobs.queue[job]
         by_job, by_task = ssn.order.job_columns(job), ssn.order.task_columns(rows)
         if by_job is None or by_task is None:
             return None
-        columns = [self.turns_of(queue), *(-column for column in by_job + by_task)]
+        columns = [self.queue_ranks(queue), *(-column for column in by_job + by_task)]
         listed = rows.tolist()
+        # Columns in which all tasks agree decide nothing; without them most sorts have one or two keys.
         differing = [column.tolist() for column in columns if (column != column[0]).any()]
         last_first = self._last_first(listed)
         return [row for _, row in sorted(zip(zip(*differing, last_first, strict=True), listed, strict=True))]
 
     def _last_first(self, rows: list[int]) -> list[Any]:
-        """Keys of pods by which the one that would go last comes first."""
+        """Return sort keys of pods, smaller for pods that are last in task order."""
         pods = [self._ssn.tables.tasks.pods[row] for row in rows]
         index = [name_index(pod.name) for pod in pods]
-        if None in index:  # then that does not count for all pairs, and there are no plain keys
+        # The index in a name is only compared if both names have one, so the order of pairs has no key.
+        if None in index:
             last_first: Callable[[Pod], Any] = cmp_to_key(lambda a, b: compare_pods(b, a))
             return [last_first(pod) for pod in pods]
         order = sorted(range(len(pods)), key=lambda i: (index[i], pods[i].creation, pods[i].uid), reverse=True)
@@ -68,7 +72,7 @@ class _Order:
         return [place[i] for i in range(len(pods))]
 
     def compare(self, left: int, right: int) -> int:
-        """Below 0: left is evicted first."""
+        """Return a number below 0 if ``left`` is evicted first."""
         jobs, order = self._ssn.tables.tasks.job, self._ssn.order
         if jobs[left] == jobs[right]:
             return -order.compare_tasks(left, right)
@@ -79,9 +83,9 @@ class _Order:
             return -order.compare_jobs(int(jobs[left]), int(jobs[right])) or -order.compare_tasks(left, right)
         return self._compare_queues(a, b)
 
-    def turns_of(self, queue: AnyArray) -> AnyArray:
-        """Numbers that are smaller for queues whose tasks are evicted before others'; equal where queues are not looked
-        at. Shapes (rows,) -> (rows,)."""
+    def queue_ranks(self, queue: AnyArray) -> AnyArray:
+        """Return ranks of queues, smaller for queues whose tasks are evicted first; equal if queues are not compared.
+        Shapes (rows,) -> (rows,)."""
         if self._preemptor_queue < 0 or not (queue != queue[0]).any():
             return np.zeros(len(queue), dtype=np.int64)
         distinct, which = np.unique(queue, return_inverse=True)
@@ -91,22 +95,24 @@ class _Order:
         return found
 
     def _compare_queues(self, a: int, b: int) -> int:
+        """Compare two queues by whose tasks are evicted first."""
         queues = [Queue(self._ssn.tables, row) for row in (a, b, self._preemptor_queue)]
         return self._ssn.ask(points.victim_queue_order, *queues) or -self._ssn.order.compare_queues(a, b)
 
 
 def eviction_order_by_node(ssn: Session, candidates: Candidates, preemptor: int) -> I64:
-    """Positions of candidates, node by node, on each in the order of ``eviction_order``. Shape (rows,)."""
+    """Return positions of candidates, node by node, each node's in the order of ``eviction_order``. Shape (rows,)."""
     if not len(candidates):
         return np.zeros(0, dtype=np.int64)
     order, job, keys = _Order(ssn, preemptor), candidates.job, [candidates.nth]
     by_job, by_task = ssn.order.job_columns(job), ssn.order.task_columns(candidates.rows)
     if by_job is not None and by_task is not None and (job >= 0).all():
-        keys += [order.turns_of(candidates.queue), *(-column for column in by_job + by_task)]
+        keys += [order.queue_ranks(candidates.queue), *(-column for column in by_job + by_task)]
     found = np.lexsort(keys[::-1])
     differs = np.zeros(len(found), dtype=bool)
     for key in keys:
         differs[1:] |= key[found][1:] != key[found][:-1]
+    # Array keys settle most of the order. Only runs of equal keys are compared pair by pair.
     starts, rows = [0, *differs.nonzero()[0].tolist(), len(found)], candidates.rows.tolist()
     for start, end in pairwise(starts):
         if end - start > 1:

@@ -25,8 +25,8 @@ def test_room_is_reckoned_anew_after_an_eviction_and_after_its_undoing() -> None
         stmt.evict([row_of["low-1"]], "test")
         assert (supply.could_hold(cls).tolist(), len(supply.on(np.array([0])))) == ([True], 1)
         stmt.evict([row_of["low-0"]], "test")
-        assert (supply.somebody().tolist(), len(supply.on(np.array([0])))) == ([False], 0)
-    assert (supply.somebody().tolist(), len(supply.on(np.array([0])))) == ([True], 2)
+        assert (supply.has_any().tolist(), len(supply.on(np.array([0])))) == ([False], 0)
+    assert (supply.has_any().tolist(), len(supply.on(np.array([0])))) == ([True], 2)
 
 
 def test_candidates_are_offered_in_the_order_in_which_they_would_go() -> None:
