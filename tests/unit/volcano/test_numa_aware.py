@@ -15,7 +15,7 @@ from pumice.model.devices.numa import BEST_EFFORT, NONE, SINGLE, Cpu, NumaAsk, N
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, pod, podgroup, session
-from pumice.volcano.topology.numa import Machine, assigned, hints, merged, taken
+from pumice.volcano.topology.numa import Machine, assigned, hints, merged, take_cpus
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: numa-aware}]}]"
 #: Two sockets of four CPUs, two to a core, each socket a NUMA node.
@@ -40,7 +40,7 @@ def own(cpu: int = 1, policy: str = "") -> dict[str, Any]:
     ],
 )
 def test_which_cpus_are_taken(free: str, count: int, found: str | None) -> None:
-    cpus = taken(Machine(CPUS, 0), frozenset(map(int, free)), count)
+    cpus = take_cpus(Machine(CPUS, 0), frozenset(map(int, free)), count)
     assert (None if cpus is None else "".join(map(str, sorted(cpus)))) == found
 
 

@@ -42,7 +42,7 @@ from pumice.volcano.queues.amounts import queue_amounts
 from pumice.volcano.queues.device_quota import EXCEEDED, DeviceQuota, limited_classes
 from pumice.volcano.queues.entitlements import Entitlements, in_tree, side_by_side
 from pumice.volcano.queues.reclaimable import Reclaimable
-from pumice.volcano.queues.reserved_room import ReservedRoom, asks_anybody
+from pumice.volcano.queues.reserved_room import ReservedRoom, has_gated_pods
 from pumice.volcano.queues.tree import QueueTree
 
 #: What the order of victims rests on, which every plugin may have a say in.
@@ -98,7 +98,7 @@ class Capacity:
         self.allocated = ssn.column("capacity.allocated", "queue", values=allocated)
         self.inqueue = ssn.column("capacity.inqueue", "queue", values=up(amounts.inqueue))
         self.share = ssn.column("capacity.share", "queue", values=self.of.share(allocated))
-        self.kept = ReservedRoom(ssn, self.tree) if asks_anybody(ssn) else None
+        self.kept = ReservedRoom(ssn, self.tree) if has_gated_pods(ssn) else None
         self.works = ssn.column("capacity.works", values=np.array([not self.problem]))
         self._empty: list[bool] = self.of.deserves_nothing().tolist()
         self._rank = list(zip((-queues.priority).tolist(), (~self.tree.is_leaf).tolist(), strict=True))

@@ -1,5 +1,6 @@
-"""Which waiting jobs may be admitted: the question that plugins answer at ``job_enqueueable``, put for each queue and
-ask once. Source: Volcano enqueue (spec 03 §1)."""
+"""Decide which pending jobs may be admitted: ask plugins at ``job_enqueueable`` once per queue and request. Source:
+Volcano enqueue action.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from pumice.volcano import points
 
 
 class Kind(NamedTuple):
-    """Jobs, by row, that are of one queue and ask for equal amounts (``ask`` as in the table of jobs)."""
+    """Jobs of one queue with equal requests. ``ask`` as in the table of jobs; ``rows`` are the jobs."""
 
     queue: int
     ask: int
@@ -28,7 +29,7 @@ class Kind(NamedTuple):
 
 
 def waiting_kinds(ssn: Session) -> list[Kind]:
-    """Pending jobs by kind."""
+    """Return the pending jobs by kind."""
     jobs = ssn.tables.jobs
     rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
     if not len(rows):
@@ -38,13 +39,13 @@ def waiting_kinds(ssn: Session) -> list[Kind]:
 
 
 def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[Kind]:
-    """Some jobs by kind."""
+    """Group jobs by queue and request."""
     jobs = ssn.tables.jobs
     ask = jobs.ask[rows] + 1
     kinds = int(ask.max()) + 1
     number = jobs.queue[rows].astype(np.int64) * kinds + ask
     if len(ssn.tables.queues) * kinds <= np.iinfo(np.int16).max:
-        number = number.astype(np.int16)  # these are sorted several times as fast
+        number = number.astype(np.int16)  # NumPy uses radix sort for 16 bits, which is several times as fast
     order = number.argsort(kind="stable")
     number, rows = number[order], rows[order]
     starts = [0, *((number[1:] != number[:-1]).nonzero()[0] + 1).tolist()]
@@ -53,31 +54,39 @@ def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[Kind]:
 
 
 class Admission:
-    """Asks for jobs one by one; where only amounts are looked at, a rejection stands for all jobs of the queue that ask
-    as much, for admitting others never makes room."""
+    """Ask for pending jobs.
+
+    If plugins look at amounts only, a rejection holds for all jobs of the queue with an equal request, because
+    admitting other jobs never makes room.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
-        self._said: dict[tuple[int, int], str | None] = {}  # by queue and ask, until a job is admitted
+        self._rejections_by_ask: dict[
+            tuple[int, int], str | None
+        ] = {}  # by queue and request; valid until an admission
 
     def rejects_all(self, kinds: list[Kind], *, remembered: bool = False) -> bool:
-        """Reject everybody, if nobody can be admitted now: then no order matters. ``remembered``: from one cycle to the
-        next."""
+        """Reject all jobs and return True, if none can be admitted now. ``remembered``: use the answer of an earlier
+        cycle."""
         if not self.by_amount:
             return False
+        # If every job is rejected, their order does not matter, and sorting them is saved.
         try:
-            texts = self._known(kinds) if remembered else self._rejections(kinds)
-        except PluginFault:  # it costs the job its turn for which it happens, and that is not now
+            texts = self._remembered(kinds) if remembered else self._rejections(kinds)
+        except PluginFault:
+            # A fault belongs to the job that was asked about. The regular loop asks again and attributes it.
             return False
         for kind, text in zip(kinds, texts, strict=False):
             self._tell(kind.rows, text)
         return bool(texts)
 
-    def _known(self, kinds: list[Kind]) -> tuple[str, ...]:
-        """``_rejections`` as an earlier cycle found them, if all that they rest on is the same."""
+    def _remembered(self, kinds: list[Kind]) -> tuple[str, ...]:
+        """Return the rejections of an earlier cycle, if all that they rest on is unchanged."""
         ssn = self.ssn
-        if ssn.policy.python_plugins:  # such a plugin may keep anything, so it is not known what its answer rests on
+        # A plugin outside the core may keep any state, so it is not known what its answers rest on.
+        if ssn.policy.python_plugins:
             return self._rejections(kinds)
         reading = ssn.hooks.reading(points.job_enqueueable)
         rests_on = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
@@ -85,7 +94,7 @@ class Admission:
         return ssn.memo.get(question, rests_on, lambda: self._rejections(kinds))
 
     def _rejections(self, kinds: list[Kind]) -> tuple[str, ...]:
-        """Why each kind is not admitted; nothing where a job of one of them would be."""
+        """Return why each kind is rejected, or nothing if a job of some kind would be admitted."""
         texts = []
         for kind in kinds:
             text = self._rejection(kind, kind.rows[0])
@@ -95,26 +104,30 @@ class Admission:
         return tuple(texts)
 
     def _rejection(self, kind: Kind, row: int) -> str | None:
-        """None to admit the job, which is of the kind, else why not; empty where the plugin has nothing to tell."""
+        """Return why a job of a kind is rejected, "" if plugins give no reason, or None to admit it."""
         tables, asked = self.ssn.tables, (kind.queue, kind.ask)
-        if kind.ask < 0:  # it does not say what it needs
+        # Volcano admits a job without minResources without asking.
+        if kind.ask < 0:
             return None
         if not self.by_amount:
             return self.ssn.ask(points.job_rejected, Job(tables, row))
-        if asked not in self._said:
+        if asked not in self._rejections_by_ask:
             queue, least = Queue(tables, kind.queue), tables.jobs.min_resources[row]
-            self._said[asked] = self.ssn.ask(points.amount_rejected, queue, least)
-        return self._said[asked]
+            self._rejections_by_ask[asked] = self.ssn.ask(points.amount_rejected, queue, least)
+        return self._rejections_by_ask[asked]
 
     def go_through(self, kinds: list[Kind]) -> None:
-        """The waiting jobs of one queue, in their order. Of a kind that is rejected no other job is asked for."""
+        """Ask for the pending jobs of one queue, in order. After a rejection, no other job of that kind is asked
+        for."""
         if self.rejects_all(kinds):
             return
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         ordered = np.array(ssn.order.jobs_in_order(np.concatenate([kind.rows for kind in kinds])))
         asks = jobs.ask[ordered]
+        # A merge of the kinds by position in the job order: a kind that is rejected drops out at once, however many
+        # jobs it has.
         places = [iter((asks == kind.ask).nonzero()[0].tolist()) for kind in kinds]
-        due = [(next(each), number) for number, each in enumerate(places)]  # of each kind the next place to look at
+        due = [(next(each), number) for number, each in enumerate(places)]  # per kind, its next position
         heapify(due)
         while due:
             place, number = due[0]
@@ -135,12 +148,15 @@ class Admission:
                 heapreplace(due, (following, number))
 
     def _tell(self, rows: AnyArray, text: str) -> None:
+        """Record a rejection, unless it has no text."""
         if text:
             self.ssn.trace.rejected.append((rows, Refused(ADMISSION, text)))
 
     def _admit(self, row: int) -> None:
+        """Admit a job."""
         ssn = self.ssn
-        self._said.clear()
+        # An admission may turn acceptances into rejections.
+        self._rejections_by_ask.clear()
         ssn.ask(points.job_enqueued, Job(ssn.tables, row))
         ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
         ssn.trace.tell(ssn.tables.jobs.uids[row], Admitted())

@@ -1,5 +1,6 @@
-"""What waiting jobs have been promised, and what a job asks for at admission. Source: Volcano GetInqueueResource,
-DeductSchGatedResources."""
+"""Compute what admitted jobs are promised, and what a job asks for at admission. Source: Volcano GetInqueueResource,
+DeductSchGatedResources.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +16,26 @@ from pumice.framework.cycle.session import Session
 
 
 def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
-    """Deduct what tasks behind others' gates ask for; they cannot use it yet. Shape (rows, R)."""
+    """Deduct the requests of tasks that are gated by others, in place, since these cannot start yet. Shape (rows,
+    R)."""
     tables = ssn.tables
     for i in tables.jobs.gated[rows].nonzero()[0].tolist():
         members = tables.jobs.tasks[rows[i]]
         gated = members[tables.tasks.gate[members] == GATED]
-        held_back = tables.classes.req[tables.tasks.cls[gated]].sum(axis=0)
-        wanted[i] = np.maximum(wanted[i] - held_back, 0.0)
+        gated_amount = tables.classes.req[tables.tasks.cls[gated]].sum(axis=0)
+        wanted[i] = np.maximum(wanted[i] - gated_amount, 0.0)
     return wanted
 
 
 def minimum(ssn: Session, job: Job) -> F64:
-    """What an admitted job is promised: its minimum, gated tasks deducted. Not to be written on. Shape (R,)."""
+    """Return what an admitted job is promised: its minimum less gated tasks. Shape (R,). Read-only."""
     jobs = ssn.tables.jobs
     found: F64 = jobs.min_resources[job.row]
     return without_gated(ssn, np.array([job.row]), found[None].copy())[0] if jobs.gated[job.row] else found
 
 
 def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
-    """Names of the dimensions in ``asked`` in which ``wanted`` is above ``limit``; ``pods`` is not looked at.
+    """Return the dimensions of ``asked`` in which ``wanted`` is above ``limit``, without ``pods``.
 
     Source: Volcano LessEqualWithDimensionAndResourcesName.
     """
@@ -43,9 +45,10 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
 
 
 def fitting(tasks: TaskRows, room: F64) -> int:
-    """How many of the first of some tasks ``room`` (R,) is enough for, looking only at the dimensions that each asks
-    for; ``pods`` is not looked at."""
+    """Return how many of the first tasks fit into ``room`` (R,), comparing only dimensions that each task asks for,
+    without ``pods``."""
     pods = tasks.tables.axis.pods
+    # Equal tasks need a division per dimension and no running sum.
     if tasks.alike:
         count: float = len(tasks)
         req = tasks.tables.classes.req[tasks.classes[0]]

@@ -1,7 +1,7 @@
-"""What the jobs of each queue hold, ask for and were promised: sums that every plugin which shares the cluster among
-queues begins with, and that queues' statuses state. Source: Volcano proportion and capacity (spec 04 §7).
+"""Sum up what the jobs of each queue hold, request and were promised, for plugins that share the cluster among queues
+and for the status of queues. Source: Volcano proportion and capacity plugins.
 
-They are kept from one question to the next: only jobs whose rows have changed are looked at again.
+The sums are kept between calls; only jobs whose rows changed are read again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.volcano.queues.admitted import without_gated
 
-#: So many jobs are looked at one by one, which is quicker than as arrays.
+#: Up to this number of changed jobs, plain Python is faster than arrays.
 _FEW = 6
-#: The fields of ``QueueAmounts`` that are amounts, and the last one.
+#: Indexes of the fields of ``QueueAmounts``: five amounts, and ``has_jobs``.
 _AMOUNTS, _HAS_JOBS = range(5), 5
-#: Sums of whole numbers below it are exact, in whatever order they are added.
+#: Below 2^53, sums of whole numbers are exact in any order.
 _EXACT = 2.0**53
 
 
 class QueueAmounts(NamedTuple):
-    """All (Q, R), of a queue's own jobs. ``allocated``: what tasks hold; ``elastic``: what of it is above their jobs'
-    minima; ``request``: with what pending tasks ask for; ``inqueue``: of the minima of jobs that are admitted, or run
-    and hold their minimum in number, what is not held yet; ``claimed``: likewise, but the whole minimum of an admitted
-    job. ``has_jobs`` (Q,): whether there are any. Not to be written on."""
+    """Amounts of a queue's own jobs, all (Q, R). Read-only.
+
+    ``allocated``: what tasks hold. ``elastic``: the part of it above the jobs' minimums. ``request``: allocated plus
+    pending tasks. ``inqueue``: what the minimums of jobs exceed their allocated amounts by, for jobs that are
+    admitted, or that run and hold their minimum in number. ``claimed``: the same with the whole minimum of admitted
+    jobs. ``has_jobs`` (Q,): whether the queue has any job.
+    """
 
     allocated: F64
     elastic: F64
@@ -41,12 +44,12 @@ class QueueAmounts(NamedTuple):
 
 
 def queue_amounts(ssn: Session) -> QueueAmounts:
-    """Those of the session when somebody first asked."""
+    """Return the amounts as they were when first asked for in the session."""
     return ssn.shared(QueueAmounts, lambda: queue_amounts_now(ssn))
 
 
 def queue_amounts_now(ssn: Session) -> QueueAmounts:
-    """Those of this moment: the same object as long as they are the same."""
+    """Return the present amounts: the same object as long as they are equal."""
     jobs, queues, width = ssn.tables.jobs, len(ssn.tables.queues), len(ssn.tables.axis)
     shape = jobs.capacity, queues, width
     sums = ssn.memo.get("sums of jobs", shape, lambda: _Sums(*shape), jobs.capacity * 8 * (5 * width + 2))
@@ -54,10 +57,13 @@ def queue_amounts_now(ssn: Session) -> QueueAmounts:
 
 
 class _Sums:
-    """``seen`` (J,): the stamps of jobs as they were looked at last; ``queue`` (J,) and ``parts`` (J, 5, R): in which
-    queue they were then, and what each adds there, in the order of ``QueueAmounts``. ``sums`` (5, Q + 1, R) and
-    ``counts`` (Q + 1,) are of all jobs, those of no queue last. ``amounts`` are what was handed out last, ``stale`` the
-    fields of it that are others now."""
+    """Sums that are updated job by job.
+
+    ``seen`` (J,): stamps of jobs when they were last read. ``queue`` (J,) and ``parts`` (J, 5, R): their queue then,
+    and what each added there, in the order of ``QueueAmounts``. ``sums`` (5, Q + 1, R) and ``counts`` (Q + 1,): over
+    all jobs, with jobs of no queue in the last place. ``amounts``: what was last returned. ``stale``: fields of it
+    that have changed since.
+    """
 
     __slots__ = ("amounts", "counts", "exact", "parts", "queue", "seen", "stale", "sums")
 
@@ -72,7 +78,7 @@ class _Sums:
         self.exact = True
 
     def now(self, ssn: Session) -> QueueAmounts:
-        """The sums as the tables are now."""
+        """Return the sums for the present tables."""
         stamps = ssn.tables.jobs.stamps
         assert stamps is not None
         rows = (stamps != self.seen).nonzero()[0]
@@ -84,13 +90,15 @@ class _Sums:
                 self._change_many(ssn, rows)
             self.seen = stamps.copy()
         if self.stale:
+            # Updating floating-point sums gives other last digits than summing in order, and decisions must not depend
+            # on history. As long as all sums are exact, both agree.
             if not self.exact or np.maximum.reduce(self.sums, axis=None) >= _EXACT:
                 self._sum_anew()
             self._hand_out()
         return self.amounts
 
     def _change_one(self, ssn: Session, row: int) -> None:
-        """One job is another."""
+        """Update the sums for one job that changed."""
         jobs, before, old = ssn.tables.jobs, int(self.queue[row]), self.parts[row]
         queue, new = int(jobs.queue[row]), _part(ssn, row)
         if queue < 0 or not jobs.alive[row]:
@@ -109,7 +117,7 @@ class _Sums:
                 self.stale.add(amount)
 
     def _change_many(self, ssn: Session, rows: AnyArray) -> None:
-        """So many are others that all are summed anew."""
+        """Update many jobs and compute all sums again."""
         jobs = ssn.tables.jobs
         queue = jobs.queue[rows].astype(np.int64)
         queue[(queue < 0) | ~jobs.alive[rows]] = len(self.counts) - 1
@@ -117,7 +125,7 @@ class _Sums:
         self._sum_anew()
 
     def _sum_anew(self) -> None:
-        """The sums in the order of jobs."""
+        """Compute the sums in the order of jobs."""
         count, (jobs, five, width) = len(self.counts), self.parts.shape
         sums = sums_by(self.queue, self.parts.reshape(jobs, five * width), count)
         self.sums = sums.reshape(count, five, width).transpose(1, 0, 2).copy()
@@ -125,8 +133,10 @@ class _Sums:
         self.stale, self.exact = {*_AMOUNTS, _HAS_JOBS}, bool(self.sums.max() < _EXACT)
 
     def _hand_out(self) -> None:
-        """What is as it was stays the same array."""
+        """Replace the arrays that have changed."""
         fields: list[Any] = list(self.amounts)
+        # Fields that are equal keep their array, so readers can tell by identity that nothing changed. The others are
+        # copied, because the sums go on changing.
         for field in self.stale:
             fields[field] = self.counts[:-1] > 0 if field == _HAS_JOBS else self.sums[field, :-1].copy()
             fields[field].setflags(write=False)
@@ -134,7 +144,7 @@ class _Sums:
 
 
 def _part(ssn: Session, row: int) -> list[list[float]]:
-    """What a job adds to the sums of its queue: five amounts in the order of ``QueueAmounts``."""
+    """Return what a job adds to the sums of its queue, in the order of ``QueueAmounts``."""
     jobs = ssn.tables.jobs
     held: list[float] = jobs.allocated[row].tolist()
     least: list[float] = jobs.min_resources[row].tolist()
@@ -153,7 +163,7 @@ def _part(ssn: Session, row: int) -> list[list[float]]:
 
 
 def _parts(ssn: Session, rows: AnyArray) -> F64:
-    """The same of many. Shape (rows, 5, R)."""
+    """Return what jobs add to the sums of their queues. Shape (rows, 5, R)."""
     jobs = ssn.tables.jobs
     held, least = jobs.allocated[rows], jobs.min_resources[rows]
     admitted, running = _promised(ssn.tables, rows)
@@ -164,8 +174,8 @@ def _parts(ssn: Session, rows: AnyArray) -> F64:
 
 
 def _promised_one(tables: Tables, row: int) -> tuple[bool, bool]:
-    """Whether a job is promised its minimum, for it is admitted; or runs, and holds at least its minimum in number.
-    Source: Volcano GetInqueueResource."""
+    """Return whether a job is promised its minimum because it is admitted, or because it runs and holds its minimum in
+    number. Source: Volcano GetInqueueResource."""
     jobs = tables.jobs
     phase, has_min = int(jobs.phase[row]), bool(jobs.has_min[row])
     running = has_min and phase == RUNNING_PHASE and bool(jobs.counts[row] @ HELD >= jobs.min_available[row])
@@ -173,7 +183,7 @@ def _promised_one(tables: Tables, row: int) -> tuple[bool, bool]:
 
 
 def _promised(tables: Tables, rows: AnyArray) -> tuple[Bool, Bool]:
-    """The same of many. Shapes (rows,)."""
+    """Return for jobs what ``_promised_one`` returns for one. Shapes (rows,)."""
     jobs = tables.jobs
     phase, has_min = jobs.phase[rows], jobs.has_min[rows]
     running = has_min & (phase == RUNNING_PHASE) & (jobs.counts[rows] @ HELD >= jobs.min_available[rows])
@@ -181,7 +191,7 @@ def _promised(tables: Tables, rows: AnyArray) -> tuple[Bool, Bool]:
 
 
 def _pending_of(tables: Tables, row: int) -> list[float]:
-    """What pending tasks of a job ask for (R,)."""
+    """Return the request of a job's pending tasks, as a list (R,)."""
     tasks, members = tables.tasks, tables.jobs.tasks[row]
     pending = members[tasks.status[members] == PENDING]
     found: list[float] = tables.classes.req[tasks.cls[pending]].sum(axis=0).tolist()
@@ -189,7 +199,7 @@ def _pending_of(tables: Tables, row: int) -> list[float]:
 
 
 def _pending(tables: Tables, rows: AnyArray) -> F64:
-    """The same of many. Shape (rows, R)."""
+    """Return the request of the pending tasks of each job. Shape (rows, R)."""
     jobs, tasks, req = tables.jobs, tables.tasks, tables.classes.req
     pending = (tasks.status == PENDING).nonzero()[0]
     pending = pending[tasks.job[pending] >= 0]

@@ -1,7 +1,7 @@
-"""How many devices of a class the pods of a queue may claim. Source: Volcano capacity, DRA quota (spec 04 §8, 01 §2.4).
+"""Limit how many devices of a class the pods of a queue may claim. Source: Volcano capacity plugin, DRA quota.
 
-A limit is written as ``deviceclass/<class>`` into a queue's capability. Only classes of which some queue has a limit
-are counted. A claim that several pods of a queue name counts once in it.
+A limit is an entry ``deviceclass/<class>`` in a queue's capability. Only classes that some queue limits are counted. A
+claim that several pods of a queue name counts once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pumice.volcano.queues.tree import QueueTree
 PREFIX = "deviceclass/"
 EXCEEDED = "dra-resource-exceeded"
 _MILLI = 1000.0
-_NOBODYS = "template/"
+_TEMPLATE = "template/"
 
 
 def limited_classes(ssn: Session) -> tuple[str, ...]:
-    """Device classes of which some queue may have only so many; empty too where nobody claims devices."""
+    """Return the device classes that some queue limits, empty if the cluster has no claims."""
     if not len(ssn.tables.claims.objs):
         return ()
     names = {name for queue in ssn.tables.queues.objs if queue.capability for name in queue.capability.scalars or ()}
@@ -35,9 +35,12 @@ def limited_classes(ssn: Session) -> tuple[str, ...]:
 
 
 class DeviceQuota:
-    """``limit`` (Q, K): inf where a queue has none. ``claimed`` (Q, K): by the pods of a queue and of those below it;
-    ``naming`` (pairs,): how many of them hold a claim that several pods name; ``inqueue`` (Q, K): promised to admitted
-    jobs."""
+    """Limits and use of device classes, per queue.
+
+    ``limit`` (Q, K): inf if a queue has none. ``claimed`` (Q, K): by pods of the queue and of queues below it.
+    ``naming`` (pairs,): how many pods of a queue hold a claim that several pods name. ``inqueue`` (Q, K): promised to
+    admitted jobs.
+    """
 
     def __init__(self, ssn: Session, tree: QueueTree, classes: tuple[str, ...]) -> None:
         self._ssn, self._tables, self._tree, self._classes = ssn, ssn.tables, tree, classes
@@ -45,7 +48,7 @@ class DeviceQuota:
         self.limit = np.array([self._limit_of(queue.capability) for queue in ssn.tables.queues.objs])
         self._claiming = [row for row, pod in enumerate(ssn.tables.tasks.pods) if pod is not None and self._names(pod)]
         named = Counter(key for row in self._claiming for key in self._names(ssn.tables.tasks.pods[row]))
-        self._shared = {key for key, pods in named.items() if pods > 1 and key in self._claims and _NOBODYS not in key}
+        self._shared = {key for key, pods in named.items() if pods > 1 and key in self._claims and _TEMPLATE not in key}
         self._pairs = self._all_pairs()
         claimed, naming = np.zeros_like(self.limit), np.zeros(len(self._pairs))
         for row in self._claiming:
@@ -62,34 +65,41 @@ class DeviceQuota:
         self.inqueue = ssn.column("capacity.devices_inqueue", "queue", values=self._promised())
 
     def _vector(self, devices: Iterable[tuple[str, int]]) -> F64:
+        """Return the number of devices of each class. Shape (K,)."""
         counts = dict(devices)
         return np.array([float(counts.get(each, 0)) for each in self._classes])
 
     def _limit_of(self, capability: object) -> list[float]:
+        """Return the limit of each class in a capability."""
         scalars = getattr(capability, "scalars", None) or {}
         found = [scalars.get(PREFIX + each, 0.0) / _MILLI for each in self._classes]
+        # Volcano treats a limit of 0 as no limit.
         return [limit if limit > 0 else np.inf for limit in found]
 
     @staticmethod
     def _names(pod: Pod) -> list[str]:
+        """Return the keys of the claims of a pod."""
         return [f"{pod.namespace}/{name}" for name in pod.spec.resource_claims]
 
     def _queue_of(self, row: int) -> int:
+        """Return the queue of a task, or -1."""
         job = int(self._tables.tasks.job[row])
         return int(self._tables.jobs.queue[job]) if job >= 0 else -1
 
     def _all_pairs(self) -> dict[tuple[int, str], int]:
-        """A number for each queue and each claim that several pods name and one of its pods may hold."""
+        """Number the pairs of a queue and a shared claim that one of its pods may hold."""
         pairs: dict[tuple[int, str], int] = {}
         for row in self._claiming:
             queue = self._queue_of(row)
             for key in self._shared.intersection(self._names(self._tables.tasks.pods[row])) if queue >= 0 else ():
+                # Per queue on the path: a claim that pods of two queues share counts once in each, and once in their
+                # common ancestor.
                 for each in self._tree.line(queue):
                     pairs.setdefault((each, key), len(pairs))
         return pairs
 
     def _asked(self, row: int) -> tuple[F64, set[str]]:
-        """What a task claims for itself (K,), and the claims that it shares."""
+        """Return what a task claims alone (K,), and the claims that it shares."""
         names = self._names(self._tables.tasks.pods[row])
         shared = self._shared.intersection(names)
         own = [self._claims[key] for key in names if key in self._claims and key not in shared]
@@ -98,7 +108,7 @@ class DeviceQuota:
     # -- what holds now -----------------------------------------------------------------------------------------------
 
     def fitting(self, queue: int, rows: Sequence[int]) -> int:
-        """How many of the first of some tasks the queue and its ancestors may take on."""
+        """Return how many of the first tasks the queue and its ancestors may take."""
         more, held = np.zeros(len(self._classes)), set[str]()
         for count, row in enumerate(rows):
             own, shared = self._asked(row)
@@ -110,24 +120,28 @@ class DeviceQuota:
         return len(rows)
 
     def _over(self, queue: int, more: F64, held: set[str], asked: F64) -> bool:
+        """Return True if a queue would exceed a limit of a class that is asked for."""
         new = {key for key in held if not self.naming.array[self._pairs[queue, key]]}
         there = self.claimed.array[queue] + more + self._sum(new)
         return bool(((asked > 0) & (there > self.limit[queue])).any())
 
     def _sum(self, keys: Iterable[str]) -> F64:
+        """Return the devices in some claims. Shape (K,)."""
         found: F64 = np.sum([self._claims[key] for key in keys] or [np.zeros(len(self._classes))], axis=0)
         return found
 
     def move(self, rows: Sequence[int], queue: int, sign: float) -> None:
-        """Tasks of a queue were placed, or left."""
+        """Count tasks of a queue that were placed, or that left."""
         line, journal = self._tree.line(queue), self._ssn.journal
         for row in rows:
             own, shared = self._asked(row)
             if own.any():
                 journal.add(self.claimed, line, sign * own)
+            # Sorted, because the order of a set must not reach the journal.
             for key in sorted(shared):
                 pairs = [self._pairs[each, key] for each in line]
-                alone = self.naming.array[pairs] == (0 if sign > 0 else 1)  # the first that holds it, or the last
+                # Only the first pod that holds a shared claim, or the last one, changes the count.
+                alone = self.naming.array[pairs] == (0 if sign > 0 else 1)
                 journal.add(self.naming, pairs, sign)
                 journal.add(
                     self.claimed,
@@ -138,7 +152,8 @@ class DeviceQuota:
     # -- admission ----------------------------------------------------------------------------------------------------
 
     def admits(self, job: Job) -> bool:
-        """Whether the minimum of a job is within the limits of its queue and its ancestors, with what was promised."""
+        """Return True if the minimum of a job is within the limits of its queue and ancestors, with what was promised
+        before."""
         asked = self.minimum(job)
         return not any(
             ((asked > 0) & (self.claimed.array[each] + self.inqueue.array[each] + asked > self.limit[each])).any()
@@ -146,13 +161,14 @@ class DeviceQuota:
         )
 
     def promise(self, job: Job) -> None:
-        """The job was admitted."""
+        """Count the minimum of an admitted job."""
         asked = self.minimum(job)
         if asked.any():
             self._ssn.journal.add(self.inqueue, self._tree.line(job.queue.row), asked)
 
     def minimum(self, job: Job) -> F64:
-        """What as many of its tasks as it needs claim: of each role with a minimum, else of the first by name. (K,)."""
+        """Return what the minimum of a job claims: of each role its minimum, or of all tasks the first by name.
+        Shape (K,)."""
         tasks = self._tables.tasks
         rows = [row for row in self._tables.jobs.tasks[job.row].tolist() if self._names(tasks.pods[row])]
         rows.sort(key=lambda row: (tasks.pods[row].name, tasks.pods[row].uid))
@@ -165,6 +181,7 @@ class DeviceQuota:
         return found
 
     def _together(self, rows: Sequence[int]) -> F64:
+        """Return what tasks claim together. Shape (K,)."""
         found, shared = np.zeros(len(self._classes)), set[str]()
         for row in rows:
             own, of_others = self._asked(row)
@@ -172,6 +189,7 @@ class DeviceQuota:
         return found + self._sum(shared)
 
     def _promised(self) -> F64:
+        """Return what admitted jobs do not hold yet of their minimum. Shape (Q, K)."""
         found, jobs = np.zeros_like(self.limit), self._tables.jobs
         for row in (jobs.alive & (jobs.queue >= 0) & (jobs.phase == INQUEUE_PHASE)).nonzero()[0].tolist():
             held = [each for each in jobs.tasks[row].tolist() if HELD[self._tables.tasks.status[each] % STATUS_COUNT]]

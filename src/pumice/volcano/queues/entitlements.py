@@ -1,6 +1,5 @@
-"""What queues are entitled to under ``capacity``: deserved, guarantee, and the most that each can have.
-
-Source: Volcano capacity (spec 04 §8.1 for queues side by side, §8.2 for a tree).
+"""Compute what queues are entitled to under the capacity plugin: deserved and guaranteed amounts, and the most that
+each can have. Source: Volcano capacity plugin, without and with hierarchy.
 """
 
 from __future__ import annotations
@@ -22,9 +21,12 @@ Rows = AnyArray | list[int] | slice
 
 
 class Entitlements(Struct, frozen=True):
-    """All (Q, R). ``deserved`` is no less than ``guarantee``; ``named``: the dimensions that either speaks of, be it
-    with 0. ``capability``: inf where nothing limits it; ``most``: what others' guarantees leave of it, which is what a
-    queue can have at the most."""
+    """Amounts of queues, all (Q, R).
+
+    ``deserved`` is at least ``guarantee``. ``named``: dimensions that either of them names, even with 0.
+    ``capability``: inf where nothing limits it. ``most``: what the guarantees of other queues leave of it, the most
+    that a queue can have.
+    """
 
     deserved: F64
     named: Bool
@@ -33,27 +35,29 @@ class Entitlements(Struct, frozen=True):
     most: F64
 
     def __post_init__(self) -> None:
+        # The memo hands the object out to several readers, so none may write into it.
         for amounts in (self.deserved, self.named, self.guarantee, self.capability, self.most):
             amounts.setflags(write=False)
 
     def share(self, allocated: F64, rows: Rows = slice(None)) -> F64:
-        """The largest part of what each of some queues deserves that it has; 1 where it deserves nothing. Shape
+        """Return the largest ratio of allocated to deserved amounts, 1 for queues that deserve nothing. Shape
         (rows,)."""
         deserved = self.deserved[rows]
         return np.where(self.deserves_nothing(rows), 1.0, queue_share(allocated, deserved))
 
     def deserves_nothing(self, rows: Rows = slice(None)) -> Bool:
-        """``pods`` do not count. Shape (rows,)."""
+        """Return True for queues that deserve nothing; ``pods`` do not count. Shape (rows,)."""
         return np.asarray((self.deserved[rows, :-1] < EPS).all(axis=-1))
 
 
 def side_by_side(queues: QueueTable, axis: ResourceAxis, total: F64) -> Entitlements:
-    """Of queues that share the cluster without a tree. What a queue deserves is cut to the most that it can have, but
-    for scalars of which the others' guarantees leave nothing at all."""
+    """Return the entitlements of queues without a tree."""
     guarantee, capability = queues.guarantee.copy(), queues.capability.copy()
     left = _left_of(total, guarantee.sum(axis=0))
     most = np.minimum(left + guarantee, capability)
     guaranteed = _named(queues, axis, lambda queue: queue.guarantee)
+    # Quirk of Volcano, kept on purpose: a scalar that other guarantees use up completely is missing in the limit, and
+    # a missing scalar does not limit what a queue deserves.
     limits = guaranteed | (left > 0)
     deserved = np.maximum(np.where(limits, np.minimum(queues.deserved, most), queues.deserved), guarantee)
     named = guaranteed | _named(queues, axis, lambda queue: queue.deserved)
@@ -61,7 +65,7 @@ def side_by_side(queues: QueueTable, axis: ResourceAxis, total: F64) -> Entitlem
 
 
 def _named(queues: QueueTable, axis: ResourceAxis, amount: Callable[[Queue], Resource | None]) -> Bool:
-    """Which dimensions an amount of each queue speaks of. Shape (Q, R)."""
+    """Return the dimensions that an amount of each queue names. Shape (Q, R)."""
     found = np.tile(axis.named(None), (len(queues), 1))
     for row, queue in enumerate(queues.objs):
         stated = amount(queue)
@@ -71,16 +75,18 @@ def _named(queues: QueueTable, axis: ResourceAxis, amount: Callable[[Queue], Res
 
 
 def in_tree(queues: QueueTable, tree: QueueTree, axis: ResourceAxis, total: F64) -> Entitlements:
-    """Of queues in a tree: what limits a queue limits all below it; the root has what its children have together.
+    """Return the entitlements of queues in a tree. The capability of a queue limits all queues below it; the root gets
+    the sums of its children.
 
-    A scalar of which neither a queue nor any ancestor speaks is not limited by name, but comes out of what the parent
-    can have at most. Source: Volcano, which logs it when children are entitled to more than their parent, and goes on.
+    A scalar that neither a queue nor any ancestor names has no limit of its own, but is limited by the parent's most.
+    Source: Volcano, which only logs children that are entitled to more than their parent.
     """
     root = queues.row_of[ROOT]
     guarantee, capability = queues.guarantee.copy(), queues.capability.copy()
     deserved, most = np.maximum(queues.deserved, guarantee), np.zeros_like(guarantee)
     named = _named(queues, axis, lambda queue: queue.guarantee) | _named(queues, axis, lambda queue: queue.deserved)
     _limit_root(queues, capability, most, root, total)
+    # From the top down, since each level inherits from the one above.
     for rows in tree.levels[1:]:
         parent = tree.parent[rows]
         given = sums_by(parent, guarantee[rows], len(guarantee))
@@ -95,17 +101,21 @@ def in_tree(queues: QueueTable, tree: QueueTree, axis: ResourceAxis, total: F64)
 
 
 def _limit_root(queues: QueueTable, capability: F64, most: F64, root: int, total: F64) -> None:
-    """The root can have its capability, and nothing of what that does not state; without a capability anything that
-    there is. cpu and memory are stated always: a root with a capability for gpus alone has no cpu for anybody."""
+    """Set the limits of the root.
+
+    With a capability, the root can have that and nothing of scalars that it does not name. Without one it can have
+    everything.
+    """
     stated = queues.objs[root].capability
     if stated is None or stated.is_empty():
         capability[root], most[root] = np.inf, np.where(total > 0, np.inf, 0.0)
         most[root, : MEMORY + 1] = np.inf
         return
+    # CPU and memory count as named even if they are not: a root with a capability of GPUs only has no CPU to give.
     capability[root, : MEMORY + 1] = stated.milli_cpu, stated.memory
     most[root] = np.where(np.isinf(capability[root]), 0.0, capability[root])
 
 
 def _left_of(amount: F64, given: F64) -> F64:
-    """What is left when something is given away, nothing where it is more than all of it."""
+    """Return what is left of an amount, at least 0."""
     return np.maximum(amount - given, 0.0)

@@ -1,8 +1,8 @@
-"""Pods that wait behind their queue's gate: it is taken off those that the queue may take on. Source: Volcano allocate,
-scheduling gates of queue admission (spec 03 §2.6, 05 §13).
+"""Remove the scheduling gate of pods that wait for their queue's admission. Source: Volcano allocate action,
+scheduling gates of queue admission.
 
-Whoever has a gate taken off is placed in a later cycle, when the API server says that it is gone. Volcano does this
-where a feature gate of its scheduler is on; here a pod's annotation is all that it takes (decision 0020).
+A pod whose gate is removed is placed in a later cycle, after the API server has confirmed it. In Volcano this needs a
+feature gate of the scheduler. Here the annotation of the pod suffices (decision 0020).
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from pumice.volcano import points
 
 
 def gated_jobs(ssn: Session) -> frozenset[int]:
-    """Rows of the jobs with pods that have nothing but the gate that their queue is asked to take off."""
+    """Return the rows of jobs with pods whose only gate is the one that the queue may remove."""
     tasks = ssn.tables.tasks
     found = tasks.alive & tasks.asks_queue & (tasks.gate == QUEUE_GATE_ONLY) & (tasks.status == PENDING)
     return frozenset(tasks.job[found & (tasks.job >= 0)].tolist())
 
 
 def take_gates_off(ssn: Session, job: int) -> None:
-    """Take the gate off those pods of a job that its queue may take on, one after the other in task order. That stands
-    whatever becomes of the job's turn."""
+    """Remove the gate of those pods of a job that its queue may take, one after the other in task order."""
     tables = ssn.tables
     tasks, queue = tables.tasks, Queue(tables, int(tables.jobs.queue[job]))
     rows: AnyArray = tables.jobs.tasks[job]
     waits = tasks.asks_queue[rows] & (tasks.gate[rows] == QUEUE_GATE_ONLY) & (tasks.status[rows] == PENDING)
     for row in ssn.order.sorted_tasks(rows[waits & ~tasks.gate_off[rows]]).tolist():
         if ssn.ask(points.tasks_allowed, queue, TaskRows(tables, np.array([row]))).tasks:
+            # Written outside of any statement: it stands even if the job is not placed afterwards.
             ssn.journal.put(tasks["gate_off"], row, True)
             ssn.ask(points.gate_taken_off, Task(tables, row))
 
 
 def removals(ssn: Session) -> Iterator[GateRemoval]:
-    """What the session takes off, in the order of rows."""
+    """Yield the gates that the session removes, in row order."""
     tasks = ssn.tables.tasks
     for row in tasks.gate_off.nonzero()[0].tolist():
         yield GateRemoval(tasks.pods[row].key, tasks.pods[row].uid)

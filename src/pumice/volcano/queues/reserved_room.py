@@ -1,5 +1,6 @@
-"""Room that queues keep for pods whose gate they had taken off, until these are placed. Source: Volcano capacity, the
-reserved tasks of the queue's gate (spec 04 §8.3)."""
+"""Reserve room in queues for pods whose gate was removed, until they are placed. Source: Volcano capacity plugin,
+reserved tasks of the queue gate.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ from pumice.volcano.queues.admitted import fitting
 from pumice.volcano.queues.tree import QueueTree
 
 
-def asks_anybody(ssn: Session) -> bool:
-    """Whether any pod waits, or has waited, behind its queue's gate."""
+def has_gated_pods(ssn: Session) -> bool:
+    """Return True if any pod waits, or has waited, behind its queue's gate."""
     tasks = ssn.tables.tasks
     return bool((tasks.alive & tasks.asks_queue).any())
 
 
 class ReservedRoom:
-    """``amount`` (Q, R): what is kept in a queue and those below it; ``kept`` (T,): for whom."""
+    """Reservations. ``amount`` (Q, R): reserved in a queue and the queues below it. ``kept`` (T,): tasks with a
+    reservation."""
 
     def __init__(self, ssn: Session, tree: QueueTree) -> None:
         self._ssn, self._tree = ssn, tree
@@ -40,11 +42,14 @@ class ReservedRoom:
         self.kept = ssn.column("capacity.kept_for", "task", values=kept)
 
     def fitting(self, line: Sequence[int], tasks: TaskRows, room: F64) -> int:
-        """How many of the first of some tasks there is room for in a queue and its ancestors (``line``), each with so
-        much ``room`` (line, R), less what is kept for others: nobody stands in his own way."""
+        """Return how many of the first tasks fit in a queue and its ancestors, less what is reserved for other tasks.
+
+        ``line``: the queue and its ancestors. ``room`` (line, R): what each may still take.
+        """
         left = (room - self.amount.array[line]).min(axis=0)
         for count, row in enumerate(tasks.rows.tolist()):
             req = Task(tasks.tables, row).req
+            # A task's own reservation does not count against it.
             kept = bool(self.kept.array[row])
             if not fitting(TaskRows(tasks.tables, tasks.rows[count : count + 1]), left + req if kept else left):
                 return count
@@ -53,20 +58,21 @@ class ReservedRoom:
         return len(tasks)
 
     def keep(self, task: Task) -> None:
-        """The gate of a task is taken off."""
+        """Reserve room for a task whose gate is removed."""
         self._change([task.row], task.queue.row, 1.0)
 
     def placed(self, run: TaskRun) -> None:
-        """Tasks are placed: what they hold is counted elsewhere from now on."""
+        """Release the reservations of tasks that were placed, since what they hold is counted elsewhere."""
         self._change([row for row in run.rows if self.kept.array[row]], run.queue, -1.0)
 
     def left(self, run: TaskRun) -> None:
-        """Tasks are on no node any more. Room is kept anew for those that wait again."""
+        """Reserve room again for tasks that are pending again."""
         tasks = self._ssn.tables.tasks
         again = [row for row in run.rows if tasks.asks_queue[row] and tasks.status[row] == PENDING]
         self._change(again, run.queue, 1.0)
 
     def _change(self, rows: Sequence[int], queue: int, sign: float) -> None:
+        """Add to the reservations or remove from them."""
         if not rows or queue < 0:
             return
         index: AnyArray = np.array(rows)

@@ -1,6 +1,6 @@
-"""Hierarchical dominant resource fairness: queues as a tree of weighted nodes, jobs as its leaves.
+"""Hierarchical dominant resource fairness: a tree of weighted queues with jobs as leaves.
 
-Source: Volcano drf with enableHierarchy (spec 04 §6); H-DRF (Bhattacharya et al., SoCC'13).
+Source: Volcano drf plugin with enableHierarchy; H-DRF (Bhattacharya et al., SoCC'13).
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ DEPTH_MAX = 64
 
 
 class _Level(NamedTuple):
-    """``here``: nodes of one depth that count. Below them ``nodes`` and ``jobs`` (places among the live ones), and the
-    node that each is below, first of the nodes and then of the jobs."""
+    """Nodes of one depth and what is below them.
+
+    ``here``: nodes of this depth that count. ``nodes`` and ``jobs``: their children, jobs as positions among the live
+    ones. ``parent``: the parent of each child, first of the nodes and then of the jobs.
+    """
 
     here: AnyArray
     nodes: AnyArray
@@ -34,11 +37,11 @@ class _Level(NamedTuple):
 
 
 class ShareTree:
-    """``allocated`` (J, R) is the plugin's live column: the tree is evaluated anew where its version is another one
-    than last time.
+    """The tree of queues. ``allocated`` (J, R) is the plugin's live column; shares are computed again when its version
+    changes.
 
-    Nodes are numbered, the root is 0; ``parent`` (nodes,). A node without a job below it has no share, is not
-    saturated, and does not count. ``request`` (jobs, R): of the live jobs, in their order.
+    Nodes are numbered, 0 is the root; ``parent`` (nodes,). A node without jobs below it does not count: it has no
+    share and is not saturated. ``request`` (jobs, R) is of the live jobs, in order.
     """
 
     def __init__(self, ssn: Session, allocated: Column[F64]) -> None:
@@ -54,16 +57,17 @@ class ShareTree:
         self._leaf_of = leaves[ssn.tables.jobs.queue[self._jobs]] if len(leaves) else self._jobs
         self._levels = self._by_level(self._leaf_of)
         self.request = (allocated.array + _pending_by_job(ssn))[self._jobs]
-        self._filled: tuple[int, F64, Bool] | None = None  # the version that was evaluated last, and what came of it
+        self._filled: tuple[int, F64, Bool] | None = None  # version last evaluated, shares, saturation
 
     def _nodes_of(self, annotations: Mapping[str, str]) -> list[int]:
-        """A queue's nodes from the root down. Where queues do not agree on the weight of a node that they share, it is
-        that of the first one by name."""
+        """Return the nodes of a queue from the root down."""
         names = annotations.get(PATH, "root").split("/")[:DEPTH_MAX]
         weights = annotations.get(WEIGHTS, "").split("/")
         path = [0]
         for i, name in enumerate(names[1:], start=1):
             node = self._number.setdefault((path[-1], name), len(self._parents))
+            # Queues that share a node may give it different weights. The first queue by name decides; Volcano takes
+            # the first in the order of a Go map.
             if node == len(self._parents):
                 self._parents.append(path[-1])
                 self._weights.append(_weight(weights[i]) if i < len(weights) else 1.0)
@@ -71,10 +75,11 @@ class ShareTree:
         return path
 
     def _by_level(self, node_of_job: AnyArray) -> list[_Level]:
-        """Who is right below the nodes of each depth, the deepest first."""
+        """Return the levels, the deepest first."""
         parents = self.parent
         counts, depth = np.zeros(len(parents), dtype=bool), np.zeros(len(parents), dtype=np.int64)
-        for node, parent in enumerate(self._parents[1:], start=1):  # a parent has the smaller number
+        # A parent is numbered before its children, so one pass in order suffices.
+        for node, parent in enumerate(self._parents[1:], start=1):
             depth[node] = depth[parent] + 1
         counts[node_of_job] = True
         for node in range(len(parents) - 1, 0, -1):
@@ -89,13 +94,13 @@ class ShareTree:
         return levels
 
     def right_below(self, node: int) -> tuple[AnyArray, AnyArray]:
-        """Nodes that count, and places of jobs, right below a node."""
+        """Return the children of a node: nodes that count, and positions of jobs."""
         return ((self.parent == node) & self._counts).nonzero()[0], (self._leaf_of == node).nonzero()[0]
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def compare(self, left: Queue, right: Queue) -> int:
-        """Saturated later, else the smaller share per weight first, level by level down both paths."""
+        """Compare two queues level by level: unsaturated before saturated, then smaller share per weight."""
         if self._filled is None or self._filled[0] != self._allocated.version:
             held = self._allocated.array[self._jobs]
             found = self.evaluate(held, held.sum(axis=0) < self.total)
@@ -103,6 +108,7 @@ class ShareTree:
         return self.order(left.row, right.row, *self._filled[1:])
 
     def order(self, left: int, right: int, share: F64, full: Bool) -> int:
+        """Compare two queues, given the share and the saturation of each node."""
         for a, b in zip(self._path[left], self._path[right], strict=False):
             if full[a] != full[b]:
                 return 1 if full[a] else -1
@@ -112,26 +118,27 @@ class ShareTree:
         return 0
 
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
-        """Candidates whose queue would come after the reclaimer's with the reclaimer placed and the candidate gone.
-        Shape (rows,)."""
+        """Return the candidates whose queue would come after the reclaimer's, once the reclaimer is placed and the
+        candidate gone. Shape (rows,)."""
         own, held = reclaimer.job, self._allocated.array[self._jobs]
         place = np.searchsorted(self._jobs, candidates.job)
         held[np.searchsorted(self._jobs, own.row)] += reclaimer.req
         trial = _Trial(self, held)
-        known: dict[tuple[int, int, bytes, bytes], bool] = {}  # equal tasks of equal jobs leave the same behind
+        # Each candidate is tested alone, so equal tasks of equal jobs share an answer.
+        answers: dict[tuple[int, int, bytes, bytes], bool] = {}
         found = []
         each = zip(place.tolist(), candidates.queue.tolist(), candidates.classes, candidates.req, strict=True)
         for job, queue, cls, req in each:
             kind = queue, cls, held[job].tobytes(), self.request[job].tobytes()
-            if kind not in known:
-                known[kind] = self.order(own.queue.row, queue, *trial.without(job, self._path[queue], req)) < 0
-            found.append(known[kind])
+            if kind not in answers:
+                answers[kind] = self.order(own.queue.row, queue, *trial.without(job, self._path[queue], req)) < 0
+            found.append(answers[kind])
         return np.array(found, dtype=bool)
 
     # -- shares -------------------------------------------------------------------------------------------------------
 
     def evaluate(self, held: F64, demanding: Bool) -> _Filled:
-        """Shares and saturation of every node, from the leaves up, for live jobs that hold so much (jobs, R)."""
+        """Return shares and saturation of every node, given what live jobs hold (jobs, R)."""
         total, nodes = self.total, len(self.parent)
         job_share, job_full = dominant_share(held, total), self.saturated_jobs(held, self.request, demanding)
         amounts, share, full = np.zeros((nodes, len(total))), np.zeros(nodes), np.zeros(nodes, dtype=bool)
@@ -149,15 +156,17 @@ class ShareTree:
 
     @staticmethod
     def saturated_jobs(held: F64, request: F64, demanding: Bool) -> Bool:
-        """Whether jobs have all they asked of something they hold, or hold something of which nothing is left. Shape
-        (jobs,)."""
+        """Return the jobs that have all that they asked of a resource, or that hold a resource of which nothing is
+        left. Shape (jobs,)."""
+        # Quirk of Volcano, kept on purpose: only resources that a job holds are examined, so a job that holds nothing
+        # is never saturated.
         there = (held >= EPS) & (request != 0)
         return np.asarray((there & ((held >= request) | ~demanding)).any(axis=-1))
 
 
 class _Filled(NamedTuple):
-    """Every node with what is below it: ``amounts`` (nodes, R), ``share`` and ``full`` (nodes,), and the last two of
-    the jobs."""
+    """Every node with all below it: ``amounts`` (nodes, R), ``share`` and ``full`` (nodes,), and the last two of
+    jobs."""
 
     amounts: F64
     share: F64
@@ -167,22 +176,25 @@ class _Filled(NamedTuple):
 
 
 class _Sums(NamedTuple):
+    """Amounts and saturation of nodes."""
+
     amounts: F64
     full: Bool
 
 
 class _Parts(NamedTuple):
-    """What is right below some nodes: of each part its amounts (parts, R), its share and whether it is full."""
+    """Children of nodes: amounts (parts, R), share, and whether each is saturated."""
 
     amounts: F64
     share: F64
     full: Bool
 
     def filled(self, parent: AnyArray, nodes: int) -> _Sums:
-        """The parts of each node put together: those that are not full count as if they had as small a share as the
-        smallest of them. ``parent`` (parts,). Shapes (nodes, …)."""
+        """Combine the children of each node. ``parent`` (parts,). Shapes (nodes, …)."""
         counts = self.share != 0
         free = counts & ~self.full
+        # H-DRF: children that are not saturated are scaled down to the smallest share among them, so that a child with
+        # a large share does not hold back its siblings.
         least, full = np.ones(nodes), np.ones(nodes, dtype=bool)
         np.minimum.at(least, parent[free], self.share[free])
         full[parent[~self.full]] = False
@@ -191,8 +203,8 @@ class _Parts(NamedTuple):
 
 
 class _Trial:
-    """The tree without one task after the other: only the nodes above it change, unless it makes something be left of
-    which nothing was."""
+    """The tree without one task. Only nodes above the task are computed again, unless the set of exhausted resources
+    changes."""
 
     def __init__(self, tree: ShareTree, held: F64) -> None:
         self._tree, self._held, self._sum, self._total = tree, held, held.sum(axis=0), tree.total
@@ -200,9 +212,11 @@ class _Trial:
         self._below: dict[int, tuple[AnyArray, AnyArray]] = {}
 
     def without(self, job: int, path: list[int], req: F64) -> tuple[F64, Bool]:
-        """Shares and saturation of every node without a task that asks for ``req``. ``job``: its place among the live
-        ones."""
+        """Return shares and saturation of every node without a task that asks for ``req``. ``job``: its position among
+        the live ones."""
         tree, demanding = self._tree, self._sum - req < self._total
+        # Which resources are exhausted affects the saturation of every job, so there is a full evaluation for each
+        # such set.
         base = self._filled.get(demanding.tobytes())
         if base is None:
             base = self._filled[demanding.tobytes()] = tree.evaluate(self._held, demanding)
@@ -225,6 +239,7 @@ class _Trial:
         return share, full
 
     def _right_below(self, node: int) -> tuple[AnyArray, AnyArray]:
+        """Return the children of a node, cached."""
         found = self._below.get(node)
         if found is None:
             found = self._below[node] = self._tree.right_below(node)
@@ -232,6 +247,7 @@ class _Trial:
 
 
 def _weight(text: str) -> float:
+    """Read a weight: at least 1, and 1 if it is invalid, as in Volcano."""
     try:
         return max(1.0, float(text))
     except ValueError:
@@ -239,7 +255,8 @@ def _weight(text: str) -> float:
 
 
 def _pending_by_job(ssn: Session) -> F64:
-    """What a job's tasks that hold nothing ask for (J, R); with what is held it makes the job's total request."""
+    """Return what tasks that hold nothing ask for, by job; with what is held it makes the total request. Shape (J,
+    R)."""
     tables = ssn.tables
     found = np.zeros_like(tables.jobs.allocated)
     status = tables.tasks.status

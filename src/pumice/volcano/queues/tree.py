@@ -1,4 +1,4 @@
-"""Queues as a tree under the queue ``root``: whose amounts count in whose. Source: Volcano capacity (spec 04 §8.2)."""
+"""Build the tree of queues under the queue ``root``. Source: Volcano capacity plugin with hierarchy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.queues import QueueTable
 
 ROOT = "root"
-#: Ancestors that a queue may have. Volcano's webhook has a limit too; without one a chain of queues costs its square.
+#: Largest number of ancestors. Volcano's webhook has a limit too; without one, a chain of n queues costs n².
 DEPTH_MAX = 64
 
 
 class QueueTree:
-    """``parent`` (Q,) a row, -1 none; ``depth`` (Q,) how many ancestors a queue has; ``is_leaf`` (Q,); ``levels`` rows
-    by depth. ``problem``: why the queues are no tree under the root, empty where they are."""
+    """A tree of queues.
+
+    ``parent`` (Q,): a row, -1 for none. ``depth`` (Q,): number of ancestors. ``is_leaf`` (Q,). ``levels``: rows by
+    depth. ``problem``: why the queues form no tree under the root, or "".
+    """
 
     __slots__ = ("_lines", "depth", "is_leaf", "levels", "parent", "problem")
 
@@ -30,13 +33,14 @@ class QueueTree:
 
     @classmethod
     def flat(cls, count: int) -> QueueTree:
-        """Queues that are nobody's parent."""
+        """Return queues without parents."""
         return cls(np.full(count, -1, dtype=np.int32), [np.arange(count)])
 
     @classmethod
     def of(cls, queues: QueueTable) -> QueueTree:
-        """The tree that the queues' parents make. Where there is a ``problem``: as much of it as there is."""
+        """Return the tree of the queues' parents. With a ``problem``, the tree contains what can be built."""
         parent, count = queues.parent.copy(), len(queues)
+        # Sorted by parent, the children of a queue are a slice, and each level costs a binary search per queue.
         by_parent = parent.argsort(kind="stable")
         ordered = parent[by_parent]
         levels, left = [(parent < 0).nonzero()[0]], count - int((parent < 0).sum())
@@ -46,12 +50,13 @@ class QueueTree:
             left -= len(levels[-1])
         lost = np.ones(count, dtype=bool)
         lost[np.concatenate(levels)] = False
+        # Queues in a cycle or too deep become roots, so that walks upwards end.
         parent[lost] = -1
         levels[0] = np.concatenate((levels[0], lost.nonzero()[0]))
         return cls(parent, levels, _problem(queues, lost))
 
     def line(self, row: int) -> list[int]:
-        """The queue, its parent and so on up to the root. Not to be written on."""
+        """Return the queue and its ancestors up to the root. Read-only."""
         found = self._lines.get(row)
         if found is None:
             found = [row]
@@ -61,12 +66,12 @@ class QueueTree:
         return found
 
     def above(self, row: int, levels: int) -> list[int]:
-        """The next so many ancestors of a queue but the root, the nearest first."""
+        """Return the next ancestors of a queue without the root, the nearest first."""
         return self.line(row)[1:-1][:levels]
 
     def parted(self, left: int, right: int) -> tuple[int, int]:
-        """Where the lines of two queues part, seen from the root: the highest of each that is not of both. The queues
-        themselves where one is the other's ancestor."""
+        """Return the highest queue on each path to the root that is not on both. If one queue is the other's ancestor,
+        return the queues themselves."""
         mine, others = self.line(left), self.line(right)
         for i in range(-1, -min(len(mine), len(others)) - 1, -1):
             if mine[i] != others[i]:
@@ -74,7 +79,7 @@ class QueueTree:
         return left, right
 
     def in_common(self, left: int, right: int) -> int:
-        """How many ancestors two queues have in common."""
+        """Return how many ancestors two queues have in common."""
         lines = zip(reversed(self.line(left)[1:]), reversed(self.line(right)[1:]), strict=False)
         count = 0
         for a, b in lines:
@@ -84,15 +89,16 @@ class QueueTree:
         return count
 
     def summed_up(self, own: F64) -> F64:
-        """What each queue has with all that are below it, from what each has of its own. Shapes (Q, R)."""
+        """Return amounts of queues including all queues below them. Shapes (Q, R)."""
         found = own.copy()
+        # From the deepest level upwards, so that each level is complete before it is added.
         for rows in self.levels[:0:-1]:
             found += sums_by(self.parent[rows], found[rows], len(found))
         return found
 
 
 def _problem(queues: QueueTable, lost: Bool) -> str:
-    """Why queues are no tree under the root; ``lost``: on a circle, or too deep."""
+    """Return why the queues form no tree under the root. ``lost``: queues in a cycle or too deep."""
     root = queues.row_of.get(ROOT, -1)
     if root < 0:
         return f'there is no queue "{ROOT}"'

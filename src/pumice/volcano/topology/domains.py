@@ -1,5 +1,6 @@
-"""Allocating a job inside the best hypernode: a trial a domain, the best plan recovered. Source: Volcano allocate
-(spec 03 §2.4, §2.5)."""
+"""Allocate a job inside the best hypernode: one trial per domain, and the best plan is applied. Source: Volcano
+allocate action (allocateForJob, allocateForSubJob).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from pumice.volcano.topology.rules import has_hard, job_bound, sub_bound
 
 ALLOCATE, EVICT = "allocate", "evict"
 
-#: What a trial asks about the job and its sub-jobs.
+#: Points that a trial asks about the job and its sub-jobs.
 ASKS = (
     points.job_ready,
     points.sub_job_ready,
@@ -40,7 +41,7 @@ ASKS = (
 
 
 def gradients_for_job(ssn: Session, job: int, purpose: str) -> list[list[int]]:
-    """Hypernodes to try for a job, in groups of falling preference."""
+    """Return the hypernodes to try for a job, in groups of falling preference."""
     top = ssn.tables.tree.top
     if not ssn.has(points.hyper_node_gradient_for_job):
         return [[top]]
@@ -48,21 +49,21 @@ def gradients_for_job(ssn: Session, job: int, purpose: str) -> list[list[int]]:
 
 
 def gradients_for_sub_job(ssn: Session, sub: int, start: int, purpose: str) -> list[list[int]]:
-    """The same for a sub-job, below ``start``."""
+    """Return the hypernodes below ``start`` to try for a sub-job, in groups of falling preference."""
     if not ssn.has(points.hyper_node_gradient_for_sub_job):
         return [[start]]
     return ssn.ask(points.hyper_node_gradient_for_sub_job, SubJob(ssn.tables, sub), start, purpose) or []
 
 
 def hypernode_scores(ssn: Session, sub: int, hypernodes: list[int]) -> AnyArray:
-    """Sum of what plugins say about each hypernode for the sub-job."""
+    """Return the sum of plugins' scores of each hypernode for the sub-job. Shape (hypernodes,)."""
     rows = np.array(hypernodes, dtype=np.int32)
     return np.zeros(len(rows)) + ssn.ask(points.hyper_node_order, SubJob(ssn.tables, sub), rows)
 
 
 class Placed(NamedTuple):
-    """What was found for a job in a domain: the plan, what is left of the pending_tasks, and the hypernodes that its
-    sub-jobs took."""
+    """The result for a job in one domain: the plan, the tasks that are left, and the hypernodes that its sub-jobs
+    took."""
 
     plan: Plan
     pending_tasks: PendingTasks
@@ -70,7 +71,7 @@ class Placed(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One domain in which the job could be placed, if that ``works``; ``found`` gives what was found there."""
+    """A domain that was tried. ``works``: the job could be placed; ``found`` returns the result."""
 
     hypernode: int
     score: float
@@ -96,9 +97,9 @@ class Known(NamedTuple):
 
 
 class JobTrials:
-    """The trials of one job, domain by domain; those that an equal job has had already are recalled.
+    """Trials of one job, one per domain. Trials of an equal job are recalled.
 
-    ``kind`` names all that a trial depends on besides the domain; None: on too much for another job to be alike.
+    ``kind`` names all that a trial depends on besides the domain. None: it depends on too much to be shared.
     """
 
     def __init__(
@@ -108,9 +109,10 @@ class JobTrials:
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
-        self._last: Known | None = None  # recalled last: what it left undone is still to be noted
+        self._last: Known | None = None  # the trial last recalled, whose undone operations are not recorded yet
 
     def _kind(self) -> Hashable:
+        """Return what a trial depends on besides the domain, or None."""
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
         sub_queues = self.pending_tasks.sub_queues
         if len(sub_queues) != 1 or not placing_of(ssn).feasible.at_once:
@@ -119,6 +121,8 @@ class JobTrials:
             return None
         ((sub, sub_queue),) = sub_queues.items()
         rows, jobs = sub_queue.rows, tables.jobs
+        # A part of a job that is placed already, or tasks of several kinds, would make the result depend on more than
+        # this key.
         fresh = sub_queue.position == 0 and len(rows) == jobs.size[job] and tables.subs.hypernode[sub] < 0
         if not fresh or not sub_queue.is_one_run or jobs.has_policy[job] or jobs.hypernode[job] >= 0:
             return None
@@ -145,8 +149,7 @@ class JobTrials:
         )
 
     def of(self, hypernode: int) -> Candidate:
-        """What comes of the job in one domain: known already, or tried now and undone. Call ``end`` after the last
-        one."""
+        """Return the result in one domain, recalled or tried now and undone. Call ``end`` after the last one."""
         if self.kind is None:
             return self._try(hypernode)
         question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
@@ -156,7 +159,8 @@ class JobTrials:
         self.end()
         before, known_of_queue = len(self.stmt.undone), len(self.attempt.findings)
         candidate = self._try(hypernode)
-        if len(self.attempt.findings) > known_of_queue:  # something about the queue, which other jobs may not share
+        # A finding about the queue need not hold for jobs of other queues.
+        if len(self.attempt.findings) > known_of_queue:
             return candidate
         ((sub, sub_queue),) = self.pending_tasks.sub_queues.items()
         position, found = {row: i for i, row in enumerate(sub_queue.rows)}, candidate.found()
@@ -175,14 +179,16 @@ class JobTrials:
         return candidate
 
     def end(self) -> None:
-        """Note what the trial that was recalled last left undone. Of a task what was undone last counts: so of those
-        before nothing is noted that a later one says anew."""
+        """Record what the last recalled trial left undone."""
         if self._last is not None:
             ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
+            # For each task the last undone operation counts. A recalled trial is recorded late, so that one which a
+            # later trial replaces completely is never recorded.
             self.stmt.undone += _moved(self._last.undone, sub_queue.rows.__getitem__)
             self._last = None
 
     def _recalled(self, hypernode: int, known: Known) -> Candidate:
+        """Return the result of an equal job's trial."""
         if self._last is not None and not self._last.touched <= known.touched:
             self.end()
         self._last = known
@@ -191,7 +197,7 @@ class JobTrials:
         return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
 
     def _carried_over(self, known: Known) -> Placed:
-        """What was found for another job, for this one."""
+        """Return another job's result with the tasks of this one."""
         ((sub, sub_queue),) = self.pending_tasks.sub_queues.items()
         left = self.pending_tasks.copy()
         left.pop()
@@ -201,7 +207,7 @@ class JobTrials:
         return Placed(_moved(known.plan, sub_queue.rows.__getitem__), left, {sub: known.taken})
 
     def _try(self, hypernode: int) -> Candidate:
-        """Place the job in one domain, see what came of it, and undo it."""
+        """Place the job in one domain, note the result, and undo it."""
         ssn, stmt, job = self.ssn, self.stmt, self.job
         self.attempt.errors = {}
         mark, left = stmt.mark(), self.pending_tasks.copy()
@@ -214,8 +220,8 @@ class JobTrials:
         return Candidate(hypernode, score, works, lambda: found)
 
     def _place_sub_jobs(self, pending_tasks: PendingTasks, hypernode: int) -> tuple[float, dict[int, int]]:
-        """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
-        placed sub-job."""
+        """Place sub-jobs until the job is ready; a sub-job that fails is dropped. Return the sum of scores, and the
+        hypernode of each sub-job placed."""
         score = 0.0
         subs: dict[int, int] = {}
         while pending_tasks:
@@ -233,7 +239,7 @@ class JobTrials:
         return score, subs
 
     def _place_sub_job(self, sub: int, pending_tasks: PendingTasks, start: int) -> float | None:
-        """Place one sub-job in the best hypernode below ``start``. Its score, None when none would do."""
+        """Place one sub-job in the best hypernode below ``start``. Return its score, or None if none works."""
         ssn, stmt, sub_queue = self.ssn, self.stmt, pending_tasks.sub_queues[sub]
         if not sub_queue:
             return None
@@ -250,6 +256,7 @@ class JobTrials:
                 stmt.rollback(mark)
             if tried:
                 scores = hypernode_scores(ssn, sub, [h for h, _, _ in tried])
+                # The first of equals; Volcano takes a random one.
                 best = int(scores.argmax())
                 hypernode, plan, own = tried[best]
                 if stmt.recover(plan) is not None:
@@ -264,9 +271,9 @@ class JobTrials:
 def allocate_for_job(
     ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, attempt: OpenAttempt
 ) -> PendingTasks | None:
-    """Place the job in the best domain of the first gradient that has one.
+    """Place the job in the best domain of the first group that has one.
 
-    Returns the pending_tasks that is left of it, None when no domain would do (then nothing has been placed).
+    Return the tasks that are left, or None if no domain works; then nothing has been placed.
     """
     if not pending_tasks:
         return None
@@ -276,7 +283,7 @@ def allocate_for_job(
         trials.end()
         if not working:
             continue
-        best = max(working, key=lambda candidate: candidate.score)  # of equals the first in the gradient
+        best = max(working, key=lambda candidate: candidate.score)  # the first of equals
         found = best.found()
         if stmt.recover(found.plan) is not None:
             return None
@@ -286,19 +293,21 @@ def allocate_for_job(
 
 
 def is_for_allocate(ssn: Session, job: int) -> bool:
-    """Whether ``allocate``, which comes later in the cycle, has room for the job as things are, so that nobody has to
-    leave. A promise would keep it from being placed there, in every cycle anew (decision 0018)."""
+    """Return True if ``allocate`` comes later in the cycle and has room for the job without evictions."""
     if not ssn.policy.comes_after(ssn.trace.action, "allocate"):
         return False
+    # If the job were pipelined by this action, allocate would not place it, and the same would happen in every cycle
+    # (decision 0018). The statement is discarded at the end of the block.
     with ssn.statement() as trial:
         left = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job))
         return left is not None and job_ready(ssn, job)
 
 
 def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
-    """Whether a job for which others are evicted since ``start`` will be placed once they have left: where it is bound
-    to a domain, a hypernode must be found for it then, which nobody asks about who promises it node after node. The
-    statement is as before."""
+    """Return True if a job for which tasks were evicted since ``start`` can be placed once they are gone. The
+    statement does not change."""
+    # Evictions are found node by node, while a job with a hard topology needs all of its nodes in one hypernode. Only
+    # then is the placement checked as a whole.
     plan = stmt.save(start)
     evictions = tuple(op for op in plan if op.kind is Kind.EVICT)
     if not evictions or not has_hard(ssn.tables, job):
@@ -311,7 +320,7 @@ def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
 
 
 def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:
-    """The same operations on other rows."""
+    """Return the same operations for other rows."""
     return tuple(
         Operation(
             op.kind, Placement([row_of(row) for row in op.placement.rows], op.placement.nodes), op.reason, op.evicted
@@ -321,12 +330,10 @@ def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:
 
 
 def _decide(ssn: Session, job: int, hypernode: int, of_subs: dict[int, int]) -> None:
-    """Remember where the job and its sub-jobs are now. Source: Volcano recorder.UpdateDecision.
-
-    It is only written for good when the job is committed; the statement's caller rolls it back otherwise.
-    """
+    """Record which hypernodes the job and its sub-jobs occupy. Source: Volcano recorder.UpdateDecision."""
     tables, put = ssn.tables, ssn.journal.put
     jobs, subs = tables.jobs, tables.subs
+    # Journalled: if the job is not committed, rolling back its statement restores them.
     put(jobs["hypernode"], job, tables.tree.lca(int(jobs.hypernode[job]), hypernode))
     for sub, taken in of_subs.items():
         put(subs["hypernode"], sub, tables.tree.lca(int(subs.hypernode[sub]), taken))

@@ -1,7 +1,6 @@
-"""Which CPUs of a node a pod would get, as a kubelet assigns them: hints, how they are merged, and the CPUs themselves.
+"""Compute which CPUs of a node a kubelet would assign to a pod: hints, their merge, and the CPUs.
 
-A set of NUMA nodes is a whole number with a bit for each. Source: kubelet's CPU and topology managers, Volcano
-numa-aware (spec 04 §14).
+A set of NUMA nodes is a bit mask. Source: CPU manager and topology manager of kubelet, Volcano numa-aware plugin.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ CpuSet = frozenset[int]
 
 
 class Hint(NamedTuple):
-    """A set of NUMA nodes that would do; ``mask`` None: any. ``preferred``: there is no smaller set that could."""
+    """A set of NUMA nodes that suffices. ``mask`` None: any set. ``preferred``: no smaller set could suffice."""
 
     mask: int | None
     preferred: bool
 
 
 class Machine:
-    """Where CPUs are. Equal machines are one object as long as somebody keeps them so."""
+    """CPUs of a node. Nodes with equal CPUs may share one object, and with it what is computed here."""
 
     def __init__(self, cpus: Sequence[Cpu], reserved: int) -> None:
         self.at: Mapping[int, Cpu] = {cpu.id: cpu for cpu in cpus}
@@ -32,7 +31,7 @@ class Machine:
 
     @cached_property
     def numas(self) -> list[int]:
-        """NUMA nodes by number."""
+        """NUMA nodes in ascending order."""
         return sorted({cpu.numa for cpu in self.at.values()})
 
     @cached_property
@@ -42,37 +41,39 @@ class Machine:
 
     @cached_property
     def reserved(self) -> CpuSet:
-        """CPUs that the system has, the first by topology."""
-        return taken(self, frozenset(self.at), min(self._reserved, len(self.at))) or frozenset()
+        """CPUs reserved for the system, the first by topology."""
+        return take_cpus(self, frozenset(self.at), min(self._reserved, len(self.at))) or frozenset()
 
     @cached_property
     def masks(self) -> list[int]:
-        """Every set of NUMA nodes but none, small ones first."""
+        """All non-empty sets of NUMA nodes, small ones first."""
         sets = range(1, 1 << len(self.numas))
         each = (sum(1 << numa for i, numa in enumerate(self.numas) if bits >> i & 1) for bits in sets)
         return sorted(each, key=lambda mask: (mask.bit_count(), mask))
 
     def in_mask(self, cpus: Iterable[int], mask: int) -> CpuSet:
-        """Those of some CPUs that are in a set of NUMA nodes."""
+        """Return the CPUs that are in a set of NUMA nodes."""
         return frozenset(cpu for cpu in cpus if mask >> self.at[cpu].numa & 1)
 
 
 def hints(machine: Machine, free: CpuSet, count: int) -> list[Hint]:
-    """Sets of NUMA nodes with so many free CPUs."""
+    """Return the sets of NUMA nodes with enough free CPUs."""
     could = (m.bit_count() for m in machine.masks if len(machine.in_mask(machine.at, m)) >= count)
+    # A hint is preferred by what the machine could hold when empty, and not by what is free now.
     least = min(could, default=len(machine.numas))
     enough = (mask for mask in machine.masks if len(machine.in_mask(free, mask)) >= count)
     return [Hint(mask, mask.bit_count() == least) for mask in enough]
 
 
 def merged(policy: str, asked: Iterable[Sequence[Hint]], everywhere: int) -> tuple[Hint, bool]:
-    """One hint from one of each list, and whether the policy admits it."""
+    """Merge one hint of each list into the best combination. Return it, and whether the policy admits it."""
     if policy == NONE:
         return Hint(None, preferred=False), True
     lists = list(asked)
     if policy == SINGLE:
         lists = [[hint for hint in each if _is_single(hint)] for each in lists]
     best = Hint(everywhere, preferred=False)
+    # All combinations, as in kubelet. Their number is bounded by the small number of NUMA nodes.
     for mixed in product(*lists):
         mask = everywhere
         for hint in mixed:
@@ -84,10 +85,12 @@ def merged(policy: str, asked: Iterable[Sequence[Hint]], everywhere: int) -> tup
 
 
 def _is_single(hint: Hint) -> bool:
+    """Return True if a hint is preferred and has one NUMA node."""
     return hint.preferred and (hint.mask is None or hint.mask.bit_count() == 1)
 
 
 def _is_better(found: Hint, best: Hint) -> bool:
+    """Return True if a hint is better: preferred, then narrower, then with lower bits."""
     if found.preferred != best.preferred:
         return found.preferred
     assert found.mask is not None
@@ -98,9 +101,9 @@ def _is_better(found: Hint, best: Hint) -> bool:
 # -- CPUs
 
 
-def taken(machine: Machine, free: CpuSet, count: int) -> CpuSet | None:
-    """So many CPUs of those that are free: whole sockets, whole cores, then single ones; None where there are not
-    enough."""
+def take_cpus(machine: Machine, free: CpuSet, count: int) -> CpuSet | None:
+    """Take CPUs from those that are free: whole sockets, whole cores, then single ones. Return None if there are too
+    few. Source: takeByTopology of kubelet."""
     if len(free) < count:
         return None
     left, found = set(free), set[int]()
@@ -115,16 +118,19 @@ def taken(machine: Machine, free: CpuSet, count: int) -> CpuSet | None:
 
 
 def _socket_size(machine: Machine) -> int:
+    """Return the number of CPUs per socket."""
     sockets = {cpu.socket for cpu in machine.at.values()}
     return len(machine.at) // len(sockets) if sockets else 0
 
 
 def _core_size(machine: Machine) -> int:
+    """Return the number of CPUs per core."""
     cores = {(cpu.socket, cpu.core) for cpu in machine.at.values()}
     return len(machine.at) // len(cores) if cores else 0
 
 
 def _by(machine: Machine, cpus: Iterable[int], *parts: str) -> dict[tuple[int, ...], set[int]]:
+    """Group CPUs by parts of their location."""
     found: dict[tuple[int, ...], set[int]] = {}
     for cpu in sorted(cpus):
         found.setdefault(tuple(getattr(machine.at[cpu], part) for part in parts), set()).add(cpu)
@@ -132,12 +138,13 @@ def _by(machine: Machine, cpus: Iterable[int], *parts: str) -> dict[tuple[int, .
 
 
 def _whole_sockets(machine: Machine, free: set[int]) -> Iterator[set[int]]:
+    """Return the sockets whose CPUs are all free."""
     every = _by(machine, machine.at, "socket")
     return iter([cpus for socket, cpus in sorted(every.items()) if cpus <= free])
 
 
 def _whole_cores(machine: Machine, free: set[int]) -> Iterator[set[int]]:
-    """Of sockets with few whole cores first."""
+    """Return the cores whose CPUs are all free, those in sockets with few such cores first."""
     every = _by(machine, machine.at, "socket", "core")
     whole = {place: cpus for place, cpus in every.items() if cpus <= free}
     count: dict[int, int] = {}
@@ -147,7 +154,7 @@ def _whole_cores(machine: Machine, free: set[int]) -> Iterator[set[int]]:
 
 
 def _single(machine: Machine, free: set[int], found: set[int]) -> list[int]:
-    """Near to those that were taken first, then where little is left."""
+    """Return free CPUs in order: near CPUs that are taken already, then where few are left."""
     of_core, of_socket = _by(machine, free, "socket", "core"), _by(machine, free, "socket")
     near = _by(machine, found, "socket")
 
@@ -169,9 +176,10 @@ class Assigned(NamedTuple):
 
 
 def assigned(machine: Machine, free: CpuSet, ask: NumaAsk, policy: str) -> Assigned:
-    """What a kubelet with this policy would give a pod, container after container."""
+    """Return the CPUs that a kubelet with this policy would assign to a pod, container by container."""
     found: set[int] = set()
     for name, milli in ask.containers:
+        # Kubelet assigns exclusive CPUs only to containers that ask for whole CPUs.
         count = int(milli // 1000) if milli % 1000 == 0 else 0
         if not count:
             continue
@@ -185,8 +193,8 @@ def assigned(machine: Machine, free: CpuSet, ask: NumaAsk, policy: str) -> Assig
 
 
 def placed(machine: Machine, free: CpuSet, mask: int | None, count: int) -> CpuSet | None:
-    """So many CPUs, of these NUMA nodes first; None where there are not enough."""
+    """Return CPUs, taken from these NUMA nodes first, or None if there are too few."""
     near = machine.in_mask(free, machine.everywhere if mask is None else mask)
-    found = taken(machine, near, min(count, len(near))) or frozenset()
-    rest = taken(machine, free - found, count - len(found))
+    found = take_cpus(machine, near, min(count, len(near))) or frozenset()
+    rest = take_cpus(machine, free - found, count - len(found))
     return None if rest is None else found | rest

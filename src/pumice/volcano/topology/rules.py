@@ -1,7 +1,7 @@
-"""Network topology as a session means it: soft wishes have become hard ones with a wide bound, tier names have become
-numbers; and where jobs with a topology live.
+"""Interpret network topology constraints as a session does, and track which hypernodes jobs occupy.
 
-Source: Volcano adjustNetworkTopologySpec (the PodGroup itself is never changed), removeInvalidAllocatedHyperNode,
+Soft constraints become hard ones with a wide bound, and tier names become numbers. Source: Volcano
+adjustNetworkTopologySpec, which does not change the PodGroup; removeInvalidAllocatedHyperNode,
 recoverAllocatedHyperNode.
 """
 
@@ -19,12 +19,12 @@ from pumice.model.workloads.podgroup import NetworkTopology
 
 
 def job_bound(tables: Tables, job: int) -> int | None:
-    """Highest tier the job may span, None where it is not bound."""
+    """Return the highest tier that the job may span, or None if it has no bound."""
     return _bound(tables, tables.jobs.groups[job].topology, int(tables.tree.tier[-1]))
 
 
 def sub_bound(tables: Tables, sub: int) -> int | None:
-    """Highest tier the sub-job may span; a soft one spans at most what its job may."""
+    """Return the highest tier that the sub-job may span, or None. A soft constraint allows what the job may span."""
     topology = tables.subs.topologies[sub]
     if topology is None:
         return None
@@ -33,7 +33,7 @@ def sub_bound(tables: Tables, sub: int) -> int | None:
 
 
 def has_hard(tables: Tables, job: int) -> bool:
-    """Whether the job or one of its sub-jobs is bound."""
+    """Return True if the job or one of its sub-jobs has a bound."""
     jobs = tables.jobs
     if not jobs.has_topology[job]:
         return False
@@ -41,6 +41,7 @@ def has_hard(tables: Tables, job: int) -> bool:
 
 
 def _bound(tables: Tables, topology: NetworkTopology | None, widest: int) -> int | None:
+    """Return the highest tier that a constraint allows, or None."""
     if topology is None:
         return None
     if topology.mode == "soft":
@@ -51,19 +52,19 @@ def _bound(tables: Tables, topology: NetworkTopology | None, widest: int) -> int
 
 
 def nothing_waits(tables: Tables) -> bool:
-    """Whether no job waits for anything: no pending task, no PodGroup to admit; and none is in a hypernode or should
-    be, which is found out at the beginning of a session."""
+    """Return True if no task is pending, no PodGroup waits for admission, and no job has a topology or occupies a
+    hypernode."""
     jobs = tables.jobs
-    if np.count_nonzero(jobs.counts[:, PENDING]):  # rows that are not in use count none; mostly this says it all
+    # The usual answer first, from one column; unused rows count nothing.
+    if np.count_nonzero(jobs.counts[:, PENDING]):
         return False
+    # Jobs with a topology are checked when a session opens, so such a session is not empty.
     return not some(((jobs.phase == PENDING_PHASE) & jobs.alive) | jobs.has_topology | (jobs.hypernode >= 0))
 
 
 def recover_hypernodes(ssn: Session) -> None:
-    """Find where jobs with a topology live, from the nodes their tasks are on; forget it for jobs that hold nothing.
-
-    Only looks at jobs where something is missing or stale.
-    """
+    """Find the hypernodes of jobs with a topology from the nodes of their tasks, and clear those of jobs that hold
+    nothing."""
     tables, put = ssn.tables, ssn.journal.put
     jobs, subs = tables.jobs, tables.subs
     if not tables.tree.ready or not (some(jobs.has_topology) or some(jobs.hypernode >= 0)):
@@ -89,11 +90,12 @@ def recover_hypernodes(ssn: Session) -> None:
             if home != jobs.hypernode[job]:
                 put(jobs["hypernode"], job, home)
                 ssn.trace.moved.add(job)
+    # These writes correct the snapshot and must not be rolled back with a statement.
     ssn.journal.forget()
 
 
 def _home_of(tables: Tables, rows: AnyArray) -> int:
-    """The lowest hypernode that holds every placed task, -1 when nothing is placed."""
+    """Return the lowest hypernode that contains every placed task, or -1."""
     tasks = tables.tasks
     nodes: I32 = tasks.node[rows][HELD[tasks.status[rows]].astype(bool)]
     home = -1

@@ -1,6 +1,6 @@
-"""Roles of a job that want to be near each other, or apart, and the tasks that are to go to one node together.
+"""Group tasks of a job by roles that should run together or apart, so that each group goes to one node.
 
-Source: Volcano task-topology (spec 04 §13), which calls such a set of tasks a bucket.
+Source: Volcano task-topology plugin, which calls such a group a bucket.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PRIORITY_MAX = _SELF_ANTI
 
 
 class TaskTopologyError(ValueError):
-    """Annotations that say nothing that can be done."""
+    """The annotations are invalid."""
 
 
 class TaskTopology(Struct, frozen=True):
-    """Groups of roles that are near each other, groups that are apart, and an order of roles; a group of one is about
-    tasks of one role among themselves."""
+    """Groups of roles to place together, groups to keep apart, and an order of roles. A group of one role is about its
+    own tasks."""
 
     affinity: tuple[tuple[str, ...], ...] = ()
     anti_affinity: tuple[tuple[str, ...], ...] = ()
@@ -35,7 +35,10 @@ class TaskTopology(Struct, frozen=True):
 
 
 def topology_of(annotations: Mapping[str, str], roles: Collection[str], job: str) -> TaskTopology | None:
-    """What annotations of a job with these roles say; None where they say nothing. Raises: TaskTopologyError."""
+    """Read the annotations of a job with these roles, or return None if there are none.
+
+    Raises: TaskTopologyError.
+    """
     texts = [annotations.get(key) for key in (AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION)]
     if all(text is None for text in texts):
         return None
@@ -46,7 +49,10 @@ def topology_of(annotations: Mapping[str, str], roles: Collection[str], job: str
 
 
 def _group(text: str, roles: Collection[str], job: str) -> tuple[str, ...]:
-    """Raises: TaskTopologyError for a role that the job has not, or twice."""
+    """Read one group of roles.
+
+    Raises: TaskTopologyError if a role does not exist in the job or occurs twice.
+    """
     found: dict[str, None] = {}
     for role in filter(None, text.split(",")):
         if role not in roles:
@@ -58,9 +64,12 @@ def _group(text: str, roles: Collection[str], job: str) -> tuple[str, ...]:
 
 
 class Roles:
-    """Roles with a topology, by number. ``near`` (K, K): 1 where tasks of two are to be together, -1 apart, and their
-    sum where both is said; ``apart`` (K, K): the second alone; ``rank`` (K, 2): the larger, the earlier a task is
-    placed, by its order and then by the strictest thing that is said of it."""
+    """Roles with a topology, by number.
+
+    ``near`` (K, K): 1 for two roles to place together, -1 to keep apart, and the sum of both. ``apart`` (K, K): the
+    second only. ``rank`` (K, 2): higher for roles to place earlier, by their order and then by their strictest
+    constraint.
+    """
 
     __slots__ = ("apart", "names", "near", "rank")
 
@@ -83,6 +92,7 @@ class Roles:
                 self.rank[self.names[role], 0] = len(topology.order) - place
 
     def _note(self, group: list[int], pairs: I64, alone: int, among: int) -> None:
+        """Record a group of roles."""
         if len(group) == 1:
             pairs[group[0], group[0]] = 1
         for a, b in combinations(group, 2):
@@ -92,7 +102,7 @@ class Roles:
 
 
 class Member(NamedTuple):
-    """A task: its row, the number of its role, its node (-1: none), its name, and how much it asks for, as a score."""
+    """A task: its row, role number, node (-1: none), name, and request as a score."""
 
     row: int
     role: int
@@ -102,7 +112,8 @@ class Member(NamedTuple):
 
 
 class Buckets(NamedTuple):
-    """``members``: rows of tasks, by bucket. ``largest``: how many the largest has. ``roles``: by row of a task."""
+    """``members``: rows of tasks per bucket. ``largest``: size of the largest bucket. ``roles``: role by row of a
+    task."""
 
     members: list[AnyArray]
     largest: int
@@ -110,8 +121,11 @@ class Buckets(NamedTuple):
 
 
 def buckets_of(members: Iterable[Member], roles: Roles) -> Buckets:
-    """Tasks that go together: those of one node; each other one with those that it is nearest to, of equals with those
-    that ask for least; in a bucket of its own where it is apart from all."""
+    """Return the buckets of tasks.
+
+    Tasks on one node share a bucket. Every other task joins the bucket with the highest affinity, of equal ones the
+    one that asks for least, or a new one if all affinities are negative.
+    """
     ordered = sorted(members, key=lambda member: _place(member, roles))
     counts = np.zeros((len(ordered), len(roles.names)), dtype=np.int64)
     amounts = np.zeros(len(ordered))
@@ -128,6 +142,7 @@ def buckets_of(members: Iterable[Member], roles: Roles) -> Buckets:
         if member.node >= 0:
             of_node[member.node] = bucket
         else:
+            # Only pending tasks add to the amount: those on a node have their room already.
             amounts[bucket] += member.amount
         counts[bucket, member.role] += 1
         found[bucket].append(member.row)
@@ -136,25 +151,28 @@ def buckets_of(members: Iterable[Member], roles: Roles) -> Buckets:
 
 
 def _place(member: Member, roles: Roles) -> tuple[bool, int, int, int, str]:
+    """Return the sort key of a task: placed tasks by node, then by role order, priority and name."""
     order, priority = roles.rank[member.role].tolist()
     return member.node < 0, member.node, -order, -priority, member.name
 
 
 def _nearest(counts: I64, amounts: F64, count: int, member: Member, roles: Roles) -> int:
-    """The bucket for a task, -1 for none."""
+    """Return the bucket for a task, or -1."""
     if not count:
         return -1
     near = counts[:count] @ roles.near[member.role]
     best = near.max()
     if best < 0:
         return -1
-    alike = np.flatnonzero(near == best)
-    return int(alike[amounts[alike].argmin()])
+    equal = np.flatnonzero(near == best)
+    return int(equal[amounts[equal].argmin()])
 
 
 def removals(asked: F64, others: F64, room: F64) -> I64:
-    """How many of the other tasks of a bucket must go elsewhere, one after the other, until what is left of ``asked``
-    (R,) fits a node. Shapes (R,), (others, R), (nodes, R) -> (nodes,)."""
+    """Return how many other tasks of a bucket must be removed until the rest fits on each node. Shapes (R,),
+    (others, R), (nodes, R) -> (nodes,)."""
+    # Volcano removes tasks one by one in random order. A running sum in the given order finds the number by a binary
+    # search per dimension.
     gone = others.cumsum(axis=0)
     found = np.zeros(len(room), dtype=np.int64)
     for dimension in range(len(asked)):
