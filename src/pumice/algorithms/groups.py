@@ -110,12 +110,13 @@ class RowsOf:
 
     def __call__(self, *numbers: int) -> I64:
         """Those that have one of some numbers, ascending."""
-        begin = self._numbers.searchsorted(numbers).tolist()
-        end = self._numbers.searchsorted(numbers, side="right").tolist()
+        begin = self._numbers.searchsorted(numbers)
+        end = self._numbers.searchsorted(numbers, side="right")
         if len(begin) == 1:
             return self._order[begin[0] : end[0]]
-        parts = [self._order[a:b] for a, b in zip(begin, end, strict=True)]
-        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+        lengths = end - begin
+        places = np.arange(int(lengths.sum())) + np.repeat(end - lengths.cumsum(), lengths)
+        return np.sort(self._order[places])
 
 
 def _sorted(group: npt.NDArray[Any]) -> tuple[I64, I64, I64]:

@@ -46,12 +46,22 @@ class EncodedColumn:
     __slots__ = ("_rows_of", "code_of", "codes", "values")
 
     def __init__(self, found: Iterable[str | None]) -> None:
-        code_of: dict[str, int] = {}
-        codes = [-1 if value is None else code_of.setdefault(value, len(code_of)) for value in found]
-        self.codes: Codes = np.array(codes, dtype=np.int32)
-        self.values: list[str] = list(code_of)
-        self.code_of = code_of
+        self.code_of: dict[str, int] = {}
+        self.codes: Codes = np.array([-1 if value is None else self._code(value) for value in found], dtype=np.int32)
+        self.values: list[str] = list(self.code_of)
         self._rows_of: RowsOf | None = None
+
+    @classmethod
+    def of(cls, values: Mapping[int, str], count: int) -> EncodedColumn:
+        """From the values of some of ``count`` rows; the label is absent in the others."""
+        column = cls(())
+        column.codes = np.full(count, -1, dtype=np.int32)
+        column.codes[list(values)] = [column._code(value) for value in values.values()]
+        column.values = list(column.code_of)
+        return column
+
+    def _code(self, value: str) -> int:
+        return self.code_of.setdefault(value, len(self.code_of))
 
     def rows_with(self, values: Iterable[str]) -> I64:
         """Rows that have one of some values, ascending."""
@@ -65,6 +75,8 @@ def holds_over(requirement: Requirement, column: Column, rows: I64 | slice = _EV
     key, codes = requirement.key, column.codes[rows]
     if requirement.operator in ("In", "NotIn"):  # however many values the column has
         named = [column.code_of[value] for value in requirement.values if value in column.code_of]
+        if not named:  # also quick where a tenant names labels that no row has
+            return np.full(len(codes), requirement.operator == "NotIn")
         found: Bool = codes == named[0] if len(named) == 1 else np.isin(codes, named)
         return found if requirement.operator == "In" else ~found
     answers = [holds(requirement, {key: value}) for value in column.values]

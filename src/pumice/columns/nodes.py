@@ -15,17 +15,18 @@ from pumice.model.node import Node, Taint
 
 class LabelColumn:
     """One label key over all nodes, dictionary-encoded: ``codes`` (N,), -1 where the label is absent.
+    ``key`` None: any key that no node has.
 
     ``domain_of`` (N + 1,): the domain of a task by its node, which may be -1; the last number where there is none.
     """
 
     __slots__ = ("code_of", "codes", "domain_of", "values")
 
-    def __init__(self, nodes: Sequence[Node], key: str) -> None:
+    def __init__(self, nodes: Sequence[Node], key: str | None) -> None:
         self.code_of: dict[str, int] = {}
         codes = [-1] * len(nodes)
-        for row, node in enumerate(nodes):
-            value = node.labels.get(key)
+        for row, node in enumerate(nodes if key is not None else ()):
+            value = node.labels.get(key or "")
             if value is not None:
                 codes[row] = self.code_of.setdefault(value, len(self.code_of))
         self.codes: I32 = np.array(codes, dtype=np.int32)

@@ -28,8 +28,13 @@ class Derived:
         """The column of a label key."""
         found = self._labels.get(key)
         if found is None:
-            found = self._labels[key] = self.get(("label", key), lambda: LabelColumn(self.facts.objs, key))
+            # A tenant may name any number of keys: all that no node has share one column.
+            named = key if key in self.get("label keys", self._label_keys) else None
+            found = self._labels[key] = self.get(("label", named), lambda: LabelColumn(self.facts.objs, named))
         return found
+
+    def _label_keys(self) -> frozenset[str]:
+        return frozenset().union(*(node.labels for node in self.facts.objs))
 
     def get(self, question: Hashable, build: Callable[[], V]) -> V:
         """What follows from node objects and from ``question``."""

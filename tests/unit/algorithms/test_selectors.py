@@ -93,6 +93,9 @@ REQUIREMENTS = st.builds(
 )
 def test_columns_and_mappings_agree(selector: LabelSelector, rows: list[dict[str, str]]) -> None:
     columns = {key: EncodedColumn(row.get(key) for row in rows) for key in ("k", "l")}
+    for key, column in columns.items():
+        sparse = EncodedColumn.of({i: row[key] for i, row in enumerate(rows) if key in row}, len(rows))
+        assert (sparse.values, sparse.codes.tolist()) == (column.values, column.codes.tolist())
     found = rows_matching(selector, columns.__getitem__, np.arange(len(rows)))
     assert found.tolist() == [i for i, row in enumerate(rows) if matches(selector, row)]
     for requirement in selector.requirements:

@@ -92,3 +92,12 @@ def test_a_label_of_all_nodes() -> None:
     assert facts.label("zone") is zone, "kept"
     assert derived(ssn) is facts, "whoever asks in a session asks the same"
     assert facts.label("rack").codes.tolist() == [-1, -1, -1]
+
+
+def test_labels_that_no_node_has_share_one_column() -> None:
+    facts = derived(Sessions().open())
+    labels = [facts.label(key) for key in ("rack", "room", "")]
+
+    assert labels[0] is labels[1] is labels[2]
+    assert (labels[0].values, labels[0].codes.tolist(), labels[0].domain_of.tolist()) == ([], [-1] * 3, [0] * 4)
+    assert sorted(facts.label("zone").values) == ["x", "y"]

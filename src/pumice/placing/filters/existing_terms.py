@@ -8,18 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
 from pumice.model.pod import PodAffinityTerm, PodSpec
 from pumice.placing.filters.pods import PodIndex, PodSet, classes_where, means
 
 Weighted = tuple[PodAffinityTerm, int]
-#: A task's namespace and labels, as far as terms look at them; empty where there are no terms.
-Looks = tuple[str | None, ...]
+#: A task's namespace, and those of its labels that terms look at; empty where there are no terms.
+Looks = tuple[str | tuple[str, str], ...]
 
 
 class Standing(NamedTuple):
-    """One term and the pods that have it. ``weight`` is below 0 for a wish to be apart."""
+    """Terms of one topology key and weight. ``owners``: the pods that have one, a pod with several as often.
+    ``weight`` is below 0 for a wish to be apart."""
 
-    term: PodAffinityTerm
+    topology_key: str
     owners: PodSet
     weight: int
 
@@ -28,20 +32,21 @@ class StandingTerms:
     """The terms that ``terms_of`` finds in specs of live pods; ``what`` names them."""
 
     def __init__(self, index: PodIndex, what: str, terms_of: Callable[[PodSpec], Iterable[Weighted]]) -> None:
-        self._index = index
+        self._index, self._what = index, what
         tables = index.tables
-        classes_of: dict[tuple[PodAffinityTerm, int, int], list[int]] = {}
+        classes_of: dict[Weighted, list[int]] = {}
         for cls in classes_where(index.ssn, what, lambda spec: any(True for _ in terms_of(spec))):
-            times: dict[Weighted, int] = {}
             for weighted in terms_of(tables.classes.specs[cls]):
-                times[weighted] = times.get(weighted, 0) + 1  # a spec may say the same thing twice: it counts twice
-                classes_of.setdefault((*weighted, times[weighted]), []).append(cls)
-        self._standing = [Standing(t, index.of_classes(tuple(c)), w) for (t, w, _), c in classes_of.items()]
-        self._keys: list[str] = []  # labels that the terms look at
+                if not index.derived.label(weighted[0].topology_key).values:
+                    continue  # no node is in a domain
+                classes_of.setdefault(weighted, []).append(cls)  # a spec may say the same thing twice: it counts twice
+        self._terms = list(classes_of)
+        self._owners = [index.rows_of_classes(classes) for classes in classes_of.values()]
+        self._keys: set[str] = set()  # labels that the terms look at
         self._by_label: dict[tuple[str, str], list[int]] = {}  # terms that want this label
         self._others: list[int] = []
-        for i, standing in enumerate(self._standing):
-            self._file(i, standing.term)
+        for i, (term, _) in enumerate(self._terms):
+            self._file(i, term)
         self._about: dict[Looks, tuple[Standing, ...]] = {}
         self._about_class: dict[int, bool] = {}
 
@@ -49,7 +54,7 @@ class StandingTerms:
         """Where a pod that the term may be about finds it: gangs that look at themselves alone have a term each."""
         if term.selector is None:
             return  # about no pod
-        self._keys += [r.key for r in term.selector.requirements if r.key not in self._keys]
+        self._keys.update(r.key for r in term.selector.requirements)
         wanted = next((r for r in term.selector.requirements if r.operator == "In"), None)
         if wanted is None:
             self._others.append(position)
@@ -59,28 +64,38 @@ class StandingTerms:
 
     def looks(self, row: int) -> Looks:
         """What the terms look at of the task: all of a look are about the same tasks."""
-        if not self._standing:
+        if not self._terms:
             return ()
         pod = self._index.tables.tasks.pods[row]
-        return (pod.namespace, *[pod.labels.get(key) for key in self._keys])
+        return (pod.namespace, *sorted(label for label in pod.labels.items() if label[0] in self._keys))
 
     def about(self, row: int) -> tuple[Standing, ...]:
         """The terms that are about the task."""
-        if not self._standing:
+        if not self._terms:
             return ()
         looks = self.looks(row)
         found = self._about.get(looks)
         if found is None:
             pod = self._index.tables.tasks.pods[row]
-            labels = zip(self._keys, looks[1:], strict=True)
-            near = [i for key, value in labels if value is not None for i in self._by_label.get((key, value), ())]
-            candidates = (self._standing[i] for i in sorted({*near, *self._others}))
-            found = self._about[looks] = tuple(s for s in candidates if means(s.term, pod))
+            near = [i for label in pod.labels.items() for i in self._by_label.get(label, ())]
+            several = sorted({*near, *self._others})
+            found = self._about[looks] = self._together([i for i in several if means(self._terms[i][0], pod)], looks)
         return found
+
+    def _together(self, positions: list[int], looks: Looks) -> tuple[Standing, ...]:
+        """Some terms, those of one topology key and weight as one."""
+        owners: dict[tuple[str, int], list[AnyArray]] = {}
+        for i in positions:
+            term, weight = self._terms[i]
+            owners.setdefault((term.topology_key, weight), []).append(self._owners[i])
+        return tuple(
+            Standing(key, self._index.of_rows((self._what, looks, key, weight), np.sort(np.concatenate(rows))), weight)
+            for (key, weight), rows in owners.items()
+        )
 
     def about_class(self, cls: int) -> bool:
         """Whether some term is about some task of the class."""
-        if not self._standing:
+        if not self._terms:
             return False
         found = self._about_class.get(cls)
         if found is None:

@@ -99,7 +99,7 @@ class InterPodFilter:
         affinity = self._index.tables.classes.specs[cls].affinity
         apart: dict[str, list[tuple[PodSet, int]]] = {term.topology_key: [] for term in affinity.pod_required}
         for standing in self._standing.about(row):
-            apart.setdefault(standing.term.topology_key, []).append((standing.owners, _EXISTING))
+            apart.setdefault(standing.topology_key, []).append((standing.owners, _EXISTING))
         for term in affinity.anti_required:
             apart.setdefault(term.topology_key, []).append((self._index.matching((term,)), _ANTI))
         near = {term.topology_key for term in affinity.pod_required}
@@ -125,10 +125,10 @@ class _KeyInTurn:
 
     __slots__ = ("closed", "domains", "joins", "near", "parts")
 
-    def __init__(self, rules: _OfKey, near: PodSet | None, joins: list[bool], tasks: TaskRows, nodes: NodeRows) -> None:
+    def __init__(self, rules: _OfKey, near: PodSet | None, joins: list[int], tasks: TaskRows, nodes: NodeRows) -> None:
         self.domains = nodes.pick(rules.label.domain_of[:-1])
         self.closed = np.zeros(len(rules.label.values) + 1, dtype=bool)
-        self.parts = [False] * len(tasks)
+        self.parts = [0] * len(tasks)
         for pods, _ in rules.apart:
             self.closed |= pods.per_domain(rules.key) > 0
             self.parts = list(map(or_, self.parts, pods.joined_by(tasks)))
@@ -149,8 +149,8 @@ class _KeyInTurn:
         domain = self.domains[place]
         if domain == len(self.closed) - 1:
             return False
-        closes = self.parts[turn] and not self.closed[domain]
-        opens = self.near is not None and self.joins[turn] and not self.near[domain]
+        closes = self.parts[turn] > 0 and not self.closed[domain]
+        opens = self.near is not None and self.joins[turn] > 0 and not self.near[domain]
         if closes:
             self.closed[domain] = True
         if opens and self.near is not None:

@@ -6,7 +6,7 @@ and only counting them by domain is done again when a node has changed. The view
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -20,6 +20,11 @@ from pumice.framework.cycle.session import Session
 from pumice.model.pod import LabelSelector, Pod, PodAffinityTerm, PodSpec
 from pumice.placing.derived import Derived, derived
 
+#: Label columns that are kept, and those that are made by a look at every pod: with more, pods are sorted by label
+#: once. A tenant may name any number of labels.
+_COLUMNS_MAX, _FEW = 256, 8
+#: Entries of counts that are kept.
+_COUNTED_MAX = 1 << 21
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 
@@ -40,26 +45,47 @@ def means(term: PodAffinityTerm, pod: Pod) -> bool:
     return term.selector is not None and covers(term, pod.namespace) and matches(term.selector, pod.labels)
 
 
+class _Counts:
+    """Counts of sets of pods, for as long as no pod moves, and no more of them than there is room for."""
+
+    __slots__ = ("_entries", "_found", "_version", "_view_node")
+
+    def __init__(self, tables: Tables) -> None:
+        self._view_node = tables.tasks["view_node"]
+        self._found: dict[Hashable, I64] = {}
+        self._version, self._entries = -1, 0
+
+    def get(self, name: Hashable, count: Callable[[], I64]) -> I64:
+        version = self._view_node.version
+        if version != self._version or self._entries > _COUNTED_MAX:
+            self._found.clear()
+            self._version, self._entries = version, 0
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = count()
+            self._entries += len(found)
+        return found
+
+
 class PodSet:
-    """Some tasks (rows ascending), counted by where they are now."""
+    """Some tasks (rows ascending), counted by where they are now. ``number``: of the set, within the session."""
 
-    __slots__ = ("_counts", "_derived", "_version", "_view", "_view_node", "rows")
+    __slots__ = ("_counts", "_derived", "_number", "_view", "_view_node", "rows")
 
-    def __init__(self, tables: Tables, facts: Derived, rows: AnyArray) -> None:
+    def __init__(self, tables: Tables, facts: Derived, counts: _Counts, number: int, rows: AnyArray) -> None:
         self._derived, self._view_node, self._view = facts, tables.tasks["view_node"], tables.nodes["view"]
         self.rows = rows
-        self._counts: dict[Hashable, I64] = {}
-        self._version = -1
+        self._counts, self._number = counts, number
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def joined_by(self, tasks: TaskRows) -> list[bool]:
-        """Which of some tasks are counted once they are placed, and are not yet."""
+    def joined_by(self, tasks: TaskRows) -> list[int]:
+        """For some tasks how often each counts once it is placed; 0 for one that counts already."""
         if self._view.per_task is None or not len(self.rows):  # nobody keeps the view in step
-            return [False] * len(tasks)
-        at = np.minimum(self.rows.searchsorted(tasks.rows), len(self.rows) - 1)
-        found: list[bool] = ((self.rows[at] == tasks.rows) & (self._view_node.array[tasks.rows] < 0)).tolist()
+            return [0] * len(tasks)
+        often = self.rows.searchsorted(tasks.rows, side="right") - self.rows.searchsorted(tasks.rows)
+        found: list[int] = (often * (self._view_node.array[tasks.rows] < 0)).tolist()
         return found
 
     def nodes(self) -> AnyArray:
@@ -89,26 +115,24 @@ class PodSet:
         return self._kept((key, kind), count)
 
     def _kept(self, name: Hashable, count: Callable[[], I64]) -> I64:
-        version = self._view_node.version
-        if version != self._version:
-            self._counts.clear()
-            self._version = version
-        found = self._counts.get(name)
-        if found is None:
-            found = self._counts[name] = count()
-        return found
+        return self._counts.get((self._number, name), count)
 
 
 class PodIndex:
     """Finds tasks by selector. One a session, made when the first term asks for it."""
 
-    __slots__ = ("_columns", "_every", "_namespaces", "_of_class", "_sets", "_staying", "derived", "ssn", "tables")
+    __slots__ = (
+        *("_columns", "_counts", "_every", "_labels", "_namespaces", "_of_class", "_sets", "_staying"),
+        *("derived", "ssn", "tables"),
+    )
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.derived = ssn, derived(ssn)
         tables = self.tables = ssn.tables
         self._columns: dict[str, EncodedColumn] = {}
+        self._labels: dict[str, dict[int, str]] | None = None  # by key the value of each row that has one
         self._sets: dict[Hashable, PodSet] = {}
+        self._counts = _Counts(tables)
         pods = tables.tasks.pods
         alive = tables.tasks.alive.tolist()
         self._namespaces = EncodedColumn(p.namespace if a else None for p, a in zip(pods, alive, strict=True))
@@ -131,19 +155,39 @@ class PodIndex:
         """Tasks of some classes."""
         return self._set(("classes", classes), lambda: self._of_class(*classes))
 
+    def rows_of_classes(self, classes: Sequence[int]) -> AnyArray:
+        """Task rows of some classes, ascending; those of a class that is named twice twice."""
+        return self._of_class(*classes)
+
+    def of_rows(self, name: Hashable, rows: AnyArray) -> PodSet:
+        """Some tasks, ascending; one that is named twice counts twice. ``name``: what they are, within the session."""
+        return self._set(name, lambda: rows)
+
     def _set(self, key: Hashable, find: Callable[[], AnyArray]) -> PodSet:
         found = self._sets.get(key)
         if found is None:
-            found = self._sets[key] = PodSet(self.tables, self.derived, find())
+            found = self._sets[key] = PodSet(self.tables, self.derived, self._counts, len(self._sets), find())
         return found
 
     def _column(self, key: str) -> EncodedColumn:
         column = self._columns.get(key)
         if column is None:
-            tasks = self.tables.tasks
-            found = (p.labels.get(key) if a else None for p, a in zip(tasks.pods, tasks.alive.tolist(), strict=True))
-            column = self._columns[key] = EncodedColumn(found)
+            if len(self._columns) >= _COLUMNS_MAX:
+                self._columns.clear()
+            column = self._columns[key] = self._column_of(key)
         return column
+
+    def _column_of(self, key: str) -> EncodedColumn:
+        tasks = self.tables.tasks
+        if len(self._columns) < _FEW:
+            found = (p.labels.get(key) if a else None for p, a in zip(tasks.pods, tasks.alive.tolist(), strict=True))
+            return EncodedColumn(found)
+        if self._labels is None:
+            self._labels = {}
+            for row in self._every.tolist():
+                for each, value in tasks.pods[row].labels.items():
+                    self._labels.setdefault(each, {})[row] = value
+        return EncodedColumn.of(self._labels.get(key, {}), len(tasks.pods))
 
     def _all_of(self, terms: tuple[PodAffinityTerm, ...]) -> AnyArray:
         each = [self._about(term) for term in terms]

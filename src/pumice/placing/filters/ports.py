@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+
 import numpy as np
 
 from pumice.columns.dtypes import Bool
@@ -22,6 +26,7 @@ class PortFilter:
     def __init__(self, index: PodIndex) -> None:
         self._index = index
         self._holders: dict[int, PodSet] = {}
+        self._by_port: Ports | None = None
 
     def concerns(self, cls: int) -> bool:
         return bool(self._index.tables.classes.specs[cls].host_ports)
@@ -40,19 +45,48 @@ class PortFilter:
         """Tasks whose ports clash with those of the class."""
         found = self._holders.get(cls)
         if found is None:
-            tables = self._index.tables
-            specs = tables.classes.specs
-            others = classes_where(self._index.ssn, "host ports", lambda spec: bool(spec.host_ports))
-            own = specs[cls].host_ports
-            clashing = tuple(c for c in others if any(clash(a, b) for a in own for b in specs[c].host_ports))
-            found = self._holders[cls] = self._index.of_classes(clashing)
+            mask = reduce(or_, map(self._ports().clashing, self._index.tables.classes.specs[cls].host_ports), 0)
+            found = self._holders[cls] = self._index.of_classes(_bits(mask))
         return found
+
+    def _ports(self) -> Ports:
+        if self._by_port is None:
+            specs = self._index.tables.classes.specs
+            holding = classes_where(self._index.ssn, "host ports", lambda spec: bool(spec.host_ports))
+            self._by_port = Ports((cls, specs[cls].host_ports) for cls in holding)
+        return self._by_port
+
+
+class Ports:
+    """Which classes hold a port. Sets of classes are bits of a number: a tenant may have 2,000 classes of 256 ports."""
+
+    def __init__(self, held: Iterable[tuple[int, Iterable[HostPort]]]) -> None:
+        self._at: dict[tuple[int, str, str], int] = {}
+        self._at_any: dict[tuple[int, str], int] = {}  # at whatever address
+        for cls, ports in held:
+            for each in ports:
+                port, protocol, ip = _port(each)
+                self._at[port, protocol, ip] = self._at.get((port, protocol, ip), 0) | 1 << cls
+                self._at_any[port, protocol] = self._at_any.get((port, protocol), 0) | 1 << cls
+
+    def clashing(self, wanted: HostPort) -> int:
+        """Classes that hold a port that clashes with this one."""
+        port, protocol, ip = _port(wanted)
+        if ip == EVERY_ADDRESS:
+            return self._at_any.get((port, protocol), 0)
+        return self._at.get((port, protocol, ip), 0) | self._at.get((port, protocol, EVERY_ADDRESS), 0)
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    """The places of the bits that are set, ascending."""
+    octets = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+    return tuple(np.unpackbits(octets, bitorder="little").nonzero()[0].tolist())
 
 
 class _PortsInTurn(FilterInTurn):
     """``free`` (rows,): nodes without a pod whose ports clash; ``takes``: whether the task of a turn becomes one."""
 
-    def __init__(self, free: Bool, takes: list[bool]) -> None:
+    def __init__(self, free: Bool, takes: list[int]) -> None:
         self.count, self._free, self._takes = len(takes), free, takes
 
     def open_to(self, turn: int) -> Bool:
@@ -61,12 +95,8 @@ class _PortsInTurn(FilterInTurn):
     def placed(self, turn: int, place: int) -> bool:
         if self._takes[turn]:
             self._free[place] = False
-        return self._takes[turn]
+        return bool(self._takes[turn])
 
 
-def clash(one: HostPort, other: HostPort) -> bool:
-    """Whether two pods cannot have these ports on one node."""
-    if (one.port, one.protocol or "TCP") != (other.port, other.protocol or "TCP"):
-        return False
-    addresses = {one.ip or EVERY_ADDRESS, other.ip or EVERY_ADDRESS}
-    return len(addresses) == 1 or EVERY_ADDRESS in addresses
+def _port(port: HostPort) -> tuple[int, str, str]:
+    return port.port, port.protocol or "TCP", port.ip or EVERY_ADDRESS

@@ -90,7 +90,7 @@ class InterPodScore:
         for term, weight in _own_terms(self._index.tables.classes.specs[cls]):
             found.setdefault(term.topology_key, []).append((self._index.matching((term,)), weight))
         for standing in self._standing.about(row):
-            found.setdefault(standing.term.topology_key, []).append((standing.owners, standing.weight))
+            found.setdefault(standing.topology_key, []).append((standing.owners, standing.weight))
         return tuple(found.items())
 
 

@@ -126,7 +126,7 @@ class _Following:
     ``counts`` (D + 1,): matching pods in each domain; ``joins``: whether the task of a turn becomes one of them."""
 
     def __init__(
-        self, prepared: Prepared, domains: I64, nodes: NodeRows, counts: I64, joins: list[bool], pods: Sequence[Pod]
+        self, prepared: Prepared, domains: I64, nodes: NodeRows, counts: I64, joins: list[int], pods: Sequence[Pod]
     ) -> None:
         self._prepared, self._counts, self._joins, self._pods = prepared, counts, joins, pods
         self._domains, self._counted = nodes.pick(domains), nodes.pick(prepared.counted)

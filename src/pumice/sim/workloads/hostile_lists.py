@@ -95,7 +95,7 @@ def _anti_not(i: int, count: int) -> Spec:
     without = [
         {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": [f"n{i}-{k}"]}]} for k in range(count)
     ]
-    return _anti(*({"labelSelector": selector, "topologyKey": f"k{i}"} for selector in without))
+    return _anti(*({"labelSelector": selector, "topologyKey": _HOSTNAME} for selector in without))
 
 
 def _namespaces(i: int, count: int) -> Spec:

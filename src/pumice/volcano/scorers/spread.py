@@ -92,7 +92,7 @@ class _Crowd(NamedTuple):
 class _SpreadInTurn(ScoreInTurn):
     """``joins``, by constraint: whether the task of a turn is counted once it is placed."""
 
-    def __init__(self, crowds: Sequence[_Crowd], joins: Sequence[list[bool]], rows: AnyArray, count: int) -> None:
+    def __init__(self, crowds: Sequence[_Crowd], joins: Sequence[list[int]], rows: AnyArray, count: int) -> None:
         self.count, self._crowds, self._joins, self._rows = count, crowds, joins, rows
 
     def score(self, turn: int, places: AnyArray) -> F64:

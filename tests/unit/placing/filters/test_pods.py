@@ -69,3 +69,17 @@ def test_classes_are_found_by_their_spec() -> None:
     for field in ("pod_required", "anti_required", "pod_preferred", "anti_preferred"):
         assert has_pod_terms(spec(**{field: (near("web"),)}))
     assert not has_pod_terms(spec())
+
+
+def test_a_selector_over_many_labels_finds_the_same_pods_as_over_few() -> None:
+    """From the ninth label on, pods are looked up by label instead of one after the other."""
+    pods = [pod(name, "x1", labels={f"l{k}": "v" for k in range(k)}) for k, name in enumerate("abcdefghijkl")]
+    index = pod_index(Cluster(NODES, pods, "predicates").ssn)
+    found = [
+        index.in_namespace(LabelSelector((Requirement(f"l{k}", operator, values),)), "ns").rows.tolist()
+        for k in range(12)
+        for operator, values in (("Exists", ()), ("In", ("v",)), ("NotIn", ("v",)))
+    ]
+    with_label = [[row for row in range(12) if row > k] for k in range(12)]
+
+    assert found == [rows for one in with_label for rows in (one, one, [r for r in range(12) if r not in one])]

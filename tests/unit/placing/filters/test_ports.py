@@ -6,7 +6,7 @@ import pytest
 
 from pumice.model.pod import HostPort
 from pumice.placing.filters.pods import pod_index
-from pumice.placing.filters.ports import TAKEN, PortFilter, clash
+from pumice.placing.filters.ports import TAKEN, PortFilter, Ports
 from tests.unit.volcano.cluster import Cluster, pod
 from tests.unit.volcano.pods import NODES
 
@@ -26,7 +26,13 @@ from tests.unit.volcano.pods import NODES
     ],
 )
 def test_which_ports_clash(held: HostPort, wanted: HostPort, clashes: bool) -> None:
-    assert clash(held, wanted) is clash(wanted, held) is clashes
+    assert [Ports([(0, [one])]).clashing(other) for one, other in ((held, wanted), (wanted, held))] == [clashes] * 2
+
+
+def test_all_classes_with_a_clashing_port_are_found() -> None:
+    held = [(1, [HostPort(80)]), (3, [HostPort(81)]), (70, [HostPort(9), HostPort(80, ip="10.0.0.1")])]
+    assert Ports(held).clashing(HostPort(80)) == 1 << 1 | 1 << 70
+    assert Ports(held).clashing(HostPort(80, ip="10.0.0.2")) == 1 << 1
 
 
 def test_a_pod_is_kept_off_the_node_of_a_pod_that_has_its_port() -> None:

@@ -16,7 +16,7 @@ POD_TERMS_MAX = 32
 #: Terms of node affinity, required and preferred.
 NODE_TERMS_MAX = 64
 #: Entries of selectors (labels and expressions) and tolerations; and the values of expressions, and namespaces.
-ENTRIES_MAX, VALUES_MAX = 256, 1_024
+ENTRIES_MAX, VALUES_MAX = 128, 1_024
 #: Containers and init containers; and their ports.
 CONTAINERS_MAX, PORTS_MAX = 256, 256
 #: Resource claims, and volumes that claim one; and scheduling gates.
