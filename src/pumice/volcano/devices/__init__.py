@@ -1,1 +1,2 @@
-"""Cards that pods share, as Volcano's ``deviceshare`` has them: what nodes have, what pods got, who may have more."""
+"""Cards that pods share, as in Volcano's deviceshare plugin: what nodes have, what pods got, and what a pod would
+get."""

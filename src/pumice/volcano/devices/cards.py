@@ -1,7 +1,7 @@
-"""Cards of a node and what is in use of each: what every kind of shared device has in common.
+"""Describe cards of a node and their use: what all kinds of shared devices have in common.
 
-What is in use of D cards is an array (D, 5) of whole numbers. A kind is a ``Family``: it says which cards a node has,
-what a pod asks, which cards it would get, and how that is written down on the pod.
+The use of D cards is an array (D, 5) of whole numbers. Each kind is a ``Family``, which knows the cards of a node, the
+request of a pod, the cards that a pod would get, and the annotations for that.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 
-#: What is in use of a card: by how many containers, memory, cores; of a card that is cut into instances, the number of
-#: the group that it is cut by (from 1, 0 for none, -1 for two at odds) and a bit for each instance.
+#: Columns of the use of a card: containers, memory, cores. For a card that is split into instances also the number of
+#: the group that it is split by (from 1, 0 for none, -1 for two that conflict), and a bit for each instance in use.
 NUM, MEMORY, CORES, GROUP, INSTANCES = range(5)
 COLUMNS = 5
-#: Cards of a node that are looked at: a node that names more is not believed.
+#: Largest number of cards of one node. An annotation with more is taken for an error.
 CARDS_MAX = 32
-#: Memory, and what else a node says of a card.
+#: Largest amount of a card, such as memory.
 AMOUNT_MAX = 1 << 40
 BINPACK, SPREAD = "binpack", "spread"
 _POINTS = 100.0
 
 
 class Card(Struct, frozen=True):
-    """What one card has, its name apart. ``count``: how many containers may share it; ``tag``: of a kind's own, such as
-    the network that it is in."""
+    """A card without its name. ``count``: how many containers may share it. ``tag``: a number of the kind's own, such
+    as its network."""
 
     count: int
     memory: int
@@ -43,8 +43,8 @@ class Card(Struct, frozen=True):
 
 
 class Cards(Struct, frozen=True):
-    """The cards of a node, in order. ``ids``: their names. ``mode``: how they are shared. ``problem``: why what the
-    node says of them cannot be used; there are none then."""
+    """The cards of a node, in order. ``ids``: their names. ``mode``: how they are shared. ``problem``: why the node's
+    description is invalid; there are no cards then."""
 
     cards: tuple[Card, ...] = ()
     ids: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Cards(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """What a container has of a card, by its place among the cards of the node."""
+    """What a container has of a card; ``card`` is its index on the node."""
 
     card: int
     memory: int
@@ -62,28 +62,30 @@ class Part(Struct, frozen=True):
     instance: int = 0
 
     def add_to(self, used: I64, sign: int = 1) -> None:
-        """Count it in what is in use (D, 5), or count it no more."""
+        """Add the part to the use of cards (D, 5), or subtract it."""
         used[self.card, NUM] += sign
         used[self.card, MEMORY] += sign * self.memory
         used[self.card, CORES] += sign * self.cores
         if self.group:
             bit, bits = 1 << self.instance, int(used[self.card, INSTANCES])
             used[self.card, INSTANCES] = bits | bit if sign > 0 else bits & ~bit
+            # A card with no instance in use may be split by another group.
             used[self.card, GROUP] = self.group if used[self.card, INSTANCES] else 0
 
 
 class Placed(NamedTuple):
-    """The parts that a pod gets, container by container, and how good that is: larger is better."""
+    """The parts that a pod gets, by container, and the score of that: higher is better."""
 
     containers: tuple[tuple[Part, ...], ...]
     score: float = 0.0
 
     @property
     def parts(self) -> tuple[Part, ...]:
+        """The parts of all containers."""
         return tuple(part for container in self.containers for part in container)
 
 
-#: What a pod of one class asks of a kind, already read: two that are equal get the same.
+#: The request of a pod class for a kind of devices, in that kind's form. Equal requests get equal answers.
 Wanted = object
 
 
@@ -92,46 +94,47 @@ class Family(Protocol):
 
     @property
     def name(self) -> str:
-        """Volcano's name of it."""
+        """Volcano's name of the kind."""
         ...
 
     @property
     def lock(self) -> str:
-        """The annotation of a node that says that somebody is being given some of it."""
+        """Node annotation that is set while a pod is being given some of its cards."""
         ...
 
     @property
     def question(self) -> Hashable:
-        """What stands for all that ``cards_of`` rests on beside the node."""
+        """A value for all that ``cards_of`` depends on besides the node."""
         ...
 
     def cards_of(self, node: Node) -> Cards | None:
-        """What a node has; None where it says nothing of it."""
+        """Return the cards of a node, or None if the node does not mention this kind."""
         ...
 
     def asked(self, ask: DeviceAsk) -> Wanted | None:
-        """What a pod asks; None for nothing."""
+        """Return the request of a pod, or None if it has none."""
         ...
 
     def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
-        """Cards that a pod does not want by their names (D,); None for none."""
+        """Return the cards that a pod rejects by name (D,), or None."""
         ...
 
     def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
-        """What a pod would get of cards of which so much is in use and which are not barred for it. Names of cards
-        decide nothing here."""
+        """Return what a pod would get of these cards, given their use and the cards that are barred. Names of cards
+        have no effect."""
         ...
 
     def score(self, placed: Placed, cards: Cards, used: I64) -> float:
-        """How good the cards are for it beside what ``Placed`` says."""
+        """Return the score of the cards for the pod, based on ``Placed``."""
         ...
 
     def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
-        """What a pod has by its annotations; what cannot be read, or names no card of the node, is left out."""
+        """Return what a pod has according to its annotations, without entries that are invalid or name no card of the
+        node."""
         ...
 
     def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
-        """The annotations that say what it got."""
+        """Return the annotations for what a pod got."""
         ...
 
 
@@ -139,12 +142,12 @@ NOTHING = Placed(())
 
 
 def unfit(reason: str, code: Code = Code.UNSCHEDULABLE) -> Unfit:
-    """Why a pod does not fit."""
+    """Return why a pod does not fit."""
     return Unfit(reason, code)
 
 
 def as_both(now: I64, soon: I64) -> I64:
-    """What is in use where something must fit beside those that are there now and beside those that will be. (D, 5)."""
+    """Return the larger of two uses of cards, for a placement that must fit beside both. Shape (D, 5)."""
     found: I64 = np.maximum(now, soon)
     found[:, INSTANCES] = now[:, INSTANCES] | soon[:, INSTANCES]
     at_odds = (now[:, GROUP] != soon[:, GROUP]) & (now[:, GROUP] != 0) & (soon[:, GROUP] != 0)
@@ -153,7 +156,7 @@ def as_both(now: I64, soon: I64) -> I64:
 
 
 def card_score(policy: str, memory: int, used: Sequence[int]) -> float:
-    """How good a card is with so much in use of it (5,): packed full for binpack, idle for spread; 0 to 100."""
+    """Return the score of a card, 0 to 100, given its use (5,): high if full for binpack, high if idle for spread."""
     if memory <= 0:
         return 0.0
     if policy == BINPACK:

@@ -1,6 +1,6 @@
-"""What an administrator says of devices: how models of GPUs can be cut, and the kinds of NPUs.
+"""Read the configuration of devices: how GPU models can be split, and the kinds of NPUs.
 
-In the words of Volcano's ``device-config.yaml``, decoded: a mapping with ``nvidia`` and ``vnpus``.
+The input is Volcano's ``device-config.yaml``, decoded: a mapping with ``nvidia`` and ``vnpus``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 from pumice.model.plain_words import kind_of
 from pumice.volcano.devices.mig import INSTANCES_MAX, Geometry, Instance
 
-#: The ConfigMap in which Volcano has it.
+#: Volcano's ConfigMap for it.
 CONFIG_MAP_NAME, CONFIG_MAP_NAMESPACE = "volcano-vgpu-device-config", "kube-system"
 _LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _NAME, _NAMESPACE = re.compile(rf"{_LABEL}(\.{_LABEL})*"), re.compile(_LABEL)
@@ -23,26 +23,26 @@ _MEMORY_MAX, _LISTED_MAX, _FACTOR_MAX = 1 << 30, 64, 1 << 20
 
 
 class DeviceConfigError(ValueError):
-    """What cannot be used: where it is, what was found and what was wanted."""
+    """The configuration is invalid: where, what was found, and what was wanted."""
 
 
 class Models(Struct, frozen=True):
-    """How cards of some models can be cut; a model is known by a part of the card's type."""
+    """How cards of some models can be split. A card belongs to a model if its type contains the model's name."""
 
     models: tuple[str, ...]
     geometries: tuple[Geometry, ...]
 
 
 class Template(Struct, frozen=True):
-    """A size in which a kind of NPU is shared out. ``memory`` in MiB."""
+    """A size in which a kind of NPU is shared. ``memory`` in MiB."""
 
     name: str
     memory: int
 
 
 class NpuKind(Struct, frozen=True):
-    """A kind of NPU. ``word``: how annotations name it. ``allocatable``, ``capacity``: MiB of a card. ``templates``:
-    small ones first."""
+    """A kind of NPU. ``word``: its name in annotations. ``allocatable``, ``capacity``: MiB of a card. ``templates``:
+    sorted by size."""
 
     word: str
     resource: str
@@ -53,11 +53,12 @@ class NpuKind(Struct, frozen=True):
 
     @property
     def core_resource(self) -> str:
+        """The resource name for cores."""
         return f"{self.resource}-core"
 
     def template_for(self, memory: int) -> tuple[int, str]:
-        """So much memory rounded up to a template, and its name: empty for the whole card. (0, "") for more than
-        that."""
+        """Return an amount of memory rounded up to a template, and the name of the template: "" for the whole card,
+        (0, "") if it exceeds the card."""
         for each in self.templates:
             if memory <= each.memory:
                 return each.memory, each.name
@@ -65,14 +66,14 @@ class NpuKind(Struct, frozen=True):
 
 
 class DeviceConfig(Struct, frozen=True):
-    """``memory_factor``: MiB of one unit of ``volcano.sh/vgpu-memory``."""
+    """The configuration. ``memory_factor``: MiB of one unit of ``volcano.sh/vgpu-memory``."""
 
     models: tuple[Models, ...] = ()
     memory_factor: int = 1
     npus: tuple[NpuKind, ...] = ()
 
     def geometries_of(self, card_type: str) -> tuple[Geometry, ...]:
-        """How a card can be cut; none where its model is not listed."""
+        """Return the ways to split a card, none if its model is not listed."""
         return next((each.geometries for each in self.models if any(m in card_type for m in each.models)), ())
 
 
@@ -84,13 +85,12 @@ _310P = NpuKind(
     24_576,
     (Template("vir01", 3072), Template("vir02", 6144), Template("vir04", 12_288)),
 )
-#: Where nothing else is said. Source: Volcano's default configuration of devices.
+#: Used if the policy has no configuration. Source: Volcano's default configuration of devices.
 DEFAULT = DeviceConfig(npus=(_310P,))
 
 
 def config_map_problems(namespace: str, name: str, *, is_used: bool) -> Iterator[str]:
-    """What is wrong with the arguments that name a ConfigMap. ``is_used``: what it says would count. It is not read, so
-    that another than Volcano's own is refused then: it was made to say something else than the default."""
+    """Yield problems with the arguments that name a ConfigMap. ``is_used``: its contents would matter."""
     of_name, of_namespace = (f"argument deviceshare.KnownGeometriesCM{part}" for part in ("Name", "Namespace"))
     bad_name = len(name) > _NAME_MAX or not _NAME.fullmatch(name)
     bad_namespace = not _NAMESPACE.fullmatch(namespace)
@@ -98,6 +98,8 @@ def config_map_problems(namespace: str, name: str, *, is_used: bool) -> Iterator
         yield f"{of_name}: found {name[:80]!r}, wanted the name of a ConfigMap"
     if bad_namespace:
         yield f"{of_namespace}: found {namespace[:80]!r}, wanted the name of a namespace"
+    # The ConfigMap is not read. Another one than Volcano's was made to differ from the default, so ignoring it
+    # silently would change decisions.
     is_own = (namespace, name) == (CONFIG_MAP_NAMESPACE, CONFIG_MAP_NAME)
     if is_used and not (is_own or bad_name or bad_namespace):
         argument = of_name if name != CONFIG_MAP_NAME else of_namespace
@@ -106,7 +108,10 @@ def config_map_problems(namespace: str, name: str, *, is_used: bool) -> Iterator
 
 
 def read_device_config(given: object) -> DeviceConfig:
-    """A decoded configuration; None is the default one. Raises: DeviceConfigError."""
+    """Read a decoded configuration; None gives the default.
+
+    Raises: DeviceConfigError.
+    """
     if given is None:
         return DEFAULT
     whole = _mapping(given, "deviceConfig")
@@ -120,6 +125,7 @@ def read_device_config(given: object) -> DeviceConfig:
 
 
 def _models(given: object, where: str) -> Models:
+    """Read how models can be split."""
     each = _mapping(given, where)
     names = tuple(_text_of(name, f"{where}.models") for name in _list(each.get("models"), f"{where}.models"))
     groups = _list(each.get("allowedGeometries"), f"{where}.allowedGeometries")
@@ -127,6 +133,7 @@ def _models(given: object, where: str) -> Models:
 
 
 def _geometry(given: object, where: str) -> Geometry:
+    """Read one way to split a card."""
     group = _mapping(given, where)
     found = tuple(
         _instance(each, f"{where}.geometries[{i}]")
@@ -139,6 +146,7 @@ def _geometry(given: object, where: str) -> Geometry:
 
 
 def _instance(given: object, where: str) -> Instance:
+    """Read instances of one size."""
     each = _mapping(given, where)
     return Instance(
         _text(each, "name", where),
@@ -148,7 +156,7 @@ def _instance(given: object, where: str) -> Instance:
 
 
 def _npus(given: object) -> tuple[NpuKind, ...]:
-    """A list of kinds, or a mapping whose ``configs`` is one."""
+    """Read a list of kinds, or a mapping whose ``configs`` is one."""
     where = "vnpus"
     if isinstance(given, Mapping):
         given, where = given.get("configs"), "vnpus.configs"
@@ -156,6 +164,7 @@ def _npus(given: object) -> tuple[NpuKind, ...]:
 
 
 def _npu(given: object, where: str) -> NpuKind:
+    """Read a kind of NPU."""
     each = _mapping(given, where)
     templates = [
         Template(
@@ -176,6 +185,7 @@ def _npu(given: object, where: str) -> NpuKind:
 
 
 def _mapping(given: object, where: str) -> Mapping[str, Any]:
+    """Return a mapping, empty for None."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -184,6 +194,7 @@ def _mapping(given: object, where: str) -> Mapping[str, Any]:
 
 
 def _list(given: object, where: str) -> list[Any]:
+    """Return a list, empty for None."""
     if given is None:
         return []
     if not isinstance(given, list) or len(given) > _LISTED_MAX:
@@ -193,17 +204,21 @@ def _list(given: object, where: str) -> list[Any]:
 
 
 def _text(given: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the text at a key."""
     return _text_of(given.get(key), f"{where}.{key}")
 
 
 def _text_of(given: object, where: str) -> str:
+    """Return a text that is not empty."""
     if not isinstance(given, str) or not given or len(given) > 253:
         raise DeviceConfigError(f"{where}: found {given!r:.80}, wanted a text")
     return given
 
 
 def _whole(given: Mapping[str, Any], key: str, where: str, least: int, most: int) -> int:
+    """Return the whole number at a key, or its smallest value if the key is missing."""
     value = given.get(key, least)
+    # In Python, True is an int.
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise DeviceConfigError(f"{where}.{key}: found {value!r:.80}, wanted a whole number from {least} to {most}")
     return value

@@ -1,6 +1,6 @@
-"""Pods that share no card with each other: those of one PodGroup that says so, and those that match one rule.
+"""Keep pods from sharing a card: pods of one PodGroup that asks for it, and pods that match one rule.
 
-Source: Volcano's vGPU device, ``volcano.sh/vgpu-podgroup-policy`` and ``deviceshare.GPUExclusiveRules`` (spec 04 §24).
+Source: Volcano vGPU device, ``volcano.sh/vgpu-podgroup-policy`` and ``deviceshare.GPUExclusiveRules``.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from pumice.model.pod import Pod
 from pumice.volcano.devices.config import DeviceConfigError
 from pumice.volcano.devices.vgpu import group_of
 
-#: Labels that a pod must have, all of them.
+#: Labels that a pod must have to match, all of them.
 Rule = tuple[tuple[str, str], ...]
 _RULES_MAX, _LABELS_MAX = 64, 64
 
 
 class Rules:
-    """Which pods keep apart."""
+    """Which pods may not share a card."""
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self._rules = tuple(rules)
 
     def keys_of(self, pod: Pod) -> frozenset[Hashable]:
-        """What a pod has in common with those that must not share a card with it: its PodGroup, numbers of rules."""
+        """Return the keys of a pod: its PodGroup, and the numbers of rules it matches. Pods with a common key may have
+        to stay apart."""
         return frozenset((group_of(pod), *matching(pod.labels, self._rules))) - {""}
 
     def apart(self, pod: Pod) -> frozenset[Hashable]:
-        """Those of its keys that a card must not have yet for this pod."""
+        """Return those keys of a pod that no pod on its cards may have."""
         found: set[Hashable] = set(matching(pod.labels, self._rules))
         if pod.annotations.get(words.SPREAD_ANNOTATION) == words.SPREAD:
             found.add(group_of(pod))
@@ -36,12 +37,15 @@ class Rules:
 
 
 def matching(labels: Mapping[str, str], rules: Sequence[Rule]) -> list[int]:
-    """The numbers of the rules that labels match."""
+    """Return the numbers of the rules that labels match."""
     return [i for i, rule in enumerate(rules) if all(labels.get(key) == value for key, value in rule)]
 
 
 def read_rules(given: object) -> tuple[Rule, ...]:
-    """A list of mappings from label to value, decoded; those without a label say nothing. Raises: DeviceConfigError."""
+    """Read a decoded list of mappings from label to value. Mappings without labels are ignored.
+
+    Raises: DeviceConfigError.
+    """
     if given is None:
         return ()
     if not isinstance(given, list) or len(given) > _RULES_MAX:
@@ -50,6 +54,7 @@ def read_rules(given: object) -> tuple[Rule, ...]:
 
 
 def _rule(given: object, i: int) -> Rule:
+    """Read one rule."""
     if not isinstance(given, Mapping) or len(given) > _LABELS_MAX:
         raise DeviceConfigError(f"[{i}]: found {given!r:.80}, wanted a mapping from label to value")
     if not all(isinstance(key, str) and isinstance(value, str) for key, value in given.items()):

@@ -1,4 +1,4 @@
-"""GPUs that pods share by memory, or take whole by number (GPU sharing). Source: Volcano's gpushare (spec 04 §24)."""
+"""Share GPUs by memory, or assign whole GPUs by number. Source: Volcano gpushare device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pumice.volcano.devices.vgpu import whole
 
 
 class SharedGpus:
-    """The kind ``GpuShare``: pods ask for memory of one card or, ``by_number``, for empty cards."""
+    """The kind ``GpuShare``: pods ask for memory of one card, or, with ``by_number``, for empty cards."""
 
     name = question = "GpuShare"
     lock = "gpu"
@@ -35,7 +35,7 @@ class SharedGpus:
         self._by_number = by_number
 
     def cards_of(self, node: Node) -> Cards | None:
-        """So many equal cards as the node's capacity names, less those that an annotation calls unhealthy."""
+        """Return the cards of a node: equal cards by its capacity, less those that an annotation lists as unhealthy."""
         scalars = node.capacity.scalars or {}
         if words.GPU_MEMORY not in scalars or words.GPU_NUMBER not in scalars:
             return None
@@ -54,7 +54,7 @@ class SharedGpus:
         return None
 
     def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
-        """The first card with so much memory left, or the first empty ones."""
+        """Return the first card with enough memory left, or the first empty cards."""
         assert isinstance(wanted, int)
         open_to = [i for i, card in enumerate(cards.cards) if card.healthy and not barred[i]]
         if self._by_number:
@@ -83,7 +83,8 @@ class SharedGpus:
 
 
 def gpu_index(annotations: Mapping[str, str]) -> list[int]:
-    """The cards that a pod's annotation ``volcano.sh/gpu-index`` names, ``0,1``; none where any of it is no number."""
+    """Return the cards in a pod's annotation ``volcano.sh/gpu-index``, such as ``0,1``; none if any entry is
+    invalid."""
     text = annotations.get(words.GPU_INDEX_ANNOTATION, "")
     found = [whole(each) for each in text[: words.WISH_CHARACTERS_MAX].split(",")]
     return [each for each in found if each is not None] if None not in found else []

@@ -1,7 +1,7 @@
-"""Which pod has what of which card, for as long as a session lasts.
+"""Track which pod has what of which card during a session.
 
-Two sums are kept of each card: what is in use ``now``, and what will be when those that leave have left and those that
-were promised have come (``soon``). Where a pod goes is looked for in ``soon``; it is bound only beside both.
+Two sums are kept per card: its use ``now``, and its use once releasing pods are gone and pipelined pods have come
+(``soon``). A placement is searched in ``soon``; a pod is bound only if it fits beside both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pumice.volcano.devices.vgpu import HAMI_CORE, Vgpus
 
 _NOWHERE, _PROMISED, _THERE, _LEAVING = range(4)
 _IN_SOON, _IN_NOW = (_PROMISED, _THERE), (_THERE, _LEAVING)
-#: Cards of one node: those of one task are bits of a whole number.
+#: Largest number of cards of a node: the cards of a task are the bits of a 64-bit integer.
 _BITS = 62
 
 
@@ -39,22 +39,23 @@ class Here(NamedTuple):
     family: int
     first: int
     cards: Cards
-    kind: int  # equal for cards that differ in names alone
+    kind: int  # equal for cards that differ only in their names
 
     @property
     def end(self) -> int:
+        """The index after the last of these cards."""
         return self.first + len(self.cards.cards)
 
 
 class Fit(Struct, frozen=True):
-    """What a pod gets on a node: of each kind that it asks, by number of the kind; and how good that is."""
+    """What a pod gets on a node, as (number of the kind, cards) pairs, and the score of that."""
 
     placed: tuple[tuple[int, Placed], ...] = ()
     score: float = 0.0
 
 
 class Ask(NamedTuple):
-    """What a class asks of one kind, by number of the kind."""
+    """The request of a class for one kind, by number of the kind."""
 
     family: int
     wanted: Wanted
@@ -64,7 +65,7 @@ _NONE = Fit()
 
 
 def asking_tasks(tables: Tables, families: Sequence[Family]) -> AnyArray:
-    """Rows of the tasks that ask for any of these."""
+    """Return the rows of tasks that ask for any of these kinds."""
     if not families:
         return np.zeros(0, dtype=np.int64)
     specs = tables.classes.specs
@@ -74,15 +75,16 @@ def asking_tasks(tables: Tables, families: Sequence[Family]) -> AnyArray:
 
 
 def _asks(ask: DeviceAsk, families: Sequence[Family]) -> tuple[Ask, ...]:
+    """Return the requests of a class for all kinds."""
     each = ((i, family.asked(ask)) for i, family in enumerate(families))
     return tuple(Ask(i, wanted) for i, wanted in each if wanted is not None)
 
 
 class CardLedger:
-    """``asks``: of each class, what it asks. ``now``, ``soon`` (N, D, 5): what is in use of each card of each node.
+    """The ledger of a session.
 
-    Of each of the K tasks that ask for cards, one column each (K,): its state, its node from 1, its cards there (a bit
-    each), and which ``Fit`` it has, by its place in a list that only grows: one that was made in vain harms nobody.
+    ``asks``: requests by class. ``now``, ``soon`` (N, D, 5): use of each card of each node. For each of the K tasks
+    that ask for cards there are columns (K,): state, node from 1, cards as bits, and an index into a list of ``Fit``.
     """
 
     def __init__(self, ssn: Session, families: Sequence[Family], rows: AnyArray, policy: str, rules: Rules) -> None:
@@ -97,17 +99,18 @@ class CardLedger:
         pods = tables.tasks.pods
         self._keys = [rules.keys_of(pods[row]) for row in self._rows]
         self._apart = {row: keys for row in self._rows if (keys := rules.apart(pods[row]))}
+        # Only grows: after a rollback, the columns no longer refer to an entry, which then does no harm.
         self._fits: list[Fit] = [_NONE]
         self._found: dict[Hashable, Placed | Unfit] = {}
         self._leaving: tuple[tuple[int, int], bool] | None = None
         self._begin()
 
     def families_of(self, cls: int) -> list[int]:
-        """The families of which a class asks, by number."""
+        """Return the numbers of the kinds for which a class asks."""
         return [number for number, _ in self.asks[cls]]
 
     def _begin(self) -> None:
-        """What pods that are there got, as they say, or will say once they are bound."""
+        """Enter what running pods have, by their annotations or by annotations that are still to be written."""
         tasks, count = self._tables.tasks, len(self._rows)
         width = max((here[-1].end for here in self._here if here), default=0)
         now = np.zeros((len(self._here), width, COLUMNS), dtype=np.int64)
@@ -133,7 +136,7 @@ class CardLedger:
         self._got, self._cards = column("deviceshare.got", values=got), column("deviceshare.cards", values=cards)
 
     def _had(self, row: int, node: int, annotations: Mapping[str, str]) -> Fit:
-        """What a pod has by its annotations."""
+        """Return what a pod has according to its annotations."""
         tasks, found = self._tables.tasks, []
         for family, wanted in self.asks[int(tasks.cls[row])]:
             here = self._of(node, family)
@@ -146,24 +149,27 @@ class CardLedger:
 
     @property
     def some_keep_apart(self) -> bool:
-        """Whether some task keeps away from others."""
+        """True if some task may not share cards with certain others."""
         return bool(self._apart)
 
     def keeps_apart(self, row: int) -> bool:
-        """Whether a task keeps away from others."""
+        """Return True if a task may not share cards with certain others."""
         return row in self._apart
 
     @property
     def some_leave(self) -> bool:
-        """Whether somebody has a card now that he will not have soon, or the other way round."""
+        """True if the use of any card will change by tasks that are releasing or pipelined."""
         versions = self.now.version, self.soon.version
         if self._leaving is None or self._leaving[0] != versions:
             self._leaving = versions, bool((self.now.array != self.soon.array).any())
         return self._leaving[1]
 
     def fit(self, cls: int, node: int, in_use: I64, task: int = -1, further: int = 0) -> Fit | Unfit:
-        """What one more of a class gets of a node of whose cards so much is in use (D, 5), after that many ``further``
-        ones; ``task``: the one that it is for, which may keep away from others."""
+        """Return what another task of a class gets on a node, given the use of its cards (D, 5), after ``further``
+        such tasks.
+
+        ``task``: the task in question, which may not share cards with certain others.
+        """
         found: Fit | Unfit = _NONE
         for _ in range(further + 1):
             found = self._fit(cls, node, in_use, task)
@@ -175,11 +181,12 @@ class CardLedger:
         return found
 
     def at_once(self, row: int, node: int) -> Fit | Unfit:
-        """What a task gets beside those that are there and those that were promised."""
+        """Return what a task gets beside running, releasing and pipelined tasks."""
         both = as_both(self.now.array[node], self.soon.array[node])
         return self._fit(int(self._tables.tasks.cls[row]), node, both, row)
 
     def _fit(self, cls: int, node: int, in_use: I64, task: int) -> Fit | Unfit:
+        """Return what a class gets of all kinds that it asks for."""
         found, score = [], 0.0
         for number, wanted in self.asks[cls]:
             family, here = self._families[number], self._of(node, number)
@@ -195,7 +202,8 @@ class CardLedger:
         return Fit(tuple(found), score)
 
     def _placed(self, number: int, wanted: Wanted, here: Here, used: I64, barred: Bool) -> Placed | Unfit:
-        """Cards that differ in names alone are looked at once."""
+        """Return what a request gets of one kind."""
+        # Nodes of one type have cards that differ only in names. With equal use, they share one answer.
         question = number, wanted, here.kind, used.tobytes(), barred.tobytes()
         found = self._found.get(question)
         if found is None:
@@ -204,13 +212,14 @@ class CardLedger:
         return found
 
     def _barred(self, number: int, wanted: Wanted, here: Here, node: int, task: int) -> Bool:
-        """Cards that a pod does not want, or must not share with those that have them."""
+        """Return the cards that a pod rejects, or must not share with the pods that use them. Shape (cards,)."""
         family = self._families[number]
         found = family.ids_barred(wanted, here.cards)
         if found is None:
             found = np.zeros(len(here.cards.cards), dtype=bool)
         keys = self._apart.get(task)
         if keys and isinstance(family, Vgpus):
+            # Rules are numbers and apply in mode hami-core only; PodGroups are texts and apply in every mode.
             of_rules = here.cards.mode == HAMI_CORE
             keys = frozenset(key for key in keys if of_rules or not isinstance(key, int))
             bits = self._held_by(keys, node, task) >> here.first
@@ -218,7 +227,7 @@ class CardLedger:
         return found
 
     def _held_by(self, keys: frozenset[Hashable], node: int, but: int) -> int:
-        """The cards of a node that pods with one of these keys have, or will have; a bit each."""
+        """Return the cards of a node that pods with one of these keys have or will have, as bits."""
         there = (self._on.array == node + 1) & (self._state.array != _NOWHERE)
         each = (i for i in there.nonzero()[0].tolist() if self._rows[i] != but and keys & self._keys[i])
         return reduce(or_, (int(self._cards.array[i]) for i in each), 0)
@@ -226,11 +235,12 @@ class CardLedger:
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def placed(self, row: int, node: int) -> bool:
-        """A task was placed, promised its place, or stays. Whether there are cards for it."""
+        """Record a task that was allocated, pipelined, or keeps its place. Return True if there are cards for it."""
         i = self._index.get(row)
         if i is None:
             return True
         promised = self._tables.tasks.status[row] == TaskStatus.PIPELINED
+        # The eviction of this task was taken back, so it keeps the cards it has.
         if self._state.array[i] == _LEAVING and self._on.array[i] == node + 1 and not promised:
             self._write(i, _THERE)
             return True
@@ -245,9 +255,11 @@ class CardLedger:
         return True
 
     def left(self, row: int) -> None:
-        """A task is about to leave its place, or is on none any more."""
+        """Record a task that is releasing or no longer on a node."""
         i = self._index.get(row)
         if i is not None:
+            # A running task keeps its cards until it is gone; one that was only allocated in this session gives them
+            # back at once.
             leaves = self._tables.tasks.status[row] == TaskStatus.RELEASING
             stays_there = leaves and self._state.array[i] in _IN_NOW
             self._write(i, _LEAVING if stays_there else _NOWHERE)
@@ -255,12 +267,12 @@ class CardLedger:
                 self._is_at(i, 0, 0, 0)
 
     def _is_at(self, i: int, node: int, got: int, cards: int) -> None:
-        """Write down where a task is, by its number from 1; 0: nowhere."""
+        """Record where a task is; node numbers start from 1, and 0 means nowhere."""
         for column, value in ((self._on, node), (self._got, got), (self._cards, cards)):
             self.ssn.journal.put(column, i, value)
 
     def _write(self, i: int, state: int) -> None:
-        """Count what a task has as its state says."""
+        """Move a task to a state and update both sums."""
         before, node = int(self._state.array[i]), int(self._on.array[i]) - 1
         if before == state:
             return
@@ -274,7 +286,7 @@ class CardLedger:
         self.ssn.journal.put(self._state, i, state)
 
     def said(self, row: int, now: float) -> dict[str, str]:
-        """The annotations that say which cards a task got; none for one that asked for none."""
+        """Return the annotations for the cards that a task got, none if it asked for none."""
         i, found = self._index.get(row), dict[str, str]()
         if i is not None:
             node = int(self._on.array[i]) - 1
@@ -288,29 +300,34 @@ class CardLedger:
     # -- cards --------------------------------------------------------------------------------------------------------
 
     def _of(self, node: int, family: int) -> Here | None:
+        """Return the cards of one kind on a node."""
         return next((here for here in self._here[node] if here.family == family), None)
 
     def _parts(self, fit: Fit, node: int) -> Iterator[tuple[Here, Part]]:
+        """Yield the parts of a fit with their cards."""
         for number, placed in fit.placed:
             here = self._of(node, number)
             if here is not None:
                 yield from ((here, part) for part in placed.parts)
 
     def _bits(self, fit: Fit, node: int) -> int:
+        """Return the cards of a fit as bits."""
         return reduce(or_, (1 << here.first + part.card for here, part in self._parts(fit, node)), 0)
 
     def _add(self, fit: Fit, node: int, used: I64, sign: int) -> None:
+        """Add a fit to the use of a node's cards, or subtract it."""
         for here, part in self._parts(fit, node):
             part.add_to(used[here.first : here.end], sign)
 
 
 def _cards_of_all(nodes: Iterable[Node], families: Sequence[Family]) -> list[tuple[Here, ...]]:
+    """Return the cards of all nodes."""
     kinds: dict[Hashable, int] = {}
     return [_cards_of(node, families, kinds) for node in nodes]
 
 
 def _cards_of(node: Node, families: Sequence[Family], kinds: dict[Hashable, int]) -> tuple[Here, ...]:
-    """The cards of a node, those of one kind after those of the other."""
+    """Return the cards of a node, kind by kind."""
     found, first = list[Here](), 0
     for number, family in enumerate(families):
         cards = family.cards_of(node)

@@ -1,8 +1,8 @@
-"""Locks on nodes: one pod with shared cards at a time is on its way to a node, for its device plugin tells pods apart
-by nothing else.
+"""Lock nodes so that only one pod with shared cards at a time is on its way to a node.
 
-Source: Volcano deviceshare with ``NodeLockEnable`` (spec 04 §24). Volcano writes the lock as it places a pod in a
-session; here the session knows who holds one, and it is written before the pod is bound (``kube/binding/node_locks``).
+The device plugin of a node cannot tell such pods apart otherwise. Source: Volcano deviceshare plugin with
+``NodeLockEnable``. Volcano writes the lock when it places a pod in a session. Here the session only tracks it, and it
+is written before the pod is bound (``kube/binding/node_locks``).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LOCKED_NODE = Unfit(f"node {LOCKED}")
 
 
 class NodeLocks:
-    """``held`` (N, F): whether a node's lock of a family of devices is held, by a pod of an earlier cycle or of this
-    one."""
+    """Locks per node and device family. ``held`` (N, F): 1 if a pod of an earlier cycle or of this one holds the
+    lock."""
 
     def __init__(self, ssn: Session, families: Sequence[Family], rows: AnyArray, ledger: CardLedger) -> None:
         self._journal, self._families = ssn.journal, families
@@ -33,20 +33,21 @@ class NodeLocks:
         nodes = tables.nodes.facts.objs
         held = np.array([[is_locked(node.annotations, each.lock, ssn.now) for each in families] for node in nodes])
         values = held.reshape(len(nodes), len(families)).astype(np.int64)
-        for row in rows.tolist():  # what was sent, and is not heard of yet
+        # Bindings that were sent and not confirmed yet: the lock may not be on the node object.
+        for row in rows.tolist():
             node = int(tasks.node[row])
             if node >= 0 and HELD[tasks.status[row]] and not tasks.pods[row].node_name:
                 values[node, ledger.families_of(int(tasks.cls[row]))] = 1
         self.held = ssn.column("deviceshare.locked", "node", len(families), values=values)
 
     def bars(self, nodes: NodeRows, families: list[int], further: Bool) -> Bool:
-        """Nodes that a pod that asks for these families must wait for; ``further`` (rows,): where another such pod goes
-        first. Shape (rows,)."""
+        """Return the nodes on which a pod with requests for these families must wait. ``further`` (rows,): nodes where
+        another such pod is placed first. Shape (rows,)."""
         held: Bool = nodes.read(self.held)[:, families].any(axis=1) | further
         return held
 
     def take(self, node: int, families: list[int]) -> bool:
-        """A pod is placed on a node now. Whether the locks could be taken."""
+        """Take the locks for a pod that is placed on a node. Return False if one is held."""
         held = self.held.array[node].copy()
         if held[families].any():
             return False
@@ -55,5 +56,5 @@ class NodeLocks:
         return True
 
     def names(self, families: list[int]) -> tuple[str, ...]:
-        """The annotations that say so."""
+        """Return the annotations of these locks."""
         return tuple(dict.fromkeys(self._families[each].lock for each in families))

@@ -1,7 +1,7 @@
-"""Instances that a card can be cut into (MIG): in which group, at which place in it, and what they are called.
+"""Find instances of a card (MIG): the group by which it is split, the position in the group, and the name.
 
-A card is cut by one group at a time: the one that its first pod needs. The place of an instance counts through the
-group. Source: Volcano's vGPU device in mode mig (spec 04 §24).
+A card is split by one group at a time, chosen by its first pod. Positions count through all instances of a group.
+Source: Volcano vGPU device in mode mig.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-#: Instances of one group: those in use are bits of a number.
+#: Largest number of instances of a group: those in use are the bits of an integer.
 INSTANCES_MAX = 48
 
 
 class Instance(Struct, frozen=True):
-    """So many instances of one size. ``memory`` in MiB."""
+    """Instances of one size. ``memory`` in MiB."""
 
     name: str
     memory: int
@@ -24,13 +24,13 @@ class Instance(Struct, frozen=True):
 
 
 class Geometry(Struct, frozen=True):
-    """A group: a way to cut a card. Its instances in order."""
+    """A group, that is, one way to split a card into instances, in order."""
 
     group: str
     instances: tuple[Instance, ...] = ()
 
     def memory_at(self, place: int) -> int:
-        """The memory of the instance at a place; 0 where there is none."""
+        """Return the memory of the instance at a position, 0 if there is none."""
         for each in self.instances:
             if 0 <= place < each.count:
                 return each.memory
@@ -39,7 +39,7 @@ class Geometry(Struct, frozen=True):
 
 
 class Found(NamedTuple):
-    """An instance: the number of its group from 1, its place in it, and its memory in MiB."""
+    """An instance: its group from 1, its position in the group, and its memory in MiB."""
 
     group: int
     place: int
@@ -47,8 +47,11 @@ class Found(NamedTuple):
 
 
 def find(geometries: Sequence[Geometry], group: int, in_use: int, memory: int) -> Found | None:
-    """The smallest free instance with so much memory, of the first group that has one; of the one that the card is cut
-    by (``group`` from 1, 0 for none), while any of its instances is ``in_use`` (a bit each)."""
+    """Return the smallest free instance with enough memory, of the first group that has one.
+
+    ``group``: the group by which the card is split (from 1, 0 for none); only that one counts then. ``in_use``: its
+    instances in use, as bits.
+    """
     numbers = range(1, len(geometries) + 1) if not group else (group,) if 1 <= group <= len(geometries) else ()
     for number in numbers:
         found = _smallest(geometries[number - 1], in_use, memory)
@@ -58,7 +61,7 @@ def find(geometries: Sequence[Geometry], group: int, in_use: int, memory: int) -
 
 
 def _smallest(geometry: Geometry, in_use: int, memory: int) -> tuple[int, int] | None:
-    """(place, memory) of the smallest free instance that will do."""
+    """Return (position, memory) of the smallest free instance that suffices."""
     best, first = None, 0
     for each in geometry.instances:
         free = next((place for place in range(first, first + each.count) if not in_use >> place & 1), None)
@@ -69,12 +72,12 @@ def _smallest(geometry: Geometry, in_use: int, memory: int) -> tuple[int, int] |
 
 
 def name_of(card: str, geometry: Geometry, place: int) -> str:
-    """What an instance of a card is called: ``GPU-0[group1-0]``."""
+    """Return the name of an instance of a card: ``GPU-0[group1-0]``."""
     return f"{card}[{geometry.group}-{place}]"
 
 
 def place_in(name: str) -> tuple[str, int] | None:
-    """The group and the place that the name of an instance says; None for the name of a whole card."""
+    """Return the group and the position in the name of an instance, or None for a whole card."""
     inside = name.partition("[")[2].partition("]")
     group, dash, place = inside[0].rpartition("-")
     if not inside[1] or not dash or not (place.isascii() and place.isdecimal() and len(place) <= 4):

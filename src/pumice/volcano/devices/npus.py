@@ -1,6 +1,6 @@
-"""NPUs that pods share by templates of memory, one kind for each word of the configuration (HAMi Ascend).
+"""Share NPUs by memory templates, one kind per word of the configuration (HAMi Ascend).
 
-Source: Volcano's device ``ascend/hami`` (spec 04 §24).
+Source: Volcano ascend/hami device.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pumice.volcano.devices.config import NpuKind
 from pumice.volcano.devices.vgpu import decoded
 
 CORE_ANNOTATION = "hami-vnpu-core"
-#: Cores of a card in mode hami-core, where they are hundredths.
+#: Cores of a card in mode hami-core, where a core is a hundredth of the card.
 _CORES_OF_A_CARD = 100
 _WITH_NETWORK = "Ascend910"
 _NETWORK_POINTS = 10.0
 
 
 class NpuAsk(Struct, frozen=True):
-    """What one container asks of each of ``count`` cards; ``memory`` in MiB, 0 for a whole card's."""
+    """The request of a container for each of ``count`` cards. ``memory`` in MiB, 0 for a whole card."""
 
     count: int
     memory: int
@@ -39,7 +39,7 @@ class NpuAsk(Struct, frozen=True):
 
 
 class NpuWanted(NamedTuple):
-    """What a pod asks, container by container. ``by_core``: in mode hami-core."""
+    """The request of a pod, by container. ``by_core``: in mode hami-core."""
 
     asks: tuple[NpuAsk, ...]
     by_core: bool = False
@@ -60,7 +60,8 @@ class Npus:
         self._allocated = f"{words.HAMI}{kind.word}-devices-allocated"
 
     def cards_of(self, node: Node) -> Cards | None:
-        """As the agent lists them, where the kubelet offers some. Their mode is hami-core where the node says so."""
+        """Return the cards that the device agent lists, if the kubelet offers any. In mode hami-core if the node
+        supports it."""
         text = node.annotations.get(self._register)
         if text is None or not node.allocatable.get(self._kind.resource) > 0:
             return None
@@ -81,6 +82,7 @@ class Npus:
         return NpuWanted(asks, ask.wish(words.NPU_MODE_ANNOTATION) == words.HAMI_CORE, _ids(ids), _ids(others))
 
     def _of_container(self, limits: Limits) -> Iterator[NpuAsk]:
+        """Yield the request of a container, if it has one."""
         named, kind = dict(limits), self._kind
         if kind.resource not in named and kind.memory_resource not in named:
             return
@@ -88,7 +90,7 @@ class Npus:
         yield NpuAsk(named.get(kind.resource, 1), memory, named.get(kind.core_resource, 0))
 
     def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
-        """By ``hami.io/use-<word>-uuid`` and ``hami.io/no-use-<word>-uuid``."""
+        """Return cards that are barred by ``hami.io/use-<word>-uuid`` and ``hami.io/no-use-<word>-uuid``."""
         assert isinstance(wanted, NpuWanted)
         if not wanted.ids and not wanted.other_ids:
             return None
@@ -99,7 +101,7 @@ class Npus:
     # -- what they get ------------------------------------------------------------------------------------------------
 
     def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
-        """A card is given to one container of a pod at most."""
+        """Return the cards for each container; a pod's containers do not share a card."""
         assert isinstance(wanted, NpuWanted)
         if not cards.cards:
             return unfit("no ascend device available", Code.ERROR)
@@ -114,9 +116,11 @@ class Npus:
             if len(parts) < ask.count:
                 return unfit("no enough ascend device available")
             found.append(tuple(self._near(parts, cards)[: ask.count]))
+        # Quirk of Volcano, kept on purpose: of each container, only the first card counts in the score.
         return Placed(tuple(found), sum(scores[part.card] for each in found for part in each[:1]))
 
     def _part(self, ask: NpuAsk, wanted: NpuWanted, cards: Cards, used: Sequence[int], at: int) -> Part | None:
+        """Return the part of a card for a request, or None if it does not fit."""
         card = cards.cards[at]
         memory = self._kind.template_for(ask.memory or card.memory)[0]
         if not card.healthy or not fits(card, used, memory, ask.cores, by_core=wanted.by_core, mode=cards.mode):
@@ -124,7 +128,7 @@ class Npus:
         return Part(at, memory, ask.cores)
 
     def _near(self, parts: list[Part], cards: Cards) -> list[Part]:
-        """Those of the network with most of them first, where cards are in networks."""
+        """Sort parts so that cards of the network with most candidates come first."""
         if not self._has_networks(cards):
             return parts
         count = Counter(cards.cards[part.card].tag for part in parts)
@@ -132,10 +136,11 @@ class Npus:
         return sorted(parts, key=lambda part: (-count[tag := cards.cards[part.card].tag], first[tag]))
 
     def _has_networks(self, cards: Cards) -> bool:
+        """Return True if all cards are in networks and the kind uses them."""
         return self.name.startswith(_WITH_NETWORK) and all(card.tag is not None for card in cards.cards)
 
     def score(self, placed: Placed, cards: Cards, used: I64) -> float:
-        """The larger the part of the pod's cards that are in one network, the better."""
+        """Return the score with a bonus for cards in one network."""
         parts = placed.parts
         if not parts or not self._has_networks(cards):
             return placed.score
@@ -163,42 +168,49 @@ class Npus:
         }
 
     def _said(self, part: Part, cards: Cards) -> str:
+        """Return one card as it is written in annotations."""
         return f"{cards.ids[part.card]},{self.name},{part.memory},{part.cores}:"
 
     def _size(self, part: Part, cards: Cards) -> str:
+        """Return one card with its template as JSON."""
         template = self._kind.template_for(part.memory)[1]
         name = cards.ids[part.card].replace("\\", "\\\\").replace('"', '\\"')
         return f'{{"UUID":"{name}","temp":"{template}"}}' if template else f'{{"UUID":"{name}"}}'
 
 
 def fits(card: Card, used: Sequence[int], memory: int, cores: int, *, by_core: bool, mode: str) -> bool:
-    """Whether a card has so much left. ``by_core``: for a pod in mode hami-core, whose cards must be of a node in that
-    ``mode`` and have 100 cores."""
+    """Return True if a card has enough left.
+
+    ``by_core``: the pod is in mode hami-core, which needs a node in that ``mode``.
+    """
     if by_core and mode != words.HAMI_CORE:
         return False
     total = _CORES_OF_A_CARD if by_core else card.cores
     left = used[NUM] < card.count and card.memory - used[MEMORY] >= memory and total - used[CORES] >= cores
+    # A request for all cores needs an empty card, and a card whose cores are used up takes no pod without a request
+    # for cores.
     alone = total == _CORES_OF_A_CARD and cores == _CORES_OF_A_CARD
     full = total != 0 and used[CORES] == total and not cores
     return memory > 0 and left and not (alone and used[NUM]) and not full
 
 
 def may_split(kind: NpuKind, ask: NpuAsk) -> bool:
-    """Several cards are taken whole only."""
+    """Return True unless a request takes parts of several cards, which NPUs do not support."""
     return ask.count <= 1 or not ask.memory or kind.template_for(ask.memory)[0] == kind.allocatable
 
 
 def supports_core(annotations: Mapping[str, str]) -> bool:
-    """Whether a node's cards can be shared in mode hami-core."""
+    """Return True if a node's cards can be shared in mode hami-core."""
     return is_true(annotations.get(CORE_ANNOTATION))
 
 
 def given_npus(text: str, ids: Sequence[str]) -> tuple[Part, ...]:
-    """The cards that a pod was given, of those of the node."""
+    """Return the cards that a pod was given, of those on the node."""
     at = {name: i for i, name in enumerate(ids)}
     every = (each for container in text[: 1 << 17].split(";") for each in decoded(container))
     return tuple(Part(at[each.id], each.memory, each.cores) for each in every if each.id in at)
 
 
 def _ids(text: str | None) -> tuple[str, ...]:
+    """Return the names in a comma-separated list."""
     return tuple(filter(None, (each.strip() for each in (text or "").split(","))))

@@ -1,6 +1,6 @@
-"""GPUs that pods share by parts of their memory and of their cores (vGPU), in the modes hami-core and mig.
+"""Share GPUs by parts of their memory and cores (vGPU), in the modes hami-core and mig.
 
-Source: Volcano's vGPU device (spec 04 §24).
+Source: Volcano vGPU device.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FIELDS = 6
 
 
 class CardAsk(Struct, frozen=True):
-    """What one container asks of each of ``count`` cards. ``memory`` 0: ``percentage`` of the card's."""
+    """The request of a container for each of ``count`` cards. ``memory`` 0: ``percentage`` of the card's memory."""
 
     count: int
     memory: int
@@ -55,11 +55,12 @@ class CardAsk(Struct, frozen=True):
     cores: int
 
     def memory_of(self, card: Card) -> int:
+        """Return the requested memory on a card."""
         return self.memory or card.memory * self.percentage // 100
 
 
 class VgpuWanted(NamedTuple):
-    """What a pod asks, container by container, and which cards would do. ``problem``: why none would."""
+    """The request of a pod, by container, and which cards it accepts. ``problem``: why no card would do."""
 
     asks: tuple[CardAsk, ...]
     mode: str | None = None
@@ -71,7 +72,7 @@ class VgpuWanted(NamedTuple):
 
     @property
     def id_annotation(self) -> str:
-        """The annotation that names cards, or rules them out; empty where none does."""
+        """The annotation that names or excludes cards, "" if there is none."""
         if self.ids:
             return words.USE_ID_ANNOTATION
         return words.NO_USE_ID_ANNOTATION if self.other_ids else ""
@@ -89,8 +90,8 @@ class Vgpus:
     # -- what nodes have ----------------------------------------------------------------------------------------------
 
     def cards_of(self, node: Node) -> Cards | None:
-        """As the node's annotation lists them, ``uuid,count,memory,type,health,mode:`` each; only where the kubelet
-        offers them, too."""
+        """Return the cards in the node's annotation, ``uuid,count,memory,type,health,mode:`` each, if the kubelet
+        offers the resources."""
         text = node.annotations.get(words.REGISTER_ANNOTATION)
         offered = (words.VGPU_NUMBER, words.VGPU_CORES, words.VGPU_MEMORY)
         if text is None or not all(node.allocatable.get(name) > 0 for name in offered):
@@ -103,7 +104,7 @@ class Vgpus:
         return vgpu_wanted(ask)
 
     def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
-        """By ``volcano.sh/vgpu-use-gpuuuid`` and ``volcano.sh/vgpu-nouse-gpuuuid``."""
+        """Return cards that are barred by ``volcano.sh/vgpu-use-gpuuuid`` and ``volcano.sh/vgpu-nouse-gpuuuid``."""
         assert isinstance(wanted, VgpuWanted)
         if not wanted.id_annotation:
             return None
@@ -119,6 +120,7 @@ class Vgpus:
             return _refused(
                 f"pod required sharing mode {wanted.mode[:40]} is not the same as the node mode {cards.mode}"
             )
+        # Copied, since the parts of one container count for the next one.
         used, found, score = used.copy(), [], 0.0
         for ask in wanted.asks:
             if ask.count > len(cards.cards):
@@ -134,7 +136,7 @@ class Vgpus:
     def _of_container(
         self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: I64, barred: Bool, policy: str
     ) -> list[Part]:
-        """As many parts as asked, or as there are; they are counted in ``used``."""
+        """Return as many parts as asked for, or as there are, and add them to ``used``."""
         found: list[Part] = []
         for card in in_order(used, policy):
             if len(found) == ask.count:
@@ -146,9 +148,12 @@ class Vgpus:
         return found
 
     def _part(self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: list[int], at: int) -> Part | None:
+        """Return the part of a card for a request, or None if it does not fit."""
         card = cards.cards[at]
         memory = ask.memory_of(card)
         fits = card.healthy and used[NUM] < card.count and card.memory - used[MEMORY] >= memory
+        # A request for all cores needs an empty card, and a card whose cores are used up takes no pod without a
+        # request for cores.
         fits = fits and used[CORES] + ask.cores <= _WHOLE_CARD and not (ask.cores == _WHOLE_CARD and used[NUM])
         fits = fits and not (used[CORES] == _WHOLE_CARD and not ask.cores)
         if not fits or not is_type_wanted(wanted, card.type):
@@ -176,6 +181,7 @@ class Vgpus:
         return Placed(tuple(found))
 
     def _had(self, given: Given, at: Mapping[str, int], cards: Cards) -> Part | None:
+        """Return the part that an annotation describes, or None if the node does not have the card."""
         card = at.get(given.id.partition("[")[0])
         if card is None:
             return None
@@ -186,7 +192,8 @@ class Vgpus:
         number = next((i for i, each in enumerate(geometries, 1) if each.group == place[0]), 0)
         memory = geometries[number - 1].memory_at(place[1]) if number else 0
         if not memory:
-            return Part(card, 0, given.cores)  # of a group that is not known any more
+            # The configuration no longer has this group, so the memory is unknown.
+            return Part(card, 0, given.cores)
         return Part(card, memory // self._config.memory_factor, given.cores, number, place[1])
 
     def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
@@ -202,6 +209,7 @@ class Vgpus:
         }
 
     def _said(self, part: Part, cards: Cards) -> str:
+        """Return one part as it is written in annotations."""
         name = cards.ids[part.card]
         if part.group:
             geometries = self._config.geometries_of(cards.cards[part.card].type)
@@ -210,11 +218,13 @@ class Vgpus:
 
 
 def _refused(reason: str) -> Unfit:
+    """Return why vGPUs of a node do not fit, in Volcano's words."""
     return unfit(f"hami-vgpuDeviceSharing error: {reason}")
 
 
 def in_order(used: I64, policy: str) -> list[int]:
-    """Which cards are tried first: the fullest for binpack, those with fewest pods for spread, else the last one."""
+    """Return the order in which cards are tried: the fullest first for binpack, those with fewest pods for spread,
+    else the last one."""
     cards = range(len(used))
     if policy == BINPACK:
         return sorted(cards, key=lambda card: (-int(used[card, MEMORY]), card))
@@ -228,7 +238,7 @@ def in_order(used: I64, policy: str) -> list[int]:
 
 @lru_cache(maxsize=65_536)
 def listed_cards(text: str) -> Cards:
-    """Cards as a node's annotation lists them; one that cannot be read takes them all."""
+    """Read the cards in a node's annotation. One invalid entry makes all of them unusable."""
     found, ids, mode = [], [], HAMI_CORE
     entries = [entry for entry in text.split(":") if entry.strip()]
     if not entries or len(entries) > CARDS_MAX:
@@ -249,16 +259,18 @@ def listed_cards(text: str) -> Cards:
 
 
 def _problem(found: str, wanted: str) -> str:
+    """Return the problem with an annotation."""
     return f"annotation {words.REGISTER_ANNOTATION}: found {found}, wanted {wanted}"
 
 
 def _shown(text: str) -> str:
+    """Return the beginning of a text for an error message."""
     shown = text[:40]
     return shown if shown.isprintable() else ascii(shown)
 
 
 def whole(text: str) -> int | None:
-    """A whole number that is no negative one, and bounded; None for what is none."""
+    """Read a bounded whole number that is not negative, or return None."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 13):
         return None
     value = int(text)
@@ -270,7 +282,7 @@ def whole(text: str) -> int | None:
 
 @lru_cache(maxsize=4096)
 def vgpu_wanted(ask: DeviceAsk) -> VgpuWanted | None:
-    """What a pod asks of vGPUs; None for nothing."""
+    """Return the request of a pod for vGPUs, or None."""
     asks = tuple(found for limits in ask.containers for found in _card_ask(limits))
     if not asks:
         return None
@@ -287,10 +299,11 @@ def vgpu_wanted(ask: DeviceAsk) -> VgpuWanted | None:
 
 
 def _card_ask(limits: Limits) -> Iterator[CardAsk]:
-    """What one container asks: one card where it says only how much memory; all the memory where it does not say."""
+    """Yield the request of a container, if it has one."""
     named = dict(limits)
     if words.VGPU_NUMBER not in named and words.VGPU_MEMORY not in named:
         return
+    # Defaults of Volcano: one card if only memory is given, and all memory of the card if it is not given.
     memory = named.get(words.VGPU_MEMORY, 0)
     yield CardAsk(
         named.get(words.VGPU_NUMBER, 1),
@@ -301,15 +314,17 @@ def _card_ask(limits: Limits) -> Iterator[CardAsk]:
 
 
 def _types(text: str | None) -> tuple[str, ...] | None:
+    """Return the types in a comma-separated list, in upper case."""
     return None if text is None else tuple(text.upper().split(","))
 
 
 def _ids(text: str | None) -> tuple[str, ...]:
+    """Return the names in a comma-separated list."""
     return tuple(filter(None, (each.strip() for each in (text or "").split(","))))
 
 
 def is_type_wanted(wanted: VgpuWanted, card_type: str) -> bool:
-    """Whether a pod would run on a card of this type: parts of its name are compared, in any case."""
+    """Return True if a pod accepts a card of this type; parts of the name are compared in any case."""
     if _VENDOR not in card_type:
         return False
     upper = card_type.upper()
@@ -319,14 +334,14 @@ def is_type_wanted(wanted: VgpuWanted, card_type: str) -> bool:
 
 
 def may_use_id(wanted: VgpuWanted, card: str) -> bool:
-    """Whether a pod would run on the card of this name; on one without a name only where it does not mind."""
+    """Return True if a pod accepts a card by its name. A card without a name is accepted only if the pod names none."""
     if not wanted.id_annotation:
         return True
     return bool(card) and card not in wanted.other_ids and (not wanted.ids or card in wanted.ids)
 
 
 class Given(NamedTuple):
-    """A card or an instance that a container was given, by its name."""
+    """A card or an instance that a container was given."""
 
     id: str
     type: str
@@ -335,7 +350,7 @@ class Given(NamedTuple):
 
 
 def decoded(container: str) -> list[Given]:
-    """What one container was given, ``uuid,type,memory,cores:`` each; entries that cannot be read are left out."""
+    """Read what one container was given, ``uuid,type,memory,cores:`` each. Invalid entries are skipped."""
     found = []
     for entry in container.split(":"):
         fields = entry.split(",")
@@ -348,6 +363,6 @@ def decoded(container: str) -> list[Given]:
 
 
 def group_of(pod: Pod) -> str:
-    """``namespace/podgroup`` of a pod by its annotations, empty for none."""
+    """Return ``namespace/podgroup`` of a pod by its annotations, or ""."""
     named = next((pod.annotations[key] for key in _GROUP_ANNOTATIONS if pod.annotations.get(key)), "")
     return f"{pod.namespace}/{named}" if named else ""

@@ -1,1 +1,1 @@
-"""kube-scheduler's scores over columns: helpers of the plugin ``nodeorder``. Each gives a node 0 to 100, whole."""
+"""Scores of kube-scheduler over columns, for the nodeorder plugin. Each score is a whole number from 0 to 100."""

@@ -1,14 +1,10 @@
-"""How full a node would be with the pod: LeastAllocated, MostAllocated, BalancedAllocation, weighted and summed.
+"""Score how full a node would be with the pod: LeastAllocated, MostAllocated and BalancedAllocation, weighted and
+added.
 
-This is the hottest code of the scheduler: it runs for every class over all nodes, and again for each row that changed.
-Hence one-dimensional arrays, written in place, and constants as arrays without dimensions: NumPy is quickest at that.
-
-All amounts are whole numbers in float64. Flooring a quotient n / d of such numbers is exact: n / d is at least 1 / d
-away from the next whole number above it, and below 128 a float64 resolves 2**-46, so no rounding reaches it while d is
-under 2**46 (64 TiB). Source: kube-scheduler NodeResourcesFit and NodeResourcesBalancedAllocation (1.36), with Volcano's
-resources and weights: cpu 50 and memory 50, cpu 1 and memory 1, and for the balance cpu, memory and nvidia.com/gpu. The
-balance is scored by what the pod changes (kube-scheduler 1.36), not by what it leaves (up to 1.35): that is what the
-recorded decisions show.
+Source: kube-scheduler NodeResourcesFit and NodeResourcesBalancedAllocation (1.36), with Volcano's resources and
+weights: CPU 50 and memory 50 for the first, CPU 1 and memory 1 for the second, and CPU, memory and nvidia.com/gpu for
+the balance. The balance is scored by what the pod changes (kube-scheduler 1.36) and not by the result (up to 1.35), as
+the recorded decisions show.
 """
 
 from __future__ import annotations
@@ -25,15 +21,23 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
 from pumice.placing.derived import Derived
 
+# This is the hottest code of the scheduler: it runs for every class over all nodes, and again for each changed row.
+# Hence one-dimensional arrays written in place, and zero-dimensional arrays as constants, which NumPy handles fastest.
+#
+# All amounts are whole numbers in float64, and flooring a quotient n / d of such numbers is exact. The next whole
+# number above n / d is at least 1 / d away, and below 128 a float64 resolves 2**-46, so rounding cannot reach it while
+# d is below 2**46 (64 TiB).
+
 GPU = "nvidia.com/gpu"
 _ZERO, _HALF, _ONE, _THREE, _FIFTY, _HUNDRED = (np.array(v) for v in (0.0, 0.5, 1.0, 3.0, 50.0, 100.0))
 _TWICE = np.array([0, 0])
 
 
 class Room(NamedTuple):
-    """What each node has of cpu, memory and GPUs (3, N), 1 where it has none of it; ``has`` False there.
+    """CPU, memory and GPUs of each node (3, N), with 1 in place of 0; ``has`` is False there.
 
-    ``mean``: 1 over how many of cpu and memory it has. ``plain``: every node has both; ``gpus``: every node has some.
+    ``mean``: 1 divided by how many of CPU and memory the node has. ``plain``: every node has both. ``gpus``: every
+    node has GPUs.
     """
 
     amounts: F64
@@ -43,7 +47,7 @@ class Room(NamedTuple):
     gpus: bool
 
     def of(self, rows: AnyArray) -> Room:
-        """That of some nodes."""
+        """Return the room of some nodes."""
         amounts, has, mean = self.amounts.take(rows, axis=1), self.has, self.mean
         if not (self.plain and self.gpus):
             has, mean = has.take(rows, axis=1), mean.take(rows)
@@ -51,9 +55,12 @@ class Room(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What C classes ask for, all of the same resources. ``nonzero`` (C, 2, 1): cpu and memory. ``shares`` (C + 1, S,
-    1): with a pod of each and, last, without, cpu, memory and, where they ask for one, GPU; ``columns`` (S,): where
-    they are in the view. ``nothing``: they are best effort."""
+    """Requests of C classes for the same resources.
+
+    ``nonzero`` (C, 2, 1): CPU and memory with kube-scheduler's defaults for missing requests. ``shares``
+    (C + 1, S, 1): requests for CPU, memory and, if any, GPUs, with a last row of zeros. ``columns`` (S,): columns of
+    these resources. ``nothing``: the classes are best effort.
+    """
 
     nonzero: F64
     shares: F64
@@ -62,7 +69,7 @@ class Asked(NamedTuple):
 
 
 class Allocation:
-    """A score from the weights of the three; weight 0 leaves one out."""
+    """The weighted sum of the three scores; a score with weight 0 is left out."""
 
     def __init__(self, tables: Tables, nodes: Derived, least: int, most: int, balanced: int) -> None:
         self._least, self._most, self._balanced = least, most, balanced
@@ -71,10 +78,12 @@ class Allocation:
         self._gpu = tables.axis.column.get(GPU, -1)
         self._room = nodes.get("room", lambda: _room(nodes.facts, self._gpu))
         self._asked: dict[int, Asked] = {}
-        self._last: dict[tuple[int, int], tuple[bytes, F64]] = {}  # by class and node: the view, and its score
+        self._last: dict[
+            tuple[int, int], tuple[bytes, F64]
+        ] = {}  # by class and node: what the node held, and the score
 
     def __call__(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """Weighted sum of the scores. Shape (rows,)."""
+        """Return the weighted sum of scores. Shape (rows,)."""
         asked = self._asked.get(cls.row) or self._ask(cls.row)
         by_amount, room = nodes.view_by_amount, self._room
         if nodes.whole:
@@ -86,10 +95,11 @@ class Allocation:
         return score
 
     def of_several(self, classes: ClassRows, nodes: NodeRows) -> F64:
-        """The same for each of some classes. Shape (classes, rows)."""
+        """Return the weighted sum of scores for several classes. Shape (classes, rows)."""
         by_amount = nodes.view_by_amount
         room = self._room if nodes.whole else self._room.of(nodes.rows)
         kinds = list(map(self._kind, classes.req.tolist()))
+        # Classes that ask for the same resources are scored in one pass.
         if all_equal(kinds):
             return self._score(self._asked_by(classes.rows, kinds[0]), by_amount, room)
         found = np.empty((len(classes), len(nodes)))
@@ -99,18 +109,19 @@ class Allocation:
         return found
 
     def _of_one(self, cls: int, node: int, asked: Asked, by_amount: F64) -> F64:
-        """That of one node, which is what changes in an eviction. Where as much came as has left, nothing did."""
+        """Return the score of one node."""
+        # Evictions ask again and again for one node, which often holds the same amounts as before.
         seen, last = by_amount.tobytes(), self._last.get((cls, node))
         if last is not None and last[0] == seen:
             return last[1]
-        # in-place operations on one element are slow; two are quick
+        # NumPy is slow at in-place operations on one element; a second copy of the node avoids that.
         room = self._room.of(np.array([node, node]))
         score = read_only(self._score(asked, by_amount.take(_TWICE, axis=1), room)[0, :1])
         self._last[cls, node] = seen, score
         return score
 
     def _score(self, asked: Asked, by_amount: F64, of_nodes: Room) -> F64:
-        """Shape (C, rows)."""
+        """Return the scores of classes. Shape (C, rows)."""
         amounts = of_nodes.amounts
         total: F64 | None = None
         if self._least or self._most:
@@ -129,24 +140,26 @@ class Allocation:
         return np.zeros((len(asked.nonzero), amounts.shape[1])) if total is None else total
 
     def _ask(self, row: int) -> Asked:
+        """Return the request of a class, cached."""
         rows = np.array([row])
         found = self._asked[row] = self._asked_by(rows, self._kind(self._classes.req[row].tolist()))
         return found
 
     def _asked_by(self, rows: AnyArray, kind: tuple[bool, bool]) -> Asked:
-        """What classes of one kind ask for."""
+        """Return the requests of classes of one kind."""
         nothing, columns = kind[0], [CPU, MEMORY] + [self._gpu] * kind[1]
         shares = np.zeros((len(rows) + 1, len(columns), 1))
         shares[:-1, :, 0] = self._classes.req[rows[:, None], columns]
         return Asked(self._classes.nonzero[rows, :, None], shares, np.array(columns), nothing)
 
     def _kind(self, req: list[float]) -> tuple[bool, bool]:
-        """Whether a request is for nothing, and whether for GPUs."""
+        """Return whether a request is empty, and whether it includes GPUs."""
         gpus = self._gpu >= 0 and req[self._gpu] != 0
         return not (req[CPU] or req[MEMORY] or gpus), gpus
 
 
 def _room(facts: NodeFacts, gpu: int) -> Room:
+    """Return the room of all nodes."""
     cpu, memory = facts.view_allocatable[:, CPU], facts.view_allocatable[:, MEMORY]
     amounts = np.array([cpu, memory, facts.view_allocatable[:, gpu] if gpu >= 0 else np.zeros(len(facts))])
     has = amounts > 0
@@ -156,7 +169,7 @@ def _room(facts: NodeFacts, gpu: int) -> Room:
 
 
 def _mean(score: F64, room: Room) -> F64:
-    """The floored mean of two whole numbers, of those that the node has. Shape (C, 2, rows) -> (C, rows)."""
+    """Return the floored mean of two scores, of the resources that the node has. Shape (C, 2, rows) -> (C, rows)."""
     mean = _HALF
     if not room.plain:
         score *= room.has[:2]
@@ -168,7 +181,7 @@ def _mean(score: F64, room: Room) -> F64:
 
 
 def _balance(shares: F64, room: Room) -> F64:
-    """⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (C, S, rows) -> (C, rows)."""
+    """Return ⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (C, S, rows) -> (C, rows)."""
     if not room.plain:
         sigma = _deviation_of_some(shares, room.has[: shares.shape[1]])
     elif shares.shape[1] == 2:
@@ -183,8 +196,8 @@ def _balance(shares: F64, room: Room) -> F64:
 
 
 def _gain(after: F64, before: F64) -> F64:
-    """How much better balanced the pod makes the node: 75 for no change, 50 to 100. Both are from 50 to 100. Shapes (C,
-    rows), (rows,) -> (C, rows)."""
+    """Return how much the pod improves the balance of the node: 75 for no change, from 50 to 100. Both inputs are from
+    50 to 100. Shapes (C, rows), (rows,) -> (C, rows)."""
     np.subtract(after, before, after)
     np.add(after, _FIFTY, after)
     np.multiply(after, _HALF, after)
@@ -194,13 +207,14 @@ def _gain(after: F64, before: F64) -> F64:
 
 
 def _plus(total: F64 | None, score: F64, weight: int) -> F64:
+    """Add a weighted score to the total."""
     if weight != 1:
         score *= weight
     return score if total is None else np.add(total, score, total)
 
 
 def _free(held: F64, room: F64) -> F64:
-    """⌊(room - held) · 100 / room⌋, 0 where that is below 0; written on ``held``."""
+    """Return ⌊(room - held) · 100 / room⌋, at least 0. Overwrites ``held``."""
     np.subtract(room, held, held)
     np.multiply(held, _HUNDRED, held)
     np.divide(held, room, held)
@@ -210,7 +224,7 @@ def _free(held: F64, room: F64) -> F64:
 
 
 def _full(held: F64, room: F64) -> F64:
-    """⌊held · 100 / room⌋, at most 100."""
+    """Return ⌊held · 100 / room⌋, at most 100."""
     score: F64 = np.minimum(held, room)
     np.multiply(score, _HUNDRED, score)
     np.divide(score, room, score)
@@ -218,7 +232,7 @@ def _full(held: F64, room: F64) -> F64:
 
 
 def _half_apart(shares: F64) -> F64:
-    """Half the distance of the first two. Shape (C, S, rows) -> (C, rows)."""
+    """Return half the distance of the first two shares. Shape (C, S, rows) -> (C, rows)."""
     apart: F64 = shares[:, 0] - shares[:, 1]
     np.abs(apart, apart)
     np.multiply(apart, _HALF, apart)
@@ -226,7 +240,8 @@ def _half_apart(shares: F64) -> F64:
 
 
 def _deviation_of_three(shares: F64) -> F64:
-    """Standard deviation, likewise; sums run from left to right, as in the source."""
+    """Return the standard deviation of three shares. Shape (C, S, rows) -> (C, rows)."""
+    # Sums run from left to right, as in the source, since another order may change the last digit.
     mean = np.add.reduce(shares, axis=1)
     np.divide(mean, _THREE, mean)
     apart = shares - mean[:, None]
@@ -238,8 +253,8 @@ def _deviation_of_three(shares: F64) -> F64:
 
 
 def _deviation_of_some(shares: F64, has: Bool) -> F64:
-    """The same where a node may lack some: none for one, half the distance of two, the standard deviation of three.
-    ``has``: shape (S, rows)."""
+    """Return the deviation for nodes that may lack resources: 0 for one, half the distance of two, the standard
+    deviation of three. ``has``: shape (S, rows)."""
     share = np.where(has, shares, np.nan)
     count = has.sum(axis=0)
     apart = np.nan_to_num(np.fmax.reduce(share, axis=1) - np.fmin.reduce(share, axis=1)) / 2.0

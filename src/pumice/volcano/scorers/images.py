@@ -1,4 +1,4 @@
-"""ImageLocality: how much of the pod's images a node has already. Source: kube-scheduler ImageLocality (1.36)."""
+"""ImageLocality: score how much of the pod's images a node already has. Source: kube-scheduler ImageLocality (1.36)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_PER_CONTAINER = 1000 * _MIB
 
 
 def image_scores(facts: Derived, spec: PodSpec) -> F64:
-    """0 to 100, kept while no node changes. Shape (N,)."""
+    """Return 0 to 100, cached while no node changes. Shape (N,)."""
 
     def build() -> F64:
         total = np.zeros(len(facts), dtype=np.int64)
@@ -29,7 +29,7 @@ def image_scores(facts: Derived, spec: PodSpec) -> F64:
 
 
 def known_images(facts: Derived) -> dict[str, tuple[int, list[int]]]:
-    """Size of each image (as the first node says) and the nodes that have it."""
+    """Return the size of each image, as the first node reports it, and the nodes that have it."""
 
     def build() -> dict[str, tuple[int, list[int]]]:
         found: dict[str, tuple[int, list[int]]] = {}
@@ -45,5 +45,6 @@ def known_images(facts: Derived) -> dict[str, tuple[int, list[int]]]:
 
 
 def full_name(image: str) -> str:
-    """The name with a tag: ``:latest`` where none is written."""
+    """Return the name of an image with a tag, ``:latest`` by default."""
+    # A colon before the last slash belongs to the port of a registry.
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,5 +1,6 @@
-"""What a policy says of each resource to ``resource-strategy-fit``: fill nodes or leave them empty, spare them, leave
-room beside them. What cannot be read is left out, and told."""
+"""Read the strategies of resource-strategy-fit: fill nodes or keep them empty, keep scarce resources free, keep CPU
+and memory beside idle devices. Invalid parts are ignored and reported.
+"""
 
 from __future__ import annotations
 
@@ -16,31 +17,31 @@ _NUMBER_MAX = 1e6
 
 
 class Rule(NamedTuple):
-    """``most``: the fuller of it, the better; else the emptier."""
+    """A strategy for one resource. ``most``: fuller nodes score higher, else emptier ones."""
 
     most: bool
     weight: float
 
 
 class Strategies(Struct, frozen=True):
-    """``weight`` of the score in all; ``rules`` by name, or by prefix, which ends in ``*``."""
+    """``weight`` of the whole score; ``rules`` by name or by prefix that ends in ``*``."""
 
     weight: int
     rules: Mapping[str, Rule]
 
     @classmethod
     def read(cls, weight: int, resources: object) -> Strategies:
-        """From the arguments. Without ``resources``: cpu and memory are left empty."""
+        """Read the arguments. Without ``resources``: emptier nodes by CPU and memory."""
         rules = dict(_rules(resources)) if resources else {name: Rule(False, 1.0) for name in ("cpu", "memory")}
         return cls(DEFAULT_WEIGHT if weight < 0 else weight, rules)
 
     @classmethod
     def of_pod(cls, strategy: ResourceStrategy) -> Strategies:
-        """Those of a pod: of exact names."""
+        """Return the strategies of a pod, which have exact names."""
         return cls(1, {name: Rule(strategy.most, float(weight)) for name, weight in strategy.weights})
 
     def of(self, name: str) -> Rule | None:
-        """The rule of this name, else that of the longest prefix. Source: Volcano findResourceConfigWithPrefix."""
+        """Return the rule of a name, or else of its longest prefix. Source: Volcano findResourceConfigWithPrefix."""
         exact = self.rules.get(name)
         if exact is not None:
             return exact
@@ -49,14 +50,14 @@ class Strategies(Struct, frozen=True):
 
 
 class Scarce(Struct, frozen=True):
-    """``weights`` of scarce resources by name, ``weight`` of the score; 0: it does not count."""
+    """``weights`` of scarce resources by name, and the ``weight`` of the score; 0: the score is off."""
 
     weight: float = 0.0
     weights: Mapping[str, float] = {}
 
     @classmethod
     def read(cls, given: object) -> Scarce:
-        """From the argument ``sra``."""
+        """Read the argument ``sra``."""
         if not isinstance(given, Mapping) or given.get("enable") is not True:
             return cls()
         own = given.get("resourceWeight")
@@ -66,13 +67,13 @@ class Scarce(Struct, frozen=True):
 
 
 class Proportions(Struct, frozen=True):
-    """``rates``: of a resource, how many cores and how many GB of memory stay free for each idle device."""
+    """``rates``: per resource, how many cores and how many GB of memory stay free for each idle device."""
 
     rates: Mapping[str, tuple[float, float]] = {}
 
     @classmethod
     def read(cls, given: object) -> Proportions:
-        """From the argument ``proportional``."""
+        """Read the argument ``proportional``."""
         if not isinstance(given, Mapping) or given.get("enable") is not True:
             return cls()
         own = given.get("resourceProportion")
@@ -82,6 +83,7 @@ class Proportions(Struct, frozen=True):
 
 
 def _rules(resources: object) -> Iterator[tuple[str, Rule]]:
+    """Yield the valid rules."""
     for name, given in resources.items() if isinstance(resources, Mapping) else ():
         if isinstance(name, str) and _is_pattern(name) and isinstance(given, Mapping):
             weight = _number(given.get("weight"), 1.0)
@@ -89,17 +91,19 @@ def _rules(resources: object) -> Iterator[tuple[str, Rule]]:
 
 
 def _is_pattern(name: str) -> bool:
-    """A name, or a prefix of at least one character with one ``*`` at its end."""
+    """Return True for a name, or for a prefix of at least one character with one ``*`` at its end."""
     return "*" not in name[:-1] and name not in ("*", "")
 
 
 def _number(given: object, default: float) -> float:
+    """Return a bounded number, or the default."""
     if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= _NUMBER_MAX:
         return float(given)
     return default
 
 
 def _names(given: Mapping[str, Any]) -> list[str]:
+    """Return the names in a comma-separated list."""
     text = given.get("resources")
     return [name for part in text.split(",") if (name := part.strip())] if isinstance(text, str) else []
 
@@ -108,7 +112,7 @@ def _names(given: Mapping[str, Any]) -> list[str]:
 
 
 def argument_problems(resources: object, sra: object, proportional: object) -> Iterator[str]:
-    """A sentence for each part of the arguments that is not used as it is written."""
+    """Yield a message for each part of the arguments that is not used as it is written."""
     if resources is not None and not isinstance(resources, Mapping):
         yield f"argument resources: found {kind_of(resources)}, wanted a mapping by resource"
     for name, given in resources.items() if isinstance(resources, Mapping) else ():
@@ -121,6 +125,7 @@ def argument_problems(resources: object, sra: object, proportional: object) -> I
 
 
 def _problems_of(name: object, given: object) -> Iterator[str]:
+    """Yield a message for an invalid rule."""
     where = f"argument resources: {str(name)[:80]!r}"
     if not isinstance(name, str) or not _is_pattern(name):
         yield f"{where}: wanted a name, or a prefix with one * at its end; it is left out"

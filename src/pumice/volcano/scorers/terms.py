@@ -1,8 +1,7 @@
-"""Scores that follow from node objects and the pod's terms: preferred node affinity, and taints that are better
-avoided.
+"""Score nodes by the pod's preferred node affinity, and by taints that should be avoided.
 
-The raw score of every node is kept while no node changes; it is scaled over the candidates of the moment.
-Source: kube-scheduler NodeAffinity and TaintToleration (1.36), DefaultNormalizeScore.
+The raw score of every node is cached while no node changes, and scaled over the candidates of each call. Source:
+kube-scheduler NodeAffinity and TaintToleration (1.36), DefaultNormalizeScore.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from pumice.placing.filters.nodes import node_term, untolerated_count
 AVOID = ("PreferNoSchedule",)
 
 
+#: Raw score per node (N,), and the scaled score if it is the same for any candidates.
 Raw = tuple[I64, float | None]
 
 
 def preferred_weight(facts: Derived, spec: PodSpec) -> Raw:
-    """Sum of the weights of the preferred node terms that match (N,); and its score where that is the same for any
-    candidates."""
+    """Return the sum of weights of preferred node terms that match."""
 
     def build() -> Raw:
         total = np.zeros(len(facts), dtype=np.int64)
@@ -34,7 +33,7 @@ def preferred_weight(facts: Derived, spec: PodSpec) -> Raw:
 
 
 def avoided_count(facts: Derived, spec: PodSpec) -> Raw:
-    """Number of PreferNoSchedule taints that the pod does not tolerate (N,); likewise."""
+    """Return the number of PreferNoSchedule taints that the pod does not tolerate."""
 
     def build() -> Raw:
         tolerations = [t for t in spec.tolerations if t.effect in ("", *AVOID)]
@@ -45,14 +44,14 @@ def avoided_count(facts: Derived, spec: PodSpec) -> Raw:
 
 
 def scaled(raw: I64, *, reverse: bool = False) -> F64:
-    """``⌊100 · raw / max⌋``, or 100 minus that; without anything above 0 all are 0, or 100."""
+    """Return ``⌊100 · raw / max⌋``, or 100 minus that. If no value is above 0, all are 0, or 100."""
     top = int(raw.max(initial=0))
     score = raw * 100 // top if top else np.zeros(len(raw), dtype=np.int64)
     return (100 - score if reverse else score).astype(np.float64)
 
 
 def _everywhere(raw: I64, *, reverse: bool) -> float | None:
-    """The score of any candidates, where all have the same."""
+    """Return the score of any candidates if all have the same, else None."""
     if len(raw) and (raw != raw[0]).any():
         return None
     return float(scaled(raw[:1], reverse=reverse).sum())

@@ -1,4 +1,4 @@
-"""What pods will use that run too short a time to be measured: the arguments of ``usage``, read and applied."""
+"""Estimate the usage of pods that are too young to be measured, from the arguments of the usage plugin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _FACTOR_MAX, _AMOUNT_MAX = 1000.0, 1e15
 
 
 class Estimator(Struct, frozen=True):
-    """Ratios are 0 to 1, ``be_cpu`` in milli-cores, ``be_mem`` in bytes: what a pod uses that asks for nothing."""
+    """Arguments of the estimate. Ratios are 0 to 1. ``be_cpu`` in milli-cores and ``be_mem`` in bytes: usage of a
+    best-effort pod."""
 
     request_ratio: float = 0.7
     burst_ratio: float = 0.0
@@ -31,11 +32,11 @@ class Estimator(Struct, frozen=True):
 
     @classmethod
     def read(cls, given: object) -> Estimator:
-        """From the argument; what cannot be used is as by default."""
+        """Read the argument; invalid values get their default."""
         return cls(**{name: value for name, value in _read(given) if value is not None})
 
     def of(self, spec: PodSpec | None) -> list[list[float]]:
-        """Of pods like this one: request, limit, and what one uses that asks for nothing. (3, 2), cpu and memory."""
+        """Return the request, the limit, and the best-effort usage of a pod, each as CPU and memory. Shape (3, 2)."""
         if spec is None:
             return [[0.0, 0.0]] * 3
         if spec.qos == "BestEffort":
@@ -44,7 +45,7 @@ class Estimator(Struct, frozen=True):
         return [[asked.milli_cpu, asked.memory], [limit.milli_cpu, limit.memory], [0.0, 0.0]]
 
     def use(self, base: F64, load: F64) -> F64:
-        """What pods will use, of which ``of`` said this, on nodes with such a load. Shapes (…, 3, 2), (…,) ->
+        """Return the estimated usage of pods, given ``of`` of them, on nodes with this load. Shapes (…, 3, 2), (…,) ->
         (…, 2)."""
         factor = risk_factor(load, self.risk_threshold, self.risk_factor)[..., None]
         asked = estimated_use(base[..., 0, :], base[..., 1, :], self.request_ratio, self.burst_ratio, factor)
@@ -52,13 +53,13 @@ class Estimator(Struct, frozen=True):
 
 
 def percent(thresholds: object, name: str) -> float:
-    """The threshold of a resource."""
+    """Return the threshold of a resource."""
     found = thresholds.get(name) if isinstance(thresholds, Mapping) else None
     return float(found) if type(found) is int and 0 <= found <= 100 else float(THRESHOLD)
 
 
 def interval_of(metrics: Mapping[str, Any]) -> float:
-    """Seconds between two measurements, as the policy has it."""
+    """Return the seconds between two measurements in the policy."""
     try:
         found = parse_duration(str(metrics.get("interval", "")))
     except DurationError:
@@ -100,7 +101,7 @@ def _amount(name: str, value: Any) -> float | None:
 
 
 def threshold_problems(thresholds: object) -> Iterator[str]:
-    """A sentence for each threshold that cannot be used."""
+    """Yield a message for each invalid threshold."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         yield f"argument thresholds: found {kind_of(thresholds)}, wanted a mapping with cpu and mem"
     for name, value in thresholds.items() if isinstance(thresholds, Mapping) else ():
@@ -111,7 +112,7 @@ def threshold_problems(thresholds: object) -> Iterator[str]:
 
 
 def estimator_problems(estimator: object) -> Iterator[str]:
-    """A sentence for each part that cannot be used."""
+    """Yield a message for each invalid part of the argument."""
     if estimator is not None and not isinstance(estimator, Mapping):
         yield f"argument estimator: found {kind_of(estimator)}, wanted a mapping"
         return
