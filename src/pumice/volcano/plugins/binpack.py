@@ -1,4 +1,4 @@
-"""binpack: the fuller a node would be, the better. Source: Volcano binpack (spec 04 §4)."""
+"""binpack: prefer nodes that would be fuller with the task. Source: Volcano binpack plugin."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pumice.api import EPS, F64, Bool, NodeRows, Session, TaskClass, plugin, poi
 
 
 class Counted(NamedTuple):
-    """A resource that counts for a class: its column, weight and request, and what nodes have of it (N,).
+    """A resource in the score of a class: its column, weight and request, and the allocatable amount of nodes (N,).
 
-    ``has`` None: every node has some; else ``room`` is 1 where there is none.
+    ``has`` None: every node has some. Otherwise ``room`` is 1 where a node has none.
     """
 
     column: int
@@ -25,9 +25,11 @@ class Counted(NamedTuple):
 
 @plugin("binpack")
 class Binpack:
-    """``binpack.cpu``, ``binpack.memory`` and ``binpack.resources.<name>`` weigh a resource (below 0: 1).
+    """Score nodes by use. ``binpack.cpu``, ``binpack.memory`` and ``binpack.resources.<name>`` are weights (below 0:
+    1).
 
-    ``binpack.resources`` lists the further resources that count, with commas; weights of others are not looked at.
+    ``binpack.resources`` lists further resources, separated by commas. Weights of resources that are not listed have
+    no effect.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Binpack:
 
     @points.node_order
     def fullness(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """Weighted mean share in use with the task; 0 where the node is too small for it. Shape (rows,)."""
+        """Return the weighted mean share in use with the task, 0 if the node is too small. Shape (rows,)."""
         counted = self._of_class.get(cls.row)
         if counted is None:
             counted = self._of_class[cls.row] = self._counted(cls)
@@ -64,6 +66,7 @@ class Binpack:
         for column, weight, asked, room, has in counted:
             total += float(weight)
             here = room.take(rows)
+            # One resource at a time, in place: temporaries of shape (rows, R) would double the time of this loop.
             share = used[:, column] + asked
             over = share > here
             np.multiply(share, weight, share)
@@ -80,7 +83,7 @@ class Binpack:
         return score
 
     def _counted(self, cls: TaskClass) -> list[Counted]:
-        """The resources that the class asks for and that have a weight."""
+        """Return the resources that the class asks for and that have a weight."""
         found = []
         for name, column in self._axis.column.items():
             weight, asked = self._weights.get(name), cls.req[column]
@@ -88,6 +91,7 @@ class Binpack:
                 continue
             room = np.ascontiguousarray(self._facts.allocatable[:, column])
             has = (room != 0.0) & (weight != 0.0)
+            # Dividing by 1 instead of 0; ``has`` then removes the term. The weight stays in the sum, as in Volcano.
             safe = np.where(has, room, 1.0)
             found.append(Counted(column, np.array(weight), np.array(asked), safe, None if has.all() else has))
         return found

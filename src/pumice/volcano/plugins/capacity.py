@@ -1,4 +1,4 @@
-"""capacity: queues with amounts of their own, side by side or in a tree. Source: Volcano capacity (spec 04 §8)."""
+"""capacity: give queues explicit amounts, side by side or in a tree. Source: Volcano capacity plugin."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ from pumice.volcano.queues.reclaimable import Reclaimable
 from pumice.volcano.queues.reserved_room import ReservedRoom, has_gated_pods
 from pumice.volcano.queues.tree import QueueTree
 
-#: What the order of victims rests on, which every plugin may have a say in.
+#: What the eviction order rests on. Any plugin may contribute to it, so it rests on everything.
 VICTIMS = (ROWS, SIGNATURE, QUEUES, JOBS, PODS)
-#: What may be taken on rests on the whole line of a queue, on devices, and on room that is kept for some tasks.
+#: What a queue may take rests on all its ancestors, on devices, and on reservations for some tasks.
 _TAKES_ON = ("allocated", "most", "works", "devices", "naming", "kept_room", "kept_for")
 TAKES_ON = (ROWS, SIGNATURE, *(f"capacity.{name}" for name in _TAKES_ON))
 
-#: Column -> the figure that it is published as.
+#: Column -> name of the published figure.
 FIGURES = {
     "allocated": "queue.allocated",
     "deserved": "queue.deserved",
@@ -64,13 +64,14 @@ FIGURES = {
 
 @plugin("capacity")
 class Capacity:
-    """With ``hierarchy`` queues are a tree: what a queue holds counts in all its ancestors.
+    """Limit queues and order them by deserved amounts.
 
-    ``capacity.DynamicResourceAllocationEnable``: whether devices are counted that a queue's capability limits.
-    ``ancestorReclaimLevel``: how many ancestors a queue may reclaim for, and victims' queues be measured by; below 0 is
-    0. ``commonAncestorsCount``: by an ancestor that deserves more a queue may reclaim from those below the same
-    ancestor, too; so Volcano, where two of them may take the same room from each other for ever. ``problem``: why
-    nothing can be placed, admitted or reclaimed at all, empty where it can. Columns are (Q, R), ``share`` (Q,).
+    With ``hierarchy``, queues form a tree, and what a queue holds counts in all its ancestors.
+    ``capacity.DynamicResourceAllocationEnable``: count devices that a queue's capability limits.
+    ``ancestorReclaimLevel``: number of ancestors that count when a queue reclaims, and in victims' queues; below 0
+    means 0. ``commonAncestorsCount``: an ancestor that deserves more lets a queue also reclaim from queues below the
+    same ancestor. Volcano does so, and two such queues may then take the same resources from each other forever.
+    ``problem``: why nothing can be placed, admitted or reclaimed, or "". Columns are (Q, R), ``share`` (Q,).
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Capacity:
         self.kept = ReservedRoom(ssn, self.tree) if has_gated_pods(ssn) else None
         self.works = ssn.column("capacity.works", values=np.array([not self.problem]))
         self._empty: list[bool] = self.of.deserves_nothing().tolist()
+        # Lists, because a comparison of two queues reads single values.
         self._rank = list(zip((-queues.priority).tolist(), (~self.tree.is_leaf).tolist(), strict=True))
         self.unused_points = () if hierarchy else (points.victim_queue_order,)
         classes = limited_classes(ssn) if capacity_DynamicResourceAllocationEnable else ()
@@ -115,17 +117,19 @@ class Capacity:
 
     @staticmethod
     def problems(*, capacity_DRAConsumableCapacityEnable: bool, **others: Any) -> Iterator[str]:
-        """What this version does not have."""
+        """Yield problems with the arguments."""
         if capacity_DRAConsumableCapacityEnable:
             yield "argument capacity.DRAConsumableCapacityEnable: quotas count devices, not yet what is used of them"
 
     def _shape(self) -> tuple[QueueTree, Entitlements]:
-        """The queues' tree and entitlements, which hold as long as the queues and the size of the cluster do."""
+        """Return the tree and the entitlements of queues, cached while queues and the size of the cluster are
+        unchanged."""
         ssn, queues = self.ssn, self.ssn.tables.queues
         rests_on = (*ground(queues["parent"]), ssn.total.tobytes())
-        return ssn.memo.get(("capacity.shape", self.hierarchy), rests_on, self._shape_anew)
+        return ssn.memo.get(("capacity.shape", self.hierarchy), rests_on, self._build_shape)
 
-    def _shape_anew(self) -> tuple[QueueTree, Entitlements]:
+    def _build_shape(self) -> tuple[QueueTree, Entitlements]:
+        """Build the tree and the entitlements."""
         tables, total = self.ssn.tables, self.ssn.total
         queues, axis = tables.queues, tables.axis
         tree = QueueTree.of(queues) if self.hierarchy else QueueTree.flat(len(queues))
@@ -134,7 +138,7 @@ class Capacity:
         return tree, side_by_side(queues, axis, total)
 
     def _misplaced_job(self) -> str:
-        """Jobs belong into leaves."""
+        """Return a problem if a job is in a queue that has queues below it, else ""."""
         jobs, live = self.ssn.tables.jobs, self.ssn.live_jobs
         wrong = live[~self.tree.is_leaf[jobs.queue[live]]]
         if not len(wrong):
@@ -145,6 +149,7 @@ class Capacity:
         )
 
     def figures(self) -> Mapping[str, AnyArray]:
+        """Return the numbers of queues for metrics and reports."""
         columns = {figure: getattr(self, column).array for column, figure in FIGURES.items()}
         return {**columns, "queue.request": self.request, "queue.overused": self.share.array > 1}
 
@@ -152,18 +157,19 @@ class Capacity:
 
     @points.queue_order
     def queue_key(self, queue: Queue) -> tuple[float, float, bool]:
-        """Larger spec.priority first, then the smaller share, then who deserves something."""
+        """Return the key without hierarchy: larger spec.priority first, then smaller share, then queues that deserve
+        something."""
         row = queue.row
         return self._rank[row][0], self.share.array[row], self._empty[row]
 
     @points.queue_order
     def queue_order(self, left: Queue, right: Queue) -> int:
-        """In a tree: larger spec.priority first, then leaves; of two leaves the ancestors that are not common to both
-        are compared."""
+        """Compare with hierarchy: larger spec.priority first, then leaves, then smaller share."""
         a, b = left.row, right.row
         rank, other_rank = self._rank[a], self._rank[b]
         if rank != other_rank:
             return -1 if rank < other_rank else 1
+        # Two leaves are compared by their highest ancestors that differ, so that shares are fair at every level.
         if not rank[1]:
             a, b = self.tree.parted(a, b)
         share, other_share = self.share.array.item(a), self.share.array.item(b)
@@ -173,7 +179,7 @@ class Capacity:
 
     @points.victim_queue_order
     def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
-        """The queue that has more ancestors in common with the preemptor's gives first."""
+        """Order victims of queues with more ancestors in common with the preemptor's queue first."""
         near, far = (self.tree.in_common(queue.row, preemptor.row) for queue in (left, right))
         return far - near
 
@@ -181,8 +187,11 @@ class Capacity:
 
     @points.allocatable(reads=TAKES_ON)
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
-        """As many as stay within what the queue and each ancestor can have at most, in the dimensions that each asks
-        for; none in a closed queue or one with queues below it."""
+        """Return how many tasks stay within the most that the queue and each ancestor can have, in the dimensions that
+        each task asks for.
+
+        None in a queue that is closed or has queues below it.
+        """
         if self.problem:
             return Unfit(self.problem)
         if not queue.open or not self.tree.is_leaf[queue.row]:
@@ -194,6 +203,7 @@ class Capacity:
 
     @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        """Return True if the queue and each ancestor could take the task now."""
         line = self.tree.line(queue.row)
         room = ((self.allocated.array[row] + task.req, self.most.array[row]) for row in line)
         if any(exceeded(self.ssn, wanted, most, task.req) for wanted, most in room):
@@ -202,18 +212,21 @@ class Capacity:
 
     @points.simulate_remove_task
     def simulate_remove(self, task: Task, gone: Task, node: Node) -> None:
-        """The queue of the task ``gone`` and its ancestors hold so much less, until the trial is rolled back."""
+        """Subtract the task ``gone`` from its queue and ancestors until the trial is rolled back."""
         self._move(TaskRun(self.ssn.tables, Placement([gone.row], [node.row])), -1.0)
 
     @points.simulate_add_task
     def simulate_add(self, task: Task, added: Task, node: Node) -> None:
-        """The queue of the task ``added`` and its ancestors hold so much more, until the trial is rolled back."""
+        """Add the task ``added`` to its queue and ancestors until the trial is rolled back."""
         self._move(TaskRun(self.ssn.tables, Placement([added.row], [node.row])), 1.0)
 
     @points.preemptive
     def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
-        """Whether the queue with these tasks is within what it can have at most, and in some dimension that they ask
-        for within what it, or an ancestor on a level that counts, deserves."""
+        """Return True if the queue may reclaim for these tasks.
+
+        With the tasks it must stay within the most it can have, and in some dimension within what it, or an ancestor
+        up to the level, deserves.
+        """
         asked, row = tasks.req.sum(axis=0), queue.row
         if self.problem or not queue.open:
             return False
@@ -222,6 +235,7 @@ class Capacity:
         return any(self._partly_deserved(each, asked) for each in (row, *self.tree.above(row, self.level)))
 
     def _partly_deserved(self, row: int, asked: F64) -> bool:
+        """Return True if a queue stays within what it deserves in some dimension of the request."""
         wanted = self.allocated.array[row] + asked
         deserved = self.deserved.array[row]
         within = (asked > 0) & (wanted - deserved < EPS) & ((wanted >= EPS) | (deserved >= EPS))
@@ -231,22 +245,23 @@ class Capacity:
 
     @points.reclaimable(reads=VICTIMS)
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
-        """Tasks that their queues can be made to give back, in the order of eviction. Shape (rows,)."""
+        """Return the tasks that their queues have to give back, in eviction order. Shape (rows,)."""
         if self.problem:
             return np.zeros(len(candidates), dtype=bool)
         order, queue = eviction_order_by_node(self.ssn, candidates, reclaimer.row), reclaimer.queue.row
-        given = self._giving_back().to_task(queue, reclaimer.req, self.level, candidates, order)
+        given = self._reclaim_rule().to_task(queue, reclaimer.req, self.level, candidates, order)
         return given if self.common_count else given & self._due_to(queue, reclaimer.req, candidates)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
-        """For a gang of the same queue everything; for one of another what queues can give back, whatever their
-        ancestors have, and what is due to its queue. Shape (rows,)."""
+        """Return the tasks that a gang may evict: all for a gang of the same queue, else what queues have to give
+        back. Shape (rows,)."""
         if context.kind is not EvictionKind.GANG_RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         if self.problem:
             return np.zeros(len(candidates), dtype=bool)
-        given = self._giving_back().to_gang(candidates)
+        # For gangs, Volcano does not look at ancestors.
+        given = self._reclaim_rule().to_gang(candidates)
         if self.common_count:
             return given
         tables, tasks = self.ssn.tables, context.job.tasks
@@ -254,8 +269,12 @@ class Capacity:
         return given & self._due_to(context.job.queue.row, TaskRows(tables, waiting).req.sum(axis=0), candidates)
 
     def _due_to(self, queue: int, asked: F64, candidates: TaskRows) -> Bool:
-        """Candidates that a queue may have so much more (R,) from, where common ancestors do not count: all of them,
-        where it stays within what it deserves; else those outside of some ancestor that does. Shape (rows,)."""
+        """Return the candidates that a queue may take ``asked`` (R,) from, if common ancestors do not count.
+        Shape (rows,).
+
+        These are all candidates if the queue stays within what it deserves, else those outside of some ancestor that
+        does.
+        """
         if self._partly_deserved(queue, asked):
             return np.ones(len(candidates), dtype=bool)
         within = [row for row in self.tree.above(queue, self.level) if self._partly_deserved(row, asked)]
@@ -263,14 +282,16 @@ class Capacity:
         due = [any(row not in self.tree.line(other) for row in within) for other in found.tolist()]
         return np.array(due, dtype=bool)[inverse]
 
-    def _giving_back(self) -> Reclaimable:
+    def _reclaim_rule(self) -> Reclaimable:
+        """Return the rule for the present state of queues."""
         return Reclaimable(self.tree, self.of, self.allocated.array)
 
     # -- admission ----------------------------------------------------------------------------------------------------
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
-        """Within what the queue and each ancestor can have at most, with what was promised to others."""
+        """Vote on the admission of a request: with what is promised, the queue and each ancestor must stay within the
+        most they can have."""
         if self.problem or not queue.open or not self.tree.is_leaf[queue.row]:
             return Vote.REJECT
         for row in self.tree.line(queue.row):
@@ -282,7 +303,7 @@ class Capacity:
 
     @points.job_enqueueable
     def job_enqueueable_with_devices(self, job: Job) -> Vote | str:
-        """The same of the devices that its tasks claim; of an admitted one only where capabilities limit any."""
+        """Vote on the admission of a job's device claims."""
         assert self.devices is not None
         if self.devices.admits(job):
             return Vote.PERMIT
@@ -290,6 +311,7 @@ class Capacity:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
+        """Count the minimum of an admitted job."""
         self.ssn.journal.add(self.inqueue, self.tree.line(job.queue.row), minimum(self.ssn, job))
         if self.devices is not None:
             self.devices.promise(job)
@@ -298,7 +320,7 @@ class Capacity:
 
     @points.gate_taken_off
     def gate_taken_off(self, task: Task) -> None:
-        """Room is kept for it until it is placed."""
+        """Reserve room for a task whose gate is removed until it is placed."""
         assert self.kept is not None
         self.kept.keep(task)
 
@@ -315,6 +337,7 @@ class Capacity:
             self.kept.left(run)
 
     def _move(self, run: TaskRun, sign: float) -> None:
+        """Add tasks to their queue and its ancestors, or subtract them."""
         if run.queue < 0:
             return
         line = self.tree.line(run.queue)

@@ -1,4 +1,6 @@
-"""cdp: a pod that was placed a short time ago is spared (cooldown protection). Source: Volcano cdp (spec 04 §15)."""
+"""cdp: protect pods from eviction for a while after they were placed (cooldown protection). Source: Volcano cdp
+plugin.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,10 @@ _RUNNING = int(TaskStatus.RUNNING)
 
 @plugin("cdp")
 class Cooldown:
-    """The label ``volcano.sh/cooldown-time`` of a pod, else the annotation of this name, says how long (``600s``).
+    """Protect pods for the time in their label ``volcano.sh/cooldown-time``, or else in the annotation of that name
+    (``600s``).
 
-    ``until`` (T,): when each task's protection ends, seconds since the epoch; -inf for none.
+    ``until`` (T,): end of each task's protection in seconds since the epoch, -inf for none.
     """
 
     spares = "placed so short a time ago that their cooldown lasts"
@@ -44,7 +47,7 @@ class Cooldown:
         self.until: F64 = ssn.memo.get("cdp.until", rests_on, lambda: _until(ssn.memo, tasks.pods))
 
     def wakes_at(self) -> float | None:
-        """When the protection of a running pod ends, where somebody waits."""
+        """Return when the next protection of a running pod ends, if any job is waiting."""
         if self.ssn.is_idle:
             return None
         ends = self.until[(self.until > self.ssn.now) & (self.ssn.tables.tasks.status == _RUNNING)]
@@ -53,14 +56,14 @@ class Cooldown:
     @points.preemptable(reads=(ROWS, NOW))
     @points.reclaimable(reads=(ROWS, NOW))
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
-        """All but running tasks whose cooldown lasts. Shape (rows,)."""
+        """Return all candidates but running tasks under protection. Shape (rows,)."""
         rows = candidates.rows
         spared = (candidates.tables.tasks.status[rows] == _RUNNING) & (self.until[rows] > self.ssn.now)
         return np.asarray(~spared)
 
 
 def cooldown(pod: Pod) -> float:
-    """Seconds that the pod is spared once it was placed; 0 without, or where that cannot be read."""
+    """Return for how many seconds a pod is protected after it was placed, 0 if there is no valid time."""
     text = pod.labels.get(COOLDOWN_KEY)
     text = pod.annotations.get(COOLDOWN_KEY) if text is None else text
     try:
@@ -78,7 +81,7 @@ class _Known(NamedTuple):
 
 
 def _until(memo: Memo, pods: Sequence[Pod]) -> F64:
-    """Until when each is spared; looked up where it is another pod than last time."""
+    """Return until when each pod is protected; only pods that changed are read. Shape (T,)."""
     known: _Known | None = memo.recall(_Known, ())
     ids = np.fromiter(map(id, pods), dtype=np.int64, count=len(pods))
     found = np.full(len(pods), -np.inf)
@@ -94,6 +97,7 @@ def _until(memo: Memo, pods: Sequence[Pod]) -> F64:
 
 
 def _end(pod: Pod) -> float:
+    """Return when the protection of a pod ends, -inf for none."""
     if COOLDOWN_KEY not in pod.labels and COOLDOWN_KEY not in pod.annotations:
         return float("-inf")
     placed = (each.last_transition for each in pod.conditions if each.type == "PodScheduled" and each.status == "True")

@@ -1,4 +1,4 @@
-"""conformance: what the cluster itself needs is never a victim. Source: Volcano conformance (spec 04 §3)."""
+"""conformance: never evict pods that the cluster itself needs. Source: Volcano conformance plugin."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ SYSTEM_NAMESPACE = "kube-system"
 
 @plugin("conformance")
 class Conformance:
+    """Protect critical and system pods."""
+
     spares = "that the cluster itself needs"
 
     def __init__(self, ssn: Session) -> None:
@@ -35,22 +37,24 @@ class Conformance:
     @points.preemptable(reads=(ROWS, SIGNATURE))
     @points.reclaimable(reads=(ROWS, SIGNATURE))
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
+        """Return the candidates that are neither critical nor system pods. Shape (rows,)."""
         return ordinary(candidates)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
+        """Return the candidates that are neither critical nor system pods. Shape (rows,)."""
         return ordinary(candidates)
 
     @points.consolidate_victims(reads=(ROWS, PODS, JOBS))
     def movable(self, job: Job, jobs: JobRows) -> Bool:
-        """Shape (rows,)."""
+        """Return the jobs without critical or system pods. Shape (rows,)."""
         tables, rows = self.ssn.tables, jobs.rows.tolist()
         found = [bool(ordinary(TaskRows(tables, tables.jobs.tasks[row])).all()) for row in rows]
         return np.array(found, dtype=bool)
 
 
 def ordinary(candidates: TaskRows) -> Bool:
-    """Tasks that are neither critical nor in the system namespace. Shape (rows,)."""
+    """Return True for tasks that are neither critical nor in the system namespace. Shape (rows,)."""
     pods = candidates.pods
     found = [p.spec.priority_class_name not in CRITICAL and p.namespace != SYSTEM_NAMESPACE for p in pods]
     return np.array(found, dtype=bool)

@@ -1,7 +1,7 @@
-"""deviceshare: cards that several pods share, by memory, by number, or by memory and cores (vGPU, NPU).
+"""deviceshare: share cards among pods by memory, by number, or by memory and cores (vGPU, NPU).
 
-Source: Volcano deviceshare (spec 04 §24). Which cards a pod gets is decided as it is placed, and rides along with its
-bind as annotations, which the device plugin of the node reads.
+Source: Volcano deviceshare plugin. Cards are chosen when a pod is placed, and sent with its binding as annotations,
+which the device plugin of the node reads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pumice.volcano.devices.locks import LOCKED_NODE, NodeLocks
 from pumice.volcano.devices.npus import Npus
 from pumice.volcano.devices.vgpu import Vgpus
 
-#: What a pod that keeps away from others is told rests on who has which card, too.
+#: Answers for pods that must not share cards with certain others also rest on which pod has which card.
 _OTHERS = (ROWS, PODS, "deviceshare.state", "deviceshare.on", "deviceshare.cards")
 _LOCKED = Refusal("another pod is on its way to the cards of the node")
 _NOT_THERE = Refusal("the cards that it would share have no room any more")
@@ -55,13 +55,15 @@ _NOT_THERE = Refusal("the cards that it would share have no room any more")
 
 @plugin("deviceshare")
 class DeviceShare:
-    """``deviceshare.GPUSharingEnable``: pods share a GPU by memory; ``GPUNumberEnable``: they take whole GPUs;
-    ``VGPUEnable``: vGPUs; ``AscendHAMiVNPUEnable``: NPUs. ``SchedulePolicy`` ``binpack`` or ``spread`` says which cards
-    are taken first, ``ScheduleWeight`` how much that counts among nodes. ``GPUExclusiveRules``: a list of labels; pods
-    that match one share no card with each other. ``NodeLockEnable``: one pod at a time is on its way to the cards of a
-    node. ``DeviceConfig``: what Volcano has in ``device-config.yaml`` of the ConfigMap ``KnownGeometriesCMName`` in
-    ``KnownGeometriesCMNamespace``. That is not read: where another than Volcano's own is named, what it says has to
-    stand here.
+    """Place pods on shared cards.
+
+    ``deviceshare.GPUSharingEnable``: pods share a GPU by memory. ``GPUNumberEnable``: pods take whole GPUs.
+    ``VGPUEnable``: vGPUs. ``AscendHAMiVNPUEnable``: NPUs. ``SchedulePolicy``: ``binpack`` or ``spread``, the order of
+    cards. ``ScheduleWeight``: weight of the score among nodes. ``GPUExclusiveRules``: a list of labels; pods that
+    match the same entry do not share a card. ``NodeLockEnable``: one pod at a time is bound to the cards of a node.
+    ``DeviceConfig``: the contents of Volcano's ``device-config.yaml``. Volcano reads it from the ConfigMap
+    ``KnownGeometriesCMName`` in ``KnownGeometriesCMNamespace``; here no ConfigMap is read, so if another one is named,
+    its contents must be given here.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class DeviceShare:
         if len(rows):
             self._ledger = CardLedger(ssn, families, rows, self._policy, rules)
             self._locks = NodeLocks(ssn, families, rows, self._ledger) if deviceshare_NodeLockEnable else None
+        # Filters with a loop over nodes are slow, so each hook is off unless some pod needs it.
         self.unused_hooks = (
             *(() if self._ledger else ("fits", "waits", "on_allocate", "on_deallocate", "bind_context")),
             *(() if self._locks else ("free",)),
@@ -120,7 +123,7 @@ class DeviceShare:
         deviceshare_DeviceConfig: Any,
         **_: object,
     ) -> Iterator[str]:
-        """What cannot be used, or not together."""
+        """Yield arguments that are invalid, or cannot be used together."""
         each = {"GPUSharingEnable": deviceshare_GPUSharingEnable, "GPUNumberEnable": deviceshare_GPUNumberEnable}
         for name in (name for name, on in each.items() if on):
             if all(each.values()) or deviceshare_VGPUEnable:
@@ -149,13 +152,13 @@ class DeviceShare:
 
     @points.predicate(reads=(ROWS,))
     def fits(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Nodes with cards for a pod, whoever the others on them are. Shape (rows,)."""
+        """Reject nodes without cards for the pod, whatever other pods run there. Shape (rows,)."""
         assert self._ledger is not None
-        return self._verdict(self._ledger, cls.row, nodes, -1)
+        return self._filter_result(self._ledger, cls.row, nodes, -1)
 
     @points.predicate(reads=(ROWS,))
     def free(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Nodes to whose cards nobody is on the way. Shape (rows,)."""
+        """Reject nodes whose cards another pod is being bound to. Shape (rows,)."""
         assert self._ledger is not None and self._locks is not None
         families = self._ledger.families_of(cls.row)
         if not families:
@@ -166,13 +169,16 @@ class DeviceShare:
 
     @points.predicate(reads=_OTHERS)
     def apart(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """The same for a pod that keeps away from some of the pods on them. Shape (rows,)."""
+        """Reject nodes without cards for a pod that must not share cards with certain others. Shape (rows,)."""
         assert self._ledger is not None
         return (
-            self._verdict(self._ledger, task.cls.row, nodes, task.row) if self._ledger.keeps_apart(task.row) else None
+            self._filter_result(self._ledger, task.cls.row, nodes, task.row)
+            if self._ledger.keeps_apart(task.row)
+            else None
         )
 
-    def _verdict(self, ledger: CardLedger, cls: int, nodes: NodeRows, task: int) -> FilterResult | None:
+    def _filter_result(self, ledger: CardLedger, cls: int, nodes: NodeRows, task: int) -> FilterResult | None:
+        """Return the answer of a filter for a class, or for one task."""
         if not ledger.asks[cls]:
             return None
         why: dict[Unfit, int] = {}
@@ -187,7 +193,7 @@ class DeviceShare:
 
     @points.waits(reads=_OTHERS)
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
-        """Nodes whose cards others still have. Shape (rows,)."""
+        """Return the nodes on which the cards are still in use. Shape (rows,)."""
         ledger, cls = self._ledger, task.cls.row
         assert ledger is not None
         if not ledger.asks[cls] or not ledger.some_leave:
@@ -198,7 +204,7 @@ class DeviceShare:
 
     @points.node_order(reads=(ROWS,))
     def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64 | None:
-        """How good the cards are that it would get. Shape (rows,)."""
+        """Return the score of the cards that the pod would get. Shape (rows,)."""
         ledger = self._ledger
         assert ledger is not None
         if not ledger.asks[cls.row] or not self._policy:
@@ -207,12 +213,14 @@ class DeviceShare:
         further = np.zeros(len(nodes)) if nodes.further is None else nodes.further
         each = [ledger.fit(cls.row, node, soon[i], -1, int(further[i])) for i, node in enumerate(nodes.rows.tolist())]
         found: F64 = np.array([0.0 if isinstance(fit, Unfit) else fit.score for fit in each])
+        # Rounds halves up, as math.Round of Go does for positive numbers.
         return np.floor(found + 0.5) * self._weight
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> Refusal | None:
+        """Assign cards to tasks, or refuse the placement."""
         assert self._ledger is not None
         for row, node in zip(run.rows, run.nodes, strict=True):
             if not self._ledger.placed(row, node):
@@ -222,9 +230,10 @@ class DeviceShare:
         return None
 
     def _lock(self, locks: NodeLocks, row: int, node: int) -> bool:
-        """Whether a task may go to a node now. Whom it is only promised to takes no lock yet."""
+        """Take the locks for a task. Return False if one is held."""
         assert self._ledger is not None
         tasks = self.ssn.tables.tasks
+        # A pipelined task takes no lock, since it is not bound in this cycle.
         if tasks.status[row] == TaskStatus.PIPELINED or tasks.pods[row].node_name:
             return True
         families = self._ledger.families_of(int(tasks.cls[row]))
@@ -232,13 +241,14 @@ class DeviceShare:
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
+        """Release the cards of tasks."""
         assert self._ledger is not None
         for row in run.rows:
             self._ledger.left(row)
 
     @points.bind_context(reads=(*_OTHERS, "deviceshare.got", NOW))
     def bind_context(self, task: Task, node: Node) -> Mapping[str, object] | None:
-        """The annotations that say which cards it got."""
+        """Return the annotations for the cards that a task got."""
         assert self._ledger is not None
         said = self._ledger.said(task.row, self.ssn.now)
         if not said:

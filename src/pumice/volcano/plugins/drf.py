@@ -1,5 +1,4 @@
-"""drf: the job with the smaller dominant share first; with hierarchy also between queues. Source: Volcano drf (spec 04
-§6)."""
+"""drf: order jobs by dominant share, and with hierarchy also queues. Source: Volcano drf plugin."""
 
 from __future__ import annotations
 
@@ -37,13 +36,13 @@ if TYPE_CHECKING:
 
 SAME = 1e-6
 
-#: What the tree of queues is made of: their paths and weights, whose jobs are whose, what they hold and still ask for.
+#: What the tree of queues rests on: paths and weights of queues, and jobs with what they hold and ask for.
 TREE = (QUEUES, JOBS, PODS, "drf.allocated")
 
 
 @plugin("drf")
 class Drf:
-    """``allocated`` (J, R) and ``share`` (J,) include what is promised to pipelined tasks in this session."""
+    """Shares of jobs. ``allocated`` (J, R) and ``share`` (J,) include pipelined tasks."""
 
     spares = "of jobs and queues with a smaller share"
 
@@ -59,30 +58,36 @@ class Drf:
         self.tree = _tree(ssn, self.allocated) if hierarchy else None
 
     def figures(self) -> Mapping[str, AnyArray]:
+        """Return the numbers of jobs for metrics and reports."""
         return {"job.share": self.share.array}
 
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
+        """Return the order key of jobs, lower first. Shape (rows,)."""
         found: F64 = self.share.array[jobs.rows]
         return found
 
     @points.queue_order(reads=TREE)
     def queue_order(self, left: Queue, right: Queue) -> int:
+        """Compare two queues in the tree."""
         assert self.tree is not None
         return self.tree.compare(left, right)
 
     @points.preemptable(reads=(ROWS, SIGNATURE))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
-        """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
-        task. Each candidate is taken off its job's share, victim or not. Shape (rows,)."""
+        """Return the tasks of jobs whose share without the task would not be smaller than the preemptor's share with
+        its task. Shape (rows,)."""
         total, allocated, jobs = self.ssn.total, self.allocated.array, candidates.job
         own = float(dominant_share(allocated[preemptor.job.row] + preemptor.req, total))
+        # Quirk of Volcano, kept on purpose: each candidate is subtracted from its job's share for the next one, even
+        # if it is no victim.
         share = dominant_share(allocated[jobs] - taken_so_far(candidates.apart(jobs), candidates.req), total)
         return np.asarray((own < share) | (np.abs(own - share) <= SAME))
 
     @points.reclaimable(reads=(*TREE, SIGNATURE))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
-        """Tasks whose queue would still come after the reclaimer's, were the reclaimer placed and the task gone."""
+        """Return the tasks whose queue would still come after the reclaimer's, with the reclaimer placed and the task
+        gone. Shape (rows,)."""
         assert self.tree is not None
         return self.tree.reclaimable(reclaimer, candidates)
 
@@ -95,23 +100,26 @@ class Drf:
         self._move(run, -1.0)
 
     def _move(self, run: TaskRun, sign: float) -> None:
+        """Add tasks to their job, or subtract them."""
         job = run.job
         if job < 0:
             return
         self.ssn.journal.add(self.allocated, job, sign * run.total)
+        # Lists of floats: for one job this is faster than arrays.
         share = max(0.0, largest_part(self.allocated.array[job].tolist(), self._total))
         self.ssn.journal.put(self.share, job, share)
 
 
 def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
-    """Queues by their paths, with what their jobs hold."""
-    from pumice.volcano.queues.share_tree import ShareTree  # few policies share by a tree
+    """Return the tree of queues."""
+    # Imported late: few policies use the hierarchy.
+    from pumice.volcano.queues.share_tree import ShareTree
 
     return ShareTree(ssn, allocated)
 
 
 def _held(ssn: Session) -> tuple[F64, F64]:
-    """What jobs hold as the session begins (J, R), and their shares (J,). Not to be written on."""
+    """Return what jobs hold when the session begins (J, R), and their shares (J,). Read-only."""
     jobs, total = ssn.tables.jobs, ssn.total.tobytes()
     assert jobs.stamps is not None
     shares = ssn.memo.by_row("drf.share", (total,), jobs.stamps, lambda rows: _shares(ssn, rows))
@@ -119,13 +127,13 @@ def _held(ssn: Session) -> tuple[F64, F64]:
 
 
 def _shares(ssn: Session, rows: AnyArray) -> F64:
-    """The shares of some jobs as the session begins; none of what belongs to no queue. Shape (rows,)."""
+    """Return the shares of jobs when the session begins, 0 for jobs without a queue. Shape (rows,)."""
     jobs = ssn.tables.jobs
     return dominant_share(jobs.allocated[rows], ssn.total) * (jobs.queue[rows] >= 0)
 
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:
-    """For each row the sum of the amounts of its group up to and with it. Shapes (rows,), (rows, R) -> (rows, R)."""
+    """Return for each row the sum of amounts in its group up to that row. Shapes (rows,), (rows, R) -> (rows, R)."""
     found, taken = np.empty_like(amounts), np.zeros_like(amounts)
     for rows, groups in in_turn(group):
         taken[groups] += amounts[rows]

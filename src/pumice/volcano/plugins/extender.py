@@ -1,7 +1,7 @@
-"""extender: a program outside has a say, asked over HTTP verb by verb. Source: Volcano extender (spec 04 §23).
+"""extender: ask an external program over HTTP, verb by verb. Source: Volcano extender plugin.
 
-How long and how much it may answer is bounded by whoever runs the cycle (``framework.outside``); what it says is judged
-here. An answer that cannot be used is as none.
+Time and size of answers are limited by the runtime (``framework.outside``). Their contents are validated here; an
+invalid answer counts as none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pumice.model.plain_words import kind_of
 from pumice.volcano import extender_objects as objects
 
 TIMEOUT_S, TIMEOUT_MAX_S = 1.0, 30.0
-#: What it said may be otherwise after so many seconds, though nothing has happened.
+#: Seconds after which the program is asked again although nothing has changed.
 AGAIN_S = 5.0
 _SHOWN_MAX = 200
 _SCORE_MAX = 1e9
@@ -52,9 +52,12 @@ _URL, _URL_MAX = re.compile(r"https?://[\w.\-\[\]:]+(?:/[\w.\-/%]*)?", re.ASCII)
 
 @plugin("extender", keeps="python")
 class Extender:
-    """``extender.urlPrefix`` and, for each hook, the verb that is put behind it; without a verb the hook is off.
-    ``extender.httpTimeout`` (``1s``) of one answer. ``extender.ignorable``: where there is no answer, go on as if it
-    had agreed. ``extender.managedResources``: it is asked about pods that ask for one of these; none: about all.
+    """Forward hooks to an HTTP server.
+
+    ``extender.urlPrefix``: address, to which the verb of a hook is appended; a hook without a verb is off.
+    ``extender.httpTimeout``: time for one answer (``1s``). ``extender.ignorable``: without an answer, go on as if the
+    program had agreed. ``extender.managedResources``: ask only about pods with requests for one of these; empty: about
+    all pods.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class Extender:
     def problems(
         *, extender_urlPrefix: str, extender_httpTimeout: str, extender_managedResources: Any, **_: Any
     ) -> Iterator[str]:
-        """What cannot be used."""
+        """Yield problems with the arguments."""
         if extender_urlPrefix and not _is_url(extender_urlPrefix):
             found = extender_urlPrefix[:80]
             yield f"argument extender.urlPrefix: found {found!r}, wanted http:// or https:// and a host"
@@ -114,19 +117,22 @@ class Extender:
             yield f"argument extender.managedResources: found {kind_of(given)}, wanted a list of names"
 
     def wakes_at(self) -> float | None:
-        """It may say something else at any time."""
+        """Return when to ask again, since the program may change its answers at any time."""
         return None if self.ssn.is_idle or not any(self._verbs.values()) else self.ssn.now + AGAIN_S
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
     def _ask(self, verb: str, **question: object) -> Mapping[str, Any]:
-        """Raises: OutsideError."""
+        """Send a question and return the answer.
+
+        Raises: OutsideError.
+        """
         if not _is_url(self._prefix):
             raise OutsideError("extender.urlPrefix names nobody")
         return self.ssn.outside.ask(f"{self._prefix}/{verb}", question, self._within_s)
 
     def _opens(self, verb: str) -> bool:
-        """Tell of the session; whether there are hooks then."""
+        """Notify the program of the session. Return True if its hooks are on."""
         tables = self.ssn.tables
         try:
             self._ask(
@@ -143,13 +149,14 @@ class Extender:
         return True
 
     def _concerns(self, task: Task) -> bool:
+        """Return True if the program is asked about the task."""
         return concerns(self._managed, task.pod.spec)
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS, PODS, NOW))
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """What it has against nodes, asked one by one until there is no answer. Shape (rows,)."""
+        """Reject nodes that the program rejects. Shape (rows,)."""
         if not self._concerns(task):
             return None
         codes = np.zeros(len(nodes), dtype=np.int32)
@@ -163,6 +170,8 @@ class Extender:
                     unfit = _unfit(answer.get("status") or answer)
             except OutsideError as error:
                 lost = f"extender predicate failed: {str(error)[:_SHOWN_MAX]}"
+            # After the first missing answer no further node is asked about: with many nodes, each would wait for the
+            # timeout.
             if lost and not self._ignorable:
                 unfit = Unfit(lost, Code.ERROR)
             if unfit is not None:
@@ -171,7 +180,7 @@ class Extender:
 
     @points.batch_node_order(reads=(ROWS, PODS, NOW))
     def prioritize(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """Its scores; 0 for nodes that it does not name. Shape (rows,)."""
+        """Return the program's scores, 0 for nodes that it does not name. Shape (rows,)."""
         if not self._concerns(task):
             return None
         rows, names = nodes.rows.tolist(), task.tables.nodes.facts.names
@@ -186,14 +195,16 @@ class Extender:
 
     @points.preemptable(reads=(ROWS, PODS, NOW))
     def preemptable(self, evictor: Task, candidates: TaskRows) -> Bool | None:
+        """Return the candidates that the program names, or None."""
         return self._victims("preemptable", evictor, candidates)
 
     @points.reclaimable(reads=(ROWS, PODS, NOW))
     def reclaimable(self, evictor: Task, candidates: TaskRows) -> Bool | None:
+        """Return the candidates that the program names, or None."""
         return self._victims("reclaimable", evictor, candidates)
 
     def _victims(self, verb: str, evictor: Task, candidates: TaskRows) -> Bool | None:
-        """Those of the candidates that it names; None without an opinion."""
+        """Return the candidates that the program names, or None if it abstains. Shape (rows,)."""
         if not self._concerns(evictor):
             return None
         tables = evictor.tables
@@ -210,6 +221,7 @@ class Extender:
 
     @points.overused(reads=(NOW,))
     def overused(self, queue: Queue) -> bool:
+        """Return the program's answer; without one, True unless that is ignorable."""
         try:
             answer = self._ask(self._verbs["overused"], queue=objects.queue(queue.tables, queue.row))
         except OutsideError:
@@ -218,13 +230,16 @@ class Extender:
 
     @points.job_enqueueable(reads=(ROWS, PODS, NOW))
     def job_enqueueable(self, job: Job) -> Vote:
+        """Return the program's vote."""
         return self._vote("job_enqueueable", job)
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
+        """Notify the program of an admission."""
         self._vote("job_enqueued", job)
 
     def _vote(self, verb: str, job: Job) -> Vote:
+        """Return the program's vote on a job."""
         try:
             answer = self._ask(self._verbs[verb], job=objects.job(job.tables, job.row))
         except OutsideError:
@@ -234,23 +249,26 @@ class Extender:
 
     @points.job_ready(reads=(ROWS, PODS, NOW))
     def job_ready(self, job: Job) -> bool:
-        """Without an answer a job is ready unless that is ignorable, as in Volcano."""
+        """Return the program's answer about a job."""
         try:
             answer = self._ask(self._verbs["job_ready"], job=objects.job(job.tables, job.row))
         except OutsideError:
+            # Quirk of Volcano, kept on purpose: without an answer the job is ready, unless that is ignorable.
             return not self._ignorable
         return answer.get("status") is True
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> Refusal | None:
-        return self._told("on_allocate", run)
+        """Notify the program of placements, which it may refuse."""
+        return self._notify("on_allocate", run)
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> Refusal | None:
-        return self._told("on_deallocate", run)
+        """Notify the program of tasks that left."""
+        return self._notify("on_deallocate", run)
 
-    def _told(self, verb: str, run: TaskRun) -> Refusal | None:
-        """Tell of each task; what stands against it."""
+    def _notify(self, verb: str, run: TaskRun) -> Refusal | None:
+        """Notify the program of each task, and return a refusal if it gives one."""
         why = ""
         for row in run.rows:
             if not concerns(self._managed, run.tables.tasks.pods[row].spec):
@@ -264,6 +282,7 @@ class Extender:
 
     @points.session_close
     def close(self) -> None:
+        """Notify the program of the end of the session."""
         try:
             self._ask(self._verbs["close"])
         except OutsideError:
@@ -271,18 +290,18 @@ class Extender:
 
 
 def concerns(managed: frozenset[str], spec: PodSpec) -> bool:
-    """Whether some container asks for one of the resources, or may use it; all pods where none is named."""
+    """Return True if a pod requests, or is limited in, one of the resources, or if none is named."""
     return not managed or any(names_one(managed, each) for each in (spec.request, spec.limit))
 
 
 def names_one(managed: frozenset[str], resource: Resource) -> bool:
-    """Whether an amount names one of the resources."""
+    """Return True if an amount contains one of the resources."""
     named = set(resource.scalars or ()) | {name for name in ("cpu", "memory") if resource.get(name)}
     return not named.isdisjoint(managed)
 
 
 def _unfit(status: object) -> Unfit | None:
-    """An answer about a node."""
+    """Return the reason in an answer about a node, or None."""
     message = status.get("message") if isinstance(status, dict) else "answered nonsense"
     if not message:
         return None
@@ -292,16 +311,19 @@ def _unfit(status: object) -> Unfit | None:
 
 
 def _score(value: object) -> float:
+    """Return a valid score, or 0."""
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and abs(value) <= _SCORE_MAX:
         return float(value)
     return 0.0
 
 
 def _is_url(text: str) -> bool:
+    """Return True for a valid address."""
     return len(text) <= _URL_MAX and _URL.fullmatch(text) is not None
 
 
 def _seconds(text: str) -> float:
+    """Return a bounded timeout, or the default."""
     try:
         found = parse_duration(text)
     except DurationError:
@@ -310,4 +332,5 @@ def _seconds(text: str) -> float:
 
 
 def _names(given: object) -> frozenset[str]:
+    """Return the names in a list."""
     return frozenset(each for each in given if isinstance(each, str)) if isinstance(given, list) else frozenset()

@@ -1,4 +1,4 @@
-"""gang: all or nothing. Source: Volcano gang (spec 04 §1, 07 §2 and §6)."""
+"""gang: place gangs all or nothing. Source: Volcano gang plugin."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 
 @plugin("gang")
 class Gang:
-    """A job counts only when its minimum, the minima of its roles and of its sub-groups are all met.
+    """Require that a job meets its minimum, and the minimums of its roles and sub-groups.
 
-    ``halvesFirst``: of jobs below their minimum one that holds nodes goes first. A scheduler that dies between the
-    binds of a gang leaves such a half; by its share (drf) it would come after every gang that holds nothing, and keep
-    its nodes for nothing. Volcano does not have this; without it the order is Volcano's.
+    ``halvesFirst``: among jobs below their minimum, those that hold nodes come first. A scheduler that stops between
+    the bindings of a gang leaves it partially bound. Ordered by share (drf), it would come after every gang that holds
+    nothing, and hold its nodes in vain. Volcano has no such rule; without it the order is Volcano's.
 
-    ``halvesGoAfter``: of two such that hold what each other lacks, the later one leaves its nodes after this time
-    (``10m``), where the action shuffle is in the policy; without it nobody does.
+    ``halvesGoAfter``: of two such gangs that hold what the other lacks, the later one is evicted after this time
+    (``10m``), if the policy has the action shuffle. Empty: never.
 
-    ``gatedCount``: a pending pod that asks for nothing counts as placed while a scheduling gate holds it, as in
-    Volcano; without it only those count that backfill can place (decision 0020).
+    ``gatedCount``: a pending pod without requests counts as placed even if a scheduling gate holds it, as in Volcano.
+    Otherwise only those count that backfill can place (decision 0020).
     """
 
     spares = "that their gangs need for their minimum"
@@ -64,19 +64,19 @@ class Gang:
     def __init__(
         self, ssn: Session, *, halvesFirst: bool = True, halvesGoAfter: str = "", gatedCount: bool = True
     ) -> None:
-        self.ssn, self.halves_first = ssn, halvesFirst
-        self.halves_go_after = _seconds(halvesGoAfter)
+        self.ssn, self.partially_bound_first = ssn, halvesFirst
+        self.evicted_after = _seconds(halvesGoAfter)
         if not gatedCount and not ssn.is_idle:
-            _leave_out_gated(ssn)
+            _discount_gated(ssn)
 
     @staticmethod
     def problems(*, halvesFirst: bool, halvesGoAfter: str, gatedCount: bool) -> Iterator[str]:
-        """What cannot be used."""
+        """Yield problems with the arguments."""
         if halvesGoAfter and _seconds(halvesGoAfter) is None:
             yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; nobody goes"
 
     def figures(self) -> Mapping[str, AnyArray]:
-        """For each job how many tasks it lacks, 0 where it is ready; and whether it is (J,)."""
+        """Return for each job how many tasks it lacks, and whether it is ready. Shapes (J,)."""
         jobs = self.ssn.tables.jobs
         missing = jobs.min_available - jobs.counts @ READY
         ready = missing <= jobs.best_effort
@@ -84,7 +84,7 @@ class Gang:
 
     @points.job_valid(reads=(SIGNATURE,))
     def job_valid(self, job: Job) -> Invalid | None:
-        """Can the pods that exist make the gang complete?"""
+        """Return why the existing pods cannot complete the gang, or None."""
         if not self._roles_meet(job, VALID, with_best_effort=False):
             return _invalid("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", job)
         if not self._groups_meet(job, lambda sub: True):
@@ -97,19 +97,21 @@ class Gang:
 
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
-        """Jobs below their minimum first, and of these the ones that hold nodes."""
+        """Return the order key: jobs below their minimum first, and among them those that hold nodes. Shape (rows,)."""
         ready = jobs.ready
         found = ready.astype(np.float64)
-        if self.halves_first:
+        if self.partially_bound_first:
             found[~ready & (jobs.tables.jobs.counts[jobs.rows] @ HELD > 0)] = -1.0
         return found
 
     @points.sub_job_order(reads=(ROWS,))
     def sub_job_order(self, sub: SubJob) -> float:
+        """Return the order key: sub-jobs that are not ready first."""
         return float(sub.is_ready)
 
     @points.job_ready(reads=(SIGNATURE,))
     def job_ready(self, job: Job) -> int:
+        """Return how many tasks the job lacks at least, 0 if it is ready."""
         missing = job.missing_count
         if missing > 0:
             return missing
@@ -117,10 +119,12 @@ class Gang:
 
     @points.sub_job_ready(reads=(SIGNATURE,))
     def sub_job_ready(self, sub: SubJob) -> int:
+        """Return how many tasks the sub-job lacks."""
         return max(0, sub.missing_count)
 
     @points.job_pipelined(reads=(SIGNATURE,))
     def job_pipelined(self, job: Job) -> Vote:
+        """Permit if the job would be ready once releasing resources are free."""
         met = (
             job.is_pipelined
             and self._roles_meet(job, PIPELINED_OR_READY)
@@ -130,45 +134,48 @@ class Gang:
 
     @points.sub_job_pipelined(reads=(SIGNATURE,))
     def sub_job_pipelined(self, sub: SubJob) -> Vote:
+        """Permit if the sub-job would be ready once releasing resources are free."""
         return Vote.PERMIT if sub.is_pipelined else Vote.REJECT
 
     @points.job_starving(reads=(SIGNATURE,))
     def job_starving(self, job: Job) -> bool:
+        """Return True if the job is below its minimum, including pipelined tasks."""
         return job.is_starving
 
     @points.preemptable(reads=(ROWS, SIGNATURE))
     @points.reclaimable(reads=(ROWS, SIGNATURE))
     def evictable(self, preemptor: Task, candidates: Candidates) -> Bool:
-        """Tasks that their gang can spare, counted down victim by victim. Shape (rows,)."""
+        """Return the tasks above the minimum of their gangs. Shape (rows,)."""
         jobs, job = candidates.tables.jobs, candidates.job
+        # The n-th candidate of a job is a victim if the job can spare n tasks.
         spare = jobs.counts[job] @ READY - jobs.min_available[job]
         return np.asarray(nth_of_its_group(candidates.apart(job)) < spare)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
-        """Everything: gang evictions protect gangs by the way they bundle victims."""
+        """Return True for all: gang evictions protect gangs by the way they bundle victims."""
         return np.ones(len(candidates), dtype=bool)
 
     def wakes_at(self) -> float | None:
-        """When the next half has waited for so long that it may have to go."""
-        if self.halves_go_after is None:
+        """Return when the next partially bound gang has waited so long that it may be evicted."""
+        if self.evicted_after is None:
             return None
         due = [
-            partially_bound_since(self.ssn, job) + self.halves_go_after
+            partially_bound_since(self.ssn, job) + self.evicted_after
             for job in partially_bound_gangs(self.ssn).tolist()
         ]
         return min((moment for moment in due if moment > self.ssn.now), default=None)
 
     @points.victim_tasks
     def victim_tasks(self, tasks: TaskRows) -> Bool:
-        """All of the half that gives way to another."""
-        if self.halves_go_after is None:
+        """Return the tasks of the partially bound gang that should be evicted. Shape (rows,)."""
+        if self.evicted_after is None:
             return np.zeros(len(tasks), dtype=bool)
-        return np.asarray(tasks.job == gang_to_evict(self.ssn, self.halves_go_after)) & (tasks.job >= 0)
+        return np.asarray(tasks.job == gang_to_evict(self.ssn, self.evicted_after)) & (tasks.job >= 0)
 
     @points.session_close
     def close(self) -> None:
-        """Say for each job whether its gang is ready, and if not, what stands in the way."""
+        """Set the condition of each job: ready, or why not."""
         ssn = self.ssn
         texts, said = FitTexts(ssn.tables, ssn.trace), conditions(ssn)
         for job in (Job(ssn.tables, row) for row in jobs_to_close(ssn)):
@@ -180,7 +187,8 @@ class Gang:
                 said.set(job.row, UNSCHEDULABLE, "NotEnoughResources", _incomplete(job, texts))
 
     def _is_leaving(self, job: Job) -> bool:
-        """Only below its minimum because tasks are on their way out: the old condition stays."""
+        """Return True if the job is below its minimum only because tasks are terminating; then its old condition
+        stays."""
         counts = job.counts
         if counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED]:
             return False
@@ -188,12 +196,14 @@ class Gang:
         return leaving > 0 and job.scheduled_count + leaving >= job.min_available
 
     def _roles_meet(self, job: Job, statuses: I32, *, with_best_effort: bool = True) -> bool:
+        """Return True if each role meets its minimum, counting tasks in these statuses."""
         if not job.roles_matter:
             return True
         counts = job.role_counts(statuses, with_best_effort=with_best_effort)
         return all(counts[role] >= minimum for role, minimum in job.role_min.items())
 
     def _groups_meet(self, job: Job, counts: Callable[[SubJob], bool]) -> bool:
+        """Return True if each sub-group policy has enough sub-jobs for which ``counts`` is True."""
         tables = self.ssn.tables
         if not tables.jobs.has_policy[job.row]:
             return True
@@ -206,7 +216,7 @@ class Gang:
 
 
 def _invalid(reason: str, message: str, job: Job) -> Invalid:
-    """With the first role that lacks pods, in the order of their names; else with the pods of all roles."""
+    """Return why a job is invalid, with the first role by name that lacks pods, or with the pods of all roles."""
     tasks, least = job.tables.tasks, job.group.min_task_member
     rows = job.tables.jobs.tasks[job.row].tolist()
     roles = Counter(tasks.pods[row].role for row in rows if VALID[tasks.status[row]]) if least else Counter()
@@ -216,16 +226,17 @@ def _invalid(reason: str, message: str, job: Job) -> Invalid:
 
 
 def _incomplete(job: Job, texts: FitTexts) -> str:
-    """What stands in the way of a gang."""
+    """Return Volcano's message for a gang that is not ready."""
     fared = texts.fared(job.row)
     unready = job.min_available - job.ready_count - fared.placed
     return f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{texts.origin(job.row)}"
 
 
-def _leave_out_gated(ssn: Session) -> None:
-    """Take pods that a gate holds, which stay where they are all session, off the pending ones that ask for nothing."""
+def _discount_gated(ssn: Session) -> None:
+    """Subtract gated pods without requests from the counts of pending tasks without requests."""
     tables = ssn.tables
     tasks = tables.tasks
+    # Such pods keep their gate for the whole session, so the counts are corrected once.
     held = tasks.alive & tasks.best_effort & (tasks.status == TaskStatus.PENDING) & (tasks.gate != NO_GATE)
     rows = (held & (tasks.job >= 0)).nonzero()[0]
     for column, of_each in ((tables.jobs["best_effort"], tasks.job), (tables.subs["best_effort"], tasks.sub)):
@@ -234,7 +245,7 @@ def _leave_out_gated(ssn: Session) -> None:
 
 
 def _seconds(text: str) -> float | None:
-    """None for what is no time above 0."""
+    """Return a duration above 0, or None."""
     try:
         found = parse_duration(text) if text else 0.0
     except DurationError:

@@ -1,4 +1,4 @@
-"""network-topology-aware: gangs inside few hypernodes. Source: Volcano network-topology-aware (spec 04 §20)."""
+"""network-topology-aware: place gangs inside few hypernodes. Source: Volcano network-topology-aware plugin."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ from pumice.volcano.topology.rules import job_bound, sub_bound
 NAME = "network-topology-aware"
 MAX_SCORE = 100.0
 PURPOSE_EVICT = "evict"
-#: What does not move within a session.
+#: Columns that do not change within a session.
 ROOM = (f"{NAME}.allocatable", f"{NAME}.idle", f"{NAME}.future")
 
 
 @plugin(NAME)
 class NetworkTopologyAware:
-    """Sums over hypernodes are (H, R). What is idle and what will be is as the session found it; only ``used`` moves,
-    as in Volcano."""
+    """Choose and score hypernodes. Sums over hypernodes have shape (H, R)."""
 
     def __init__(
         self,
@@ -67,6 +66,8 @@ class NetworkTopologyAware:
             hypernode_binpack_resources,
             hypernode_binpack_resources_ or {},
         )
+        # Quirk of Volcano, kept on purpose: of these sums only ``used`` follows placements; idle and future amounts
+        # stay as they were when the session began.
         books, facts = ssn.tables.nodes.books, ssn.tables.nodes.facts
         self.allocatable = ssn.column(ROOM[0], values=self._sums(facts.allocatable))
         self.idle = ssn.column(ROOM[1], values=self._sums(books[:, IDLE]))
@@ -74,7 +75,7 @@ class NetworkTopologyAware:
         self.used = ssn.column(f"{NAME}.used", values=self._sums(books[:, USED]))
 
     def _weights(self, cpu: float, memory: float, names: str, each: Mapping[str, float]) -> F64:
-        """Weight per dimension (R,), -1 for those that are not looked at."""
+        """Return the weight per dimension (R,), -1 for dimensions that do not count."""
         found = np.full(len(self.ssn.tables.axis), -1.0)
         found[0] = cpu if cpu >= 0 else 1.0
         found[1] = memory if memory >= 0 else 1.0
@@ -86,12 +87,14 @@ class NetworkTopologyAware:
         return found
 
     def _sums(self, per_node: F64) -> F64:
+        """Sum up amounts of nodes per hypernode. Shape (H, R)."""
         return np.array([per_node[rows].sum(axis=0) for rows in self.tree.nodes])
 
     # -- which hypernodes to try --------------------------------------------------------------------------------------
 
     @points.hyper_node_gradient_for_job(reads=(SIGNATURE, *ROOM))
     def gradient_for_job(self, job: Job, start: int, purpose: str) -> list[list[int]] | None:
+        """Return the hypernodes to try for a job, by tier."""
         bound = job_bound(self.ssn.tables, job.row)
         if bound is None:
             return [[start]]
@@ -100,6 +103,7 @@ class NetworkTopologyAware:
 
     @points.hyper_node_gradient_for_sub_job(reads=(SIGNATURE, *ROOM))
     def gradient_for_sub_job(self, sub: SubJob, start: int, purpose: str) -> list[list[int]] | None:
+        """Return the hypernodes to try for a sub-job, by tier."""
         bound = sub_bound(self.ssn.tables, sub.row)
         if bound is None:
             return [[start]]
@@ -109,8 +113,8 @@ class NetworkTopologyAware:
         return self._gradient(start, bound, sub.hypernode, needed, purpose)
 
     def _gradient(self, start: int, bound: int, held: int, needed: F64, purpose: str) -> list[list[int]] | None:
-        """Hypernodes below the start that may be enough, by tier, lowest first; None when there is nothing to
-        search."""
+        """Return hypernodes below the start that may have enough room, by tier, the lowest first, or None if there is
+        nothing to search."""
         tree = self.tree
         root = start if held < 0 else self._search_root(start, bound, held)
         if root < 0:
@@ -121,6 +125,7 @@ class NetworkTopologyAware:
             frontier = [child for h in frontier for child in tree.children[h].tolist()]
         rows = np.array(below)
         eligible = tree.tier[rows] <= bound
+        # A job that already holds nodes must stay near them, whether the hypernode has room for its minimum or not.
         if held < 0:
             eligible &= self._enough(rows, needed, purpose)
         by_tier: dict[int, list[int]] = {}
@@ -130,19 +135,22 @@ class NetworkTopologyAware:
         return self._fewer(groups) if purpose == PURPOSE_EVICT else groups
 
     def _enough(self, rows: I32, needed: F64, purpose: str) -> Bool:
+        """Return True for hypernodes with room for the request. Shape (rows,)."""
         looked_at = needed > 0
+        # CPU and memory are always compared, even if not requested, as in Volcano.
         looked_at[:2] = True
 
         def fits(room: F64) -> Bool:
             return np.asarray((~looked_at | (needed - room[rows] < EPS)).all(axis=1))
 
         if purpose == PURPOSE_EVICT:
+            # For evictions everything allocatable counts, since running tasks may leave.
             return fits(self.allocatable.array)
         enough: Bool = fits(self.idle.array) | fits(self.future.array)
         return enough
 
     def _search_root(self, start: int, bound: int, held: int) -> int:
-        """The smaller of the start and the widest allowed ancestor of what is held; -1 when neither contains the
+        """Return the smaller of the start and the widest allowed ancestor of ``held``, or -1 if neither contains the
         other."""
         tree = self.tree
         widest = -1
@@ -156,11 +164,12 @@ class NetworkTopologyAware:
         return start if widest in tree.ancestors_of(start) else -1
 
     def _fewer(self, groups: list[list[int]]) -> list[list[int]]:
-        """For eviction: wide hypernodes first, a bounded number in all; of a group that is cut, the tail."""
+        """Return a bounded number of hypernodes for eviction, wide ones first."""
         left, kept = self.evict_max, []
         for group in reversed(groups):
             if left <= 0:
                 break
+            # Volcano takes the tail of the group that is cut.
             kept.append(group[-left:])
             left -= len(kept[-1])
         return kept
@@ -168,8 +177,8 @@ class NetworkTopologyAware:
     # -- how good they are --------------------------------------------------------------------------------------------
 
     def _binpack(self, rows: I32, request: F64) -> F64:
-        """Weighted share of use that the request would bring each hypernode to; 0 where it would not fit. (rows,) of
-        0..1."""
+        """Return the weighted share in use with the request in each hypernode, 0 to 1, and 0 where it does not fit.
+        Shape (rows,)."""
         looked_at = (request >= EPS) & (self.dimension_weight >= 0)
         total_weight = self.dimension_weight[looked_at].sum()
         if total_weight <= 0:
@@ -183,7 +192,7 @@ class NetworkTopologyAware:
 
     @points.hyper_node_order(reads=(SIGNATURE, ROWS))
     def hyper_node_order(self, sub: SubJob, hypernodes: I32) -> F64:
-        """Fuller is better; among equals the one that holds more of the job already."""
+        """Return scores: fuller hypernodes first, among equals those that hold more of the job. Shape (rows,)."""
         tasks = self.ssn.tables.tasks
         request = self.ssn.tables.classes.req[tasks.cls[sub.tasks]].sum(axis=0)
         score = self._binpack(hypernodes, request)
@@ -191,7 +200,7 @@ class NetworkTopologyAware:
         return score * MAX_SCORE * self.weight
 
     def _prefer_occupied(self, score: F64, hypernodes: I32, job: int) -> None:
-        """Where several share the maximum, add the part of the job's tasks that each holds."""
+        """Add the share of the job's tasks in each hypernode, if several have the highest score."""
         best = np.flatnonzero(score == score.max())
         if len(best) < 2:
             return
@@ -200,7 +209,7 @@ class NetworkTopologyAware:
             score[best] += held[hypernodes[best]]
 
     def _tasks_by_hypernode(self, job: int) -> F64 | None:
-        """Part of the job's tasks placed in each hypernode (H,), None when none is placed."""
+        """Return the share of the job's tasks in each hypernode (H,), or None if none is placed."""
         tables = self.ssn.tables
         rows = tables.jobs.tasks[job]
         nodes = tables.tasks.node[rows]
@@ -214,22 +223,25 @@ class NetworkTopologyAware:
 
     @points.batch_node_order(reads=(SIGNATURE, ROWS))
     def near_its_gang(self, task: Task, nodes: NodeRows) -> F64 | float | None:
-        """Nodes near what the gang holds; nothing to say of tasks without topology. Shape (rows,)."""
+        """Return a higher score for nodes near what the gang holds, or None for tasks without topology. Shape
+        (rows,)."""
         if self.ssn.tables.subs.topologies[task.sub_job.row] is None:
             return None
         leaves = self.tree.leaf_of[nodes.rows]
         if len(leaves) and (leaves == leaves[0]).all():
-            return float(self._nearness(task, leaves[:2])[0])  # all equally near, and that stays so
+            # All candidates are in one hypernode, so one number serves all of them, and it cannot change the order.
+            return float(self._nearness(task, leaves[:2])[0])
         return self._nearness(task, leaves)
 
     @points.batch_node_order(reads=(SIGNATURE, ROWS, f"{NAME}.used", ROOM[0]))
     def full_hypernodes(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """For tasks without topology, nodes in full hypernodes at every tier. Shape (rows,)."""
+        """Return a higher score for nodes in full hypernodes, for tasks without topology. Shape (rows,)."""
         if not self.normal_pods or self.ssn.tables.subs.topologies[task.sub_job.row] is not None:
             return None
         return self._normal_pod(task, nodes)
 
     def _nearness(self, task: Task, leaves: I32) -> F64:
+        """Return scores by distance. Shape (leaves,)."""
         held = task.job_hypernode
         if held < 0:
             return np.zeros(len(leaves))
@@ -238,7 +250,8 @@ class NetworkTopologyAware:
         return scores * MAX_SCORE * self.weight
 
     def _near(self, held: int) -> F64:
-        """How near each hypernode is to one (H,): 1 that one itself, and less the higher the two meet."""
+        """Return how near each hypernode is to one: 1 for itself, and less the higher their common ancestor.
+        Shape (H,)."""
         tree, lowest, highest = self.tree, int(self.tree.tiers[0]), int(self.tree.tiers[-1])
         if lowest == highest:
             return np.ones(len(tree))
@@ -247,18 +260,20 @@ class NetworkTopologyAware:
         return near
 
     def _normal_pod(self, task: Task, nodes: NodeRows) -> F64:
-        """Binpack of the hypernodes above each node, 1 where there is none, with less weight for higher tiers."""
+        """Return the binpack score of the hypernodes above each node, weighted by tier, higher tiers less.
+        Shape (rows,)."""
         tree = self.tree
         binpack = self._binpack(np.arange(len(tree.names), dtype=np.int32), task.req)
         weight_of, weight_between = tier_weights(tree.tiers, self.fading)
         score = np.full(len(nodes), weight_between)
         for tier, weight in zip(tree.tiers, weight_of, strict=True):
+            # A node without a hypernode at a tier counts as full there, as in Volcano.
             above = self._at_tier(tier)[nodes.rows]
             score += weight * np.where(above >= 0, binpack[above], 1.0)
         return score / (sum(weight_of) + weight_between) * MAX_SCORE * self.weight
 
     def _at_tier(self, tier: int) -> I32:
-        """For each node the hypernode of that tier which holds it, -1 for none (N,)."""
+        """Return the hypernode of a tier that contains each node, -1 for none. Shape (N,)."""
         ancestors = self.ancestors_of_node
         matches = (ancestors >= 0) & (self.tree.tier[ancestors] == tier)
         first = matches.argmax(axis=1)
@@ -266,7 +281,7 @@ class NetworkTopologyAware:
 
     @cached_property
     def ancestors_of_node(self) -> I32:
-        """For each node every hypernode that holds it (N, D), padded with -1."""
+        """Every hypernode that contains each node (N, D), padded with -1."""
         return self.tree.ancestors[self.tree.leaf_of]
 
     # -- what moves ---------------------------------------------------------------------------------------------------
@@ -280,9 +295,11 @@ class NetworkTopologyAware:
         self._move(run, -1.0)
 
     def _move(self, run: TaskRun, sign: float) -> None:
+        """Add tasks to the used amounts of all hypernodes above their nodes, or subtract them."""
         nodes, amounts = run.by_node(self.ssn.tables.classes.req)
         ancestors = self.ancestors_of_node[nodes]
-        if ancestors.ndim == 1:  # of one node, above which no hypernode is twice
+        # The hypernodes above one node are distinct, so a plain add suffices.
+        if ancestors.ndim == 1:
             self.ssn.journal.add(self.used, ancestors[ancestors >= 0], sign * amounts)
             return
         which, level = np.nonzero(ancestors >= 0)
@@ -292,8 +309,9 @@ class NetworkTopologyAware:
 
 
 def tier_weights(tiers: Sequence[int], fading: float) -> tuple[list[float], float]:
-    """``fading ** tier`` up to a common factor, which makes the largest 1: for each of the tiers, which ascend, and in
-    sum for all whole numbers between them. Costs the same however far apart they are."""
+    """Return ``fading ** tier``, scaled so that the largest is 1: for each of the ascending tiers, and summed up for
+    all whole numbers between them."""
+    # Scaling by the largest keeps the powers from overflowing.
     ratio, heaviest = (fading, tiers[0]) if fading <= 1 else (1 / fading, tiers[-1])
     of_tier = [ratio ** abs(tier - heaviest) for tier in tiers]
     between = 0.0
@@ -301,5 +319,6 @@ def tier_weights(tiers: Sequence[int], fading: float) -> tuple[list[float], floa
         missing = tiers[i + 1] - tiers[i] - 1
         if missing:
             larger, smaller = max(of_tier[i : i + 2]), min(of_tier[i : i + 2])
+            # A geometric series in closed form: the cost does not depend on the distance between tiers.
             between += (larger * ratio - smaller) / (1 - ratio) if ratio < 1 else missing
     return of_tier, between

@@ -1,6 +1,6 @@
-"""nodegroup: which groups of nodes a queue uses, rather uses, or avoids, and how much it may hold of each.
+"""nodegroup: choose which groups of nodes a queue uses, prefers or avoids, and how much it may hold of each.
 
-Source: Volcano nodegroup (spec 04 §19).
+Source: Volcano nodegroup plugin.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 
 @plugin("nodegroup")
 class NodeGroup:
-    """``strict`` off: queues without rules may use nodes without a group. ``enablePreferredOrder``: of the groups that
-    a queue would rather use the first counts most. ``hierarchy``: the switch ``enableHierarchy``, with which a queue
-    without rules has those of its nearest ancestor that has some.
+    """Filter and score nodes by their group.
 
-    ``limits`` (P, R): what a queue may hold of a group, for each pair of which that is said; ``allocated``: what it
-    holds.
+    ``strict`` off: queues without rules may use nodes without a group. ``enablePreferredOrder``: among preferred
+    groups, earlier ones score higher. ``hierarchy``: the switch ``enableHierarchy``; a queue without rules has those
+    of its nearest ancestor with rules.
+
+    ``limits`` (P, R): what a queue may hold of a group, for each pair with a limit. ``allocated``: what it holds.
     """
 
     def __init__(
@@ -62,20 +63,21 @@ class NodeGroup:
     ) -> None:
         self.ssn, self._strict, self._in_order, self._inherit = ssn, strict, enablePreferredOrder, hierarchy
         label = derived(ssn).label(GROUP_LABEL)
-        self._groups, self._group_of = label.values, label.codes  # of a node without a label: -1, the last of a row
+        # A node without the label has code -1, which reads the last entry of a row.
+        self._groups, self._group_of = label.values, label.codes
         queues = ssn.tables.queues
         rules = self._rules()
         self._code: I32 = np.array([*map(self._codes, [*queues.objs, None], rules)]).reshape(len(rules), -1)
         self._score: F64 = np.array([*map(self._scores, rules)]).reshape(len(rules), -1)
         self._pair_of, self.limits = self._pairs()
         self.allocated = ssn.column("nodegroup.allocated", values=self._held())
-        told: tuple[Question, ...] = () if len(self.limits) else (points.on_allocate, points.on_deallocate)
-        self.unused_points = (*told, *(() if self._score.any() else (points.node_order,)))
+        events: tuple[Question, ...] = () if len(self.limits) else (points.on_allocate, points.on_deallocate)
+        self.unused_points = (*events, *(() if self._score.any() else (points.node_order,)))
 
     # -- what queues say ----------------------------------------------------------------------------------------------
 
     def _rules(self) -> list[NodeGroupAffinity]:
-        """Of each queue, and last of tasks without one."""
+        """Return the rules of each queue, and last of tasks without a queue."""
         queues = self.ssn.tables.queues
         own = [_some(queue.affinity) for queue in queues.objs]
         if self._inherit:
@@ -86,7 +88,7 @@ class NodeGroup:
         return [*(rules or _NO_RULES for rules in own), _NO_RULES]
 
     def _codes(self, queue: Queue | None, rules: NodeGroupAffinity) -> list[int]:
-        """What stands against nodes of each group for a queue, and last against those without one."""
+        """Return why a queue may not use nodes of each group, and last nodes without a group, as codes."""
         if queue is not None and queue.group_limits is None:
             return [_INVALID] * (len(self._groups) + 1)
         without = _FITS if not self._strict and rules == _NO_RULES else _NO_LABEL
@@ -94,17 +96,21 @@ class NodeGroup:
 
     @staticmethod
     def _code_of(group: str, rules: NodeGroupAffinity) -> int:
+        """Return why a queue may not use a group."""
         if rules == _NO_RULES:
             return _UNSPECIFIED
         wanted = group in rules.required or group in rules.preferred
+        # In Volcano's order: a required anti-affinity excludes the group, but a preferred anti-affinity, evaluated
+        # last, allows it again.
         allowed = group in rules.anti_preferred or (wanted and group not in rules.anti_required)
         return _FITS if allowed else _UNSATISFIED
 
     def _scores(self, rules: NodeGroupAffinity) -> list[float]:
-        """How much a queue would like nodes of each group, and last those without one."""
+        """Return the score of each group for a queue, and last of nodes without a group."""
         return [*(self._score_of(group, rules) for group in self._groups), 0.0]
 
     def _score_of(self, group: str, rules: NodeGroupAffinity) -> float:
+        """Return the score of a group."""
         if group in rules.anti_preferred:
             return _AVOIDED
         score = _REQUIRED if group in rules.required else 0.0
@@ -114,7 +120,7 @@ class NodeGroup:
         return score + (_PREFERRED * (count - place) / count if self._in_order else _PREFERRED)
 
     def _pairs(self) -> tuple[I32, F64]:
-        """Which limit each queue has of each group (Q + 1, groups + 1), -1 for none; and the limits."""
+        """Return the limit of each queue and group (Q + 1, groups + 1) as an index, -1 for none, and the limits."""
         queues, axis = self.ssn.tables.queues, self.ssn.tables.axis
         pair_of = np.full(self._code.shape, -1, dtype=np.int32)
         limits: list[F64] = []
@@ -131,7 +137,7 @@ class NodeGroup:
         return pair_of, np.array(limits).reshape(len(limits), len(axis))
 
     def _held(self) -> F64:
-        """What queues hold of groups as the session begins."""
+        """Return what queues hold of groups when the session begins. Shape (P, R)."""
         tables, held = self.ssn.tables, np.zeros_like(self.limits)
         tasks = tables.tasks
         if len(held):
@@ -145,8 +151,7 @@ class NodeGroup:
 
     @points.predicate(reads=(ROWS, "nodegroup.allocated", QUEUES))
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Nodes of groups that the queue may use, as long as it holds no more of the group than it may. Where a
-        group has a limit an answer is given even while nothing stands against any node: it may, after one more task."""
+        """Reject nodes of groups that the queue may not use, or of which it would hold more than its limit."""
         queue = task.queue.row
         by_group = self._code[queue].copy()
         pairs = self._pair_of[queue]
@@ -156,11 +161,13 @@ class NodeGroup:
             over = self.allocated.array[rows] + task.req - self.limits[rows] >= EPS
             by_group[limited[(over & (task.req >= EPS)).any(axis=1)]] = _EXCEEDED
         codes = nodes.pick(by_group[self._group_of])
+        # With a limit, an answer is given even if it rejects no node. It says that the answer may change after one
+        # more task.
         return FilterResult(codes, _WHY) if len(limited) or codes.any() else None
 
     @points.node_order(reads=(ROWS, QUEUES))
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """100 for a group that the queue must use, 50 for one that it would rather use, -1 for one it would avoid."""
+        """Return 100 for required groups, 50 for preferred ones, -1 for avoided ones. Shape (rows,)."""
         by_group = self._score[task.queue.row]
         return nodes.pick(by_group[self._group_of]) if by_group.any() else None
 
@@ -173,11 +180,12 @@ class NodeGroup:
         self._move(run, -1.0)
 
     def _move(self, run: TaskRun, sign: float) -> None:
-        for pair, amount in self._moved(run):
+        """Add tasks to what their queue holds of groups, or subtract them."""
+        for pair, amount in self._amounts_by_limit(run):
             self.ssn.journal.add(self.allocated, pair, sign * amount)
 
-    def _moved(self, run: TaskRun) -> Iterator[tuple[int, AnyArray]]:
-        """By limit, what the tasks ask for."""
+    def _amounts_by_limit(self, run: TaskRun) -> Iterator[tuple[int, AnyArray]]:
+        """Yield each limit that tasks affect, with their total request."""
         nodes, amounts = run.by_node(self.ssn.tables.classes.req)
         pairs = self._pair_of[run.queue, self._group_of[np.atleast_1d(nodes)]]
         amounts = np.broadcast_to(amounts, (len(pairs), self.limits.shape[1]))
@@ -186,4 +194,5 @@ class NodeGroup:
 
 
 def _some(rules: NodeGroupAffinity | None) -> NodeGroupAffinity | None:
+    """Return rules, or None if they are empty."""
     return None if rules == _NO_RULES else rules

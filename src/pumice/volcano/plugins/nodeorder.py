@@ -1,8 +1,8 @@
-"""nodeorder: kube-scheduler's scores. Source: Volcano nodeorder (spec 04 §10), kube-scheduler 1.36.
+"""nodeorder: score nodes like kube-scheduler. Source: Volcano nodeorder plugin, kube-scheduler 1.36.
 
-What a node is worth by itself is answered for a class: how full it would be, which images it has. What is scaled over
-the candidates, or counts other pods, is answered for a task; as long as that is one number for all candidates it is
-given as that number.
+Scores of a node alone are computed for a class: how full it would be, and which images it has. Scores that are scaled
+over candidates, or that count other pods, are computed for a task. If such a score is one number for all candidates,
+that number is returned.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 
 
 class _Score(Protocol):
-    """A score of the candidates, for one task, and for several that are placed one after the other."""
+    """A score of candidates, for one task, and for several that are placed one after the other."""
 
     def score(self, task: Task, nodes: NodeRows) -> F64: ...
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn: ...
 
 
 class _PodScore(_Score, Protocol):
-    """One that counts other pods, where the terms of a class ask for it."""
+    """A score that counts other pods, if the terms of a class ask for it."""
 
     def concerns(self, cls: int) -> bool: ...
 
 
 class Plan(NamedTuple):
-    """What counts for a class: a number for every node, and scores of the candidates with their weights.
+    """What is scored for a class: a number for every node, and scores of candidates with their weights.
 
-    ``same`` None: nothing was scored. ``parts`` empty: ``same`` is the whole answer, for every task of the class.
+    ``same`` None: nothing was scored. ``parts`` empty: ``same`` is the whole answer for every task of the class.
     """
 
     same: float | None
@@ -65,7 +65,8 @@ class Plan(NamedTuple):
 
 @plugin("nodeorder")
 class NodeOrder:
-    """Each argument is the weight of one of kube-scheduler's scores (0 to 100 a node); weight 0 leaves it out."""
+    """Score nodes. Each argument is the weight of one of kube-scheduler's scores (0 to 100 per node); 0 leaves it
+    out."""
 
     def __init__(
         self,
@@ -94,21 +95,22 @@ class NodeOrder:
 
     @points.node_order
     def image_locality(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """How much of the images is there. Shape (rows,)."""
+        """Return the ImageLocality score. Shape (rows,)."""
         return nodes.pick(image_scores(self._facts, cls.spec)) * self._images
 
     @points.batch_node_order(reads=(ROWS,), several="rooms")
     def room(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """LeastAllocated, MostAllocated and BalancedAllocation. Shape (rows,)."""
+        """Return LeastAllocated, MostAllocated and BalancedAllocation. Shape (rows,)."""
         return self.allocation(cls, nodes)
 
     def rooms(self, classes: ClassRows, nodes: NodeRows) -> F64:
-        """The same for several classes. Shape (classes, rows)."""
+        """Return LeastAllocated, MostAllocated and BalancedAllocation for several classes. Shape (classes, rows)."""
         return self.allocation.of_several(classes, nodes)
 
     @points.batch_node_order(reads=(ROWS, PODS), concerns="tells_nodes_apart", several="in_turn")
     def among_candidates(self, task: Task, nodes: NodeRows) -> F64 | float | None:
-        """Preferred node affinity, taints to avoid, wishes between pods, topology spread. Shape (rows,)."""
+        """Return preferred node affinity, taints to avoid, preferred pod affinity and topology spread. Shape
+        (rows,)."""
         plan = self._plan_of(int(self._cls[task.row]))
         if not plan.parts:
             return plan.same
@@ -118,32 +120,36 @@ class NodeOrder:
         return total
 
     def tells_nodes_apart(self, cls: TaskClass) -> bool:
-        """Whether any of these differs between nodes for tasks of the class."""
+        """Return True if any of these scores differs between nodes for tasks of the class."""
         return bool(self._plan_of(cls.row).parts)
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn | float | None:
-        """The same for tasks of one class that are placed one after the other."""
+        """Return an incremental score for tasks of one class that are placed one after the other."""
         plan = self._plan_of(tasks.classes[0])
         if not plan.parts:
             return plan.same
         return WeightedSum(plan.same or 0.0, [(part.in_turn(tasks, nodes), weight) for part, weight in plan.parts])
 
     def _plan_of(self, cls: int) -> Plan:
+        """Return the plan of a class, cached."""
         plan = self._plans.get(cls)
         if plan is None:
             plan = self._plans[cls] = self._plan(cls)
         return plan
 
     def _plan(self, cls: int) -> Plan:
+        """Return the plan of a class."""
         spec = self.ssn.tables.classes.specs[cls]
-        wishes = "plan", self._taints, self._node_affinity, spec.tolerations, spec.affinity.node_preferred
-        plan = self._facts.get(wishes, lambda: self._by_nodes(spec))
+        question = "plan", self._taints, self._node_affinity, spec.tolerations, spec.affinity.node_preferred
+        plan = self._facts.get(question, lambda: self._by_nodes(spec))
+        # The part that rests on node objects is cached across sessions; the part about pods holds for this session
+        # only.
         if self._has_pod_terms or spec.spread:
             return plan._replace(parts=(*plan.parts, *self._by_pods(cls, spec)))
         return plan
 
     def _by_nodes(self, spec: PodSpec) -> Plan:
-        """As far as node objects alone decide."""
+        """Return the plan as far as node objects decide."""
         same: float | None = None
         parts: list[tuple[_Score, int]] = []
         for raw, everywhere, weight, reverse in self._by_node_objects(spec):
@@ -155,23 +161,23 @@ class NodeOrder:
 
     @cached_property
     def _has_pod_terms(self) -> bool:
-        """Whether any class of tasks has wishes about other pods."""
+        """True if any class of tasks has pod affinity terms."""
         return bool(classes_where(self.ssn, "pod terms", has_pod_terms))
 
     def _by_pods(self, cls: int, spec: PodSpec) -> Iterator[tuple[_Score, int]]:
-        """Scores that count other pods and concern the class, with their weights."""
+        """Yield the scores that count other pods and concern the class, with their weights."""
         if self._pod_affinity and self._has_pod_terms:
-            wishes: _PodScore = inter_pod_score(self.ssn)
-            if wishes.concerns(cls):
-                yield wishes, self._pod_affinity
+            affinity: _PodScore = inter_pod_score(self.ssn)
+            if affinity.concerns(cls):
+                yield affinity, self._pod_affinity
         if self._spread and spec.spread:
             spread: _PodScore = _spread_score(self.ssn)
             if spread.concerns(cls):
                 yield spread, self._spread
 
     def _by_node_objects(self, spec: PodSpec) -> Iterator[tuple[I64, float | None, int, bool]]:
-        """Raw scores that only node objects decide, what they scale to where that is one number for any candidates,
-        the weight, and whether less is better."""
+        """Yield raw scores by node objects, their scaled value if it is one number for any candidates, the weight, and
+        whether less is better."""
         if self._taints:
             yield *avoided_count(self._facts, spec), self._taints, True
         if self._node_affinity and spec.affinity.node_preferred:
@@ -179,7 +185,7 @@ class NodeOrder:
 
 
 class _Scaled:
-    """Scales ``raw`` (N,), which only node objects decide, over the candidates."""
+    """Scale ``raw`` (N,), which depends on node objects only, over the candidates."""
 
     def __init__(self, raw: I64, reverse: bool) -> None:
         self._raw, self._reverse = raw, reverse
@@ -192,6 +198,8 @@ class _Scaled:
 
 
 class _ScaledInTurn(ScoreInTurn):
+    """The scaled score for tasks placed one after the other, which placements do not change."""
+
     def __init__(self, raw: I64, reverse: bool, count: int) -> None:
         self.count, self._raw, self._reverse = count, raw, reverse
 
@@ -203,7 +211,8 @@ class _ScaledInTurn(ScoreInTurn):
 
 
 def _spread_score(ssn: Session) -> SpreadScore:
-    """The score of topology spread constraints: imported when the first pod has one."""
+    """Return the score of topology spread constraints."""
+    # Imported late: few clusters have such constraints.
     from pumice.volcano.scorers.spread import SpreadScore
 
     return ssn.shared(SpreadScore, lambda: SpreadScore(pod_index(ssn)))

@@ -1,6 +1,6 @@
-"""numa-aware: a pod with CPUs of its own goes where its node's kubelet would find them near to each other.
+"""numa-aware: place pods with exclusive CPUs where the kubelet would find CPUs on few NUMA nodes.
 
-Source: Volcano numa-aware (spec 04 §14).
+Source: Volcano numa-aware plugin.
 """
 
 from __future__ import annotations
@@ -37,20 +37,23 @@ _SCORE_MAX = 100
 
 
 class Place(NamedTuple):
-    """A node with what its agent says: ``ids`` of its CPUs, in order; in columns they go by their place in it."""
+    """A node with its Numatopology. ``ids``: its CPUs, in order; columns use the index in it."""
 
     topology: Numatopology
     machine: Machine
     ids: tuple[int, ...]
-    sign: float  # of all that the agent says: another one says something else
+    sign: float  # hash of the Numatopology
 
 
 @plugin("numa-aware")
 class NumaAware:
-    """``weight`` of the score. Which policy a pod wants its annotation ``volcano.sh/numa-topology-policy`` says; only
-    pods of quality Guaranteed have CPUs of their own.
+    """Filter and score nodes by free CPUs.
 
-    ``free`` (N, C): CPUs that no pod has for itself; ``taken`` (K, C): those of each of the K tasks that may have some.
+    ``weight``: weight of the score. The annotation ``volcano.sh/numa-topology-policy`` of a pod names its policy. Only
+    pods of QoS class Guaranteed have exclusive CPUs.
+
+    ``free`` (N, C): CPUs that no pod uses exclusively. ``taken`` (K, C): CPUs of each of the K tasks that may have
+    exclusive ones.
     """
 
     def __init__(self, ssn: Session, *, weight: int = 1) -> None:
@@ -72,12 +75,12 @@ class NumaAware:
         self.taken = ssn.column("numa-aware.taken", values=taken)
         self.on = ssn.column("numa-aware.on", values=on)
         unused: tuple[Question, ...] = (points.predicate, points.batch_node_order)
-        told: tuple[Question, ...] = (points.on_allocate, points.on_deallocate)
-        self.unused_points = (*(() if len(rows) else unused), *(() if len(rows) and self._width else told))
+        events: tuple[Question, ...] = (points.on_allocate, points.on_deallocate)
+        self.unused_points = (*(() if len(rows) else unused), *(() if len(rows) and self._width else events))
 
     def _begin(self, rows: AnyArray) -> tuple[Bool, Bool, AnyArray]:
-        """What is free as the session begins, and what tasks have that the agents do not know of yet, each as its
-        kubelet would have given it, in order of creation."""
+        """Return which CPUs are free when the session begins, and which CPUs tasks have that the agents have not
+        reported yet."""
         tasks = self.ssn.tables.tasks
         free = np.zeros((len(self._places), self._width), dtype=bool)
         for node, place in enumerate(self._places):
@@ -85,6 +88,8 @@ class NumaAware:
                 free[node, : len(place.ids)] = np.isin(place.ids, place.topology.free or ())
         taken, on = np.zeros((len(rows), self._width), dtype=bool), np.zeros(len(rows), dtype=np.int64)
         there = [row for row in rows.tolist() if tasks.node[row] >= 0 and HELD[tasks.status[row]]]
+        # In order of creation, as the kubelet will most likely have started them; each gets what is free after the
+        # ones before.
         for row in sorted(there, key=lambda row: (tasks.pods[row].creation, tasks.pods[row].uid)):
             node, pod = int(tasks.node[row]), tasks.pods[row]
             place, on[self._index[row]] = self._places[node], node + 1
@@ -97,7 +102,7 @@ class NumaAware:
     # -- what a kubelet would do --------------------------------------------------------------------------------------
 
     def _objection(self, ask: NumaAsk, node: int) -> tuple[str, str]:
-        """(why a pod cannot be on the node whatever is free, the policy that counts there: empty for none)."""
+        """Return why a pod cannot run on the node whatever is free, and the policy that applies there ("" for none)."""
         place = self._places[node]
         if not ask.policy:
             policy = place.topology.topology_policy if place is not None else ""
@@ -116,9 +121,10 @@ class NumaAware:
         return ("", policy) if place.topology.free else ("cpu allocatable map is empty", "")
 
     def _assigned(self, ask: NumaAsk, node: int, policy: str, free: Bool) -> Assigned:
-        """What the pod would get of what is free there; equal machines with equal CPUs free are looked at once."""
+        """Return what the pod would get of the free CPUs."""
         place = self._places[node]
         assert place is not None
+        # Nodes of one type share a Machine object, so that equal free CPUs give one computation.
         key = id(place.machine), free.tobytes(), ask, policy
         found = self._found.get(key)
         if found is None:
@@ -127,7 +133,7 @@ class NumaAware:
         return found
 
     def _mask(self, node: int, cpus: CpuSet) -> Bool:
-        """CPUs as a row of a column."""
+        """Return CPUs as a row of a column."""
         place = self._places[node]
         assert place is not None
         found = np.zeros(self._width, dtype=bool)
@@ -135,7 +141,7 @@ class NumaAware:
         return found
 
     def _bits(self, row: int, node: int, free: Bool) -> Bool:
-        """The CPUs that a task gets on a node; none where it gets none of its own."""
+        """Return the CPUs that a task gets on a node, none if it gets no exclusive ones."""
         ask = self._asks[self.ssn.tables.tasks.cls[row]]
         objection, policy = self._objection(ask, node) if ask is not None else ("", "")
         if ask is None or objection or not policy:
@@ -146,7 +152,7 @@ class NumaAware:
 
     @points.predicate(reads=(ROWS,))
     def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Nodes whose kubelet would find CPUs for every container. Shape (rows,)."""
+        """Reject nodes whose kubelet would not find CPUs for every container. Shape (rows,)."""
         ask = self._asks[cls.row]
         if ask is None:
             return None
@@ -161,7 +167,7 @@ class NumaAware:
         return FilterResult(codes, ((), *((unfit,) for unfit in why))) if why else None
 
     def _unfit(self, ask: NumaAsk, node: int, free: Bool, further: int) -> Unfit | None:
-        """What stands against one more such pod, after that many ``further`` ones."""
+        """Return why another such pod does not fit, after ``further`` ones."""
         objection, policy = self._objection(ask, node)
         if objection:
             return Unfit(objection, Code.ERROR)
@@ -174,8 +180,7 @@ class NumaAware:
 
     @points.batch_node_order(reads=(ROWS, "numa-aware.free"))
     def batch_node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """The fewer NUMA nodes a pod that names a policy would be spread over, the better, among these. Shape
-        (rows,)."""
+        """Return a higher score for nodes where a pod with a policy would use fewer NUMA nodes. Shape (rows,)."""
         ask = self._asks[task.cls.row]
         if ask is None or not ask.policy:
             return None
@@ -185,7 +190,7 @@ class NumaAware:
         return scores * self._weight
 
     def _spread(self, ask: NumaAsk, node: int) -> int:
-        """Over how many NUMA nodes."""
+        """Return how many NUMA nodes the pod would use."""
         objection, policy = self._objection(ask, node)
         place = self._places[node]
         if objection or not policy or place is None:
@@ -195,12 +200,13 @@ class NumaAware:
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
-        """A task that comes back to its node gets the CPUs that it had."""
+        """Assign CPUs to tasks."""
         for row, node in zip(run.rows, run.nodes, strict=True):
             index = self._index.get(row)
             if index is None or self._places[node] is None:
                 continue
             free, bits = self.free.array[node], self.taken.array[index]
+            # A task that returns to its node keeps the CPUs that it had, if they are still free.
             if self.on.array[index] != node + 1 or (bits & ~free).any():
                 bits = self._bits(row, node, free)
                 self.ssn.journal.put(self.taken, index, bits)
@@ -209,6 +215,7 @@ class NumaAware:
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
+        """Release the CPUs of tasks."""
         for row, node in zip(run.rows, run.nodes, strict=True):
             index = self._index.get(row)
             if index is not None and self.on.array[index] == node + 1:
@@ -216,12 +223,12 @@ class NumaAware:
 
 
 def is_listed(topology: Numatopology, uid: str, key: str) -> bool:
-    """Whether the agent knows of a pod's CPUs: by its UID, or by its namespace and name."""
+    """Return True if the agent has reported a pod's CPUs, by its UID or by namespace and name."""
     return any(uid == each or key == name for each, name in topology.assigned)
 
 
 def _places(ssn: Session) -> list[Place | None]:
-    """Of each node, None where its agent says nothing; equal machines are one."""
+    """Return the place of each node, None if its agent reports nothing."""
     facts, machines = ssn.tables.nodes.facts, dict[object, Machine]()
     found: list[Place | None] = [None] * len(facts)
     for topology in ssn.tables.numas.objs:
@@ -234,5 +241,5 @@ def _places(ssn: Session) -> list[Place | None]:
 
 
 def _sign(topology: Numatopology) -> float:
-    """48 bits, which a column of numbers holds exactly: what a memo compares in place of the object."""
+    """Return a hash of 48 bits, which a float64 column holds exactly and a memo compares instead of the object."""
     return float(int.from_bytes(blake2b(repr(topology).encode(), digest_size=6).digest()))

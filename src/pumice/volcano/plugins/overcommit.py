@@ -1,4 +1,4 @@
-"""overcommit: admit somewhat more than the cluster has. Source: Volcano overcommit (spec 04 §5)."""
+"""overcommit: admit jobs up to a multiple of the cluster's resources. Source: Volcano overcommit plugin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_FACTOR = 1.2
 
 @plugin("overcommit")
 class Overcommit:
-    """``overcommit-factor`` below 1 counts as 1.2."""
+    """Vote on admission. ``overcommit-factor``: a value below 1 means 1.2."""
 
     def __init__(self, ssn: Session, *, overcommit_factor: float = DEFAULT_FACTOR) -> None:
         self.ssn = ssn
@@ -27,10 +27,13 @@ class Overcommit:
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+        """Vote on the admission of a request."""
+        # Many jobs ask for equal amounts, and the answer is the same for all queues.
         rests_on = (self.inqueue.version, self.idle.version)
         return self.ssn.memo.get(("overcommit", asked.tobytes()), rests_on, lambda: self._answer(asked))
 
     def _answer(self, asked: F64) -> Vote | str:
+        """Permit if the request fits into the idle resources less what was promised."""
         over = exceeded(self.ssn, self.inqueue.array[0] + asked, self.idle.array, asked)
         if not over:
             return Vote.PERMIT
@@ -38,10 +41,11 @@ class Overcommit:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
+        """Count the minimum of an admitted job."""
         if self.ssn.tables.jobs.has_min[job.row]:
             self.ssn.journal.add(self.inqueue, 0, minimum(self.ssn, job))
 
 
 def _idle(ssn: Session, factor: float) -> F64:
-    """What is left of ``factor`` times the cluster (R,)."""
+    """Return what is left of ``factor`` times the cluster. Shape (R,)."""
     return np.asarray(ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0))

@@ -1,9 +1,8 @@
-"""predicates: kube-scheduler's filters. Source: Volcano predicates (spec 04 §9), kube-scheduler 1.36.
+"""predicates: filter nodes like kube-scheduler. Source: Volcano predicates plugin, kube-scheduler 1.36.
 
-What looks at one node only is answered for a class: the number of pods, cordons, node affinity, taints. What looks at
-other pods is answered for a task: host ports, inter-pod (anti-)affinity, topology spread. Most pods have no such terms
-and nobody has one about them; then the second hook says so at once, and a gang can be placed in one go. There is no
-filter for resources: actions look at those.
+Filters of a node alone are computed for a class: number of pods, cordons, node affinity, taints. Filters that read
+other pods are computed for a task: host ports, inter-pod affinity, topology spread. Resources are compared by the
+actions and not here.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
 NAMES_CONFLICT = Unfit("plugin NodeAffinity pre-predicates failed pod affinity terms conflict", Code.UNRESOLVABLE)
 
 _STABLE = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS)
-#: By stable code, plus 4 where the node has all the pods that it may have.
+#: Reasons by stable code, plus ``_FULL`` for nodes with the largest number of pods.
 _WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
 _FULL = len(_STABLE)
-#: Filters that look at other pods.
+#: Codes after which Volcano asks no further filter about the node.
 _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 
 
 class Filter(Protocol):
-    """A filter that looks at other pods, for one task, and for several that are placed one after the other."""
+    """A filter that reads other pods, for one task, and for several that are placed one after the other."""
 
     def concerns(self, cls: int) -> bool: ...
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult: ...
@@ -65,11 +64,11 @@ class Filter(Protocol):
 
 @plugin("predicates", adds=(*CLAIM_POINTS, *VOLUME_POINTS))
 class Predicates:
-    """Arguments named ``predicate.…Enable`` turn single filters off.
+    """Filter nodes. Arguments named ``predicate.…Enable`` switch single filters off.
 
-    ``predicate.CacheEnable`` changes nothing: a class is Volcano's equivalence class, so the stable filters are cached
-    always, and always by what the pod asks for, never by a name its template claims. Of ``volumebinding.…`` and
-    ``dynamicresources.…`` the times change nothing: what waits, waits outside of the cycle.
+    ``predicate.CacheEnable`` has no effect: filters of a node are cached per class in any case, by what the pod asks
+    for and not by a name in its template. The timeouts of ``volumebinding.…`` and ``dynamicresources.…`` have no
+    effect: a cycle does not wait.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Predicates:
         self._view, self._facts = View(ssn), derived(ssn)
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
-        self._stable: dict[int, Stable] = {}  # by class
+        self._stable: dict[int, Stable] = {}  # by class row
         self._filters: dict[int, tuple[Filter, ...]] = {}
         self._last: tuple[int, int, NodeRows, FilterResult] | None = None
         _register_claims(ssn)
@@ -114,7 +113,7 @@ class Predicates:
 
     @points.pre_predicate
     def pre_filters(self, cls: TaskClass) -> Unfit | None:
-        """What makes it pointless to look at nodes."""
+        """Return why no node can take pods of the class, or None."""
         spec = cls.spec
         if self._affinity and spec.affinity.node_required and names_conflict(spec):
             return NAMES_CONFLICT
@@ -122,7 +121,7 @@ class Predicates:
 
     @points.predicate(reads=(ROWS,), several="open_nodes")
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """The number of pods, then the first stable filter that objects. Shape (rows,)."""
+        """Filter by the number of pods, and then by the first stable filter that rejects. Shape (rows,)."""
         codes, objects = self._stable.get(cls.row) or self._stable_of(cls.row)
         full = nodes.view_pods >= nodes.pick(self._max_pods)
         if np.count_nonzero(full):
@@ -130,7 +129,8 @@ class Predicates:
         return FilterResult(nodes.pick(codes), _WHY) if objects else None
 
     def open_nodes(self, classes: ClassRows, nodes: NodeRows) -> Bool | None:
-        """Where neither of the two objects, for several classes; None: nowhere. Shape (classes, rows)."""
+        """Return True for nodes that neither rejects, for several classes, or None if they reject none.
+        Shape (classes, rows)."""
         stable = [self._stable.get(cls) or self._stable_of(cls) for cls in classes.rows.tolist()]
         has_place = nodes.view_pods < nodes.pick(self._max_pods)
         if any(objects for _, objects in stable):
@@ -139,16 +139,19 @@ class Predicates:
         return None if has_place.all() else np.repeat(has_place[None], len(classes), axis=0)
 
     def _stable_of(self, cls: int) -> Stable:
+        """Return the codes of stable filters for a class, cached."""
         spec = self.ssn.tables.classes.specs[cls]
         found = self._stable[cls] = stable_codes(self._facts, spec, affinity=self._affinity, taints=self._taints)
         return found
 
     @points.predicate(reads=(ROWS, PODS), concerns="pods_matter_to", several="pod_filters_in_turn")
     def pod_filters(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Host ports, inter-pod affinity, topology spread, as far as they matter to the task's class. Shape (rows,)."""
+        """Filter by host ports, inter-pod affinity and topology spread, as far as they concern the class.
+        Shape (rows,)."""
         filters = self._filters_for(int(self._cls[task.row]))
         if not filters:
             return None
+        # One task is often asked about twice in a row. The last answer holds while the view of pods is unchanged.
         version, last = self.ssn.tables.tasks["view_node"].version, self._last
         if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
             return last[3]
@@ -157,16 +160,17 @@ class Predicates:
         return filter_result
 
     def pods_matter_to(self, cls: TaskClass) -> bool:
-        """Whether one of them has something to say about tasks of the class."""
+        """Return True if one of these filters concerns tasks of the class."""
         return bool(self._filters_for(cls.row))
 
     def pod_filters_in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
-        """Where none of them objects, for tasks of one class that are placed one after the other."""
+        """Return an incremental filter for tasks of one class that are placed one after the other."""
         filters = self._filters_for(tasks.classes[0])
         found = [each.in_turn(tasks, nodes) for each in filters]
         return Filters(found) if len(found) > 1 else next(iter(found), None)
 
     def _filters_for(self, cls: int) -> tuple[Filter, ...]:
+        """Return the filters that concern a class, cached."""
         filters = self._filters.get(cls)
         if filters is None:
             filters = self._filters[cls] = self._filters_of(cls)
@@ -174,14 +178,15 @@ class Predicates:
 
     @cached_property
     def _has_pod_terms(self) -> bool:
-        """Whether any class of tasks has wishes about other pods."""
+        """True if any class of tasks has pod affinity terms."""
         return bool(classes_where(self.ssn, "pod terms", has_pod_terms))
 
     def _filters_of(self, cls: int) -> tuple[Filter, ...]:
-        """The filters that have something to say about tasks of the class."""
+        """Return the filters that concern tasks of the class."""
         tables = self.ssn.tables
         spec = tables.classes.specs[cls]
         pods_matter = self._pods and self._has_pod_terms
+        # Building a filter indexes all pods of the cluster, so it is only built if a class needs it.
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
         asked = ((self._ports, port_filter), (pods_matter, inter_pod_filter), (self._spread, spread_filter))
@@ -192,24 +197,25 @@ class Predicates:
 
     @points.simulate_remove_task
     def simulate_remove(self, task: Task, gone: Task, node: Node) -> Unfit | None:
-        """The view without the task ``gone``, until the trial is rolled back."""
+        """Remove the task ``gone`` from the view until the trial is rolled back."""
         self._view.leave([gone.row])
         return None
 
     @points.simulate_add_task
     def simulate_add(self, task: Task, added: Task, node: Node) -> Unfit | None:
-        """The view with the task ``added`` on the node, until the trial is rolled back."""
+        """Add the task ``added`` to the view until the trial is rolled back."""
         self._view.enter(TaskRun(self.ssn.tables, Placement([added.row], [node.row])))
         return None
 
     @points.simulate_predicate(reads=(ROWS, PODS))
     def simulate_predicate(self, task: Task, node: Node) -> Unfit | None:
-        """Inter-pod (anti-)affinity only, as in Volcano."""
+        """Return why inter-pod affinity rejects the node, or None."""
         if not self._pods:
             return None
         pods: Filter = inter_pod_filter(self.ssn)
         if not pods.concerns(int(self._cls[task.row])):
             return None
+        # Quirk of Volcano, kept on purpose: of kube-scheduler's filters, a simulation asks this one only.
         filter_result = pods.filter_result(task, NodeRows(self.ssn.tables, np.array([node.row])))
         return next(iter(filter_result.why[filter_result.codes[0]]), None)
 
@@ -225,19 +231,21 @@ class Predicates:
 
 
 def _register_claims(ssn: Session) -> None:
+    """Register the filter of resource claims, if the cluster has any."""
     claiming = claiming_in(ssn)
     if claiming is None:
         return
 
     def refused(task: Task) -> Unfit | None:
-        """Why nodes are not looked at for its claims, in Volcano's words."""
+        """Return why the claims of a task rule out all nodes, in Volcano's words, or None."""
         return claiming.refused(task, "plugin DynamicResources pre-predicates failed ")
 
     claiming.register(ssn, refused)
 
 
 def run_in_turn(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
-    """Reasons of filters that run one after the other; one that evictions cannot mend ends the search on its node."""
+    """Combine filters that run one after the other. After a reason that evictions cannot change, later filters are
+    ignored on that node."""
     if len(filter_results) == 1:
         return filter_results[0]
     ended = np.zeros(count, dtype=bool)

@@ -1,4 +1,4 @@
-"""priority: larger priority first, and larger may take from smaller. Source: Volcano priority (spec 04 §2)."""
+"""priority: order by priority, and let higher priority preempt lower. Source: Volcano priority plugin."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from pumice.api import (
 
 @plugin("priority")
 class Priority:
+    """Order and protect by priority."""
+
     spares = "of the same or a higher priority"
 
     def __init__(self, ssn: Session) -> None:
@@ -32,24 +34,28 @@ class Priority:
 
     @points.task_order(reads=(ROWS,))
     def task_order(self, tasks: TaskRows) -> I64:
+        """Return the order key of tasks, lower first. Shape (rows,)."""
         return -tasks.priority
 
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> I64:
+        """Return the order key of jobs, lower first. Shape (rows,)."""
         return -jobs.priority
 
     @points.sub_job_order(reads=(ROWS,))
     def sub_job_order(self, sub: SubJob) -> float:
+        """Return the order key of a sub-job, lower first."""
         return -float(sub.tables.subs.priority[sub.row])
 
     @points.job_starving(reads=(SIGNATURE,))
     def job_starving(self, job: Job) -> bool:
-        """Some of its tasks are neither placed nor promised a place."""
+        """Return True if some tasks of the job are neither placed nor pipelined."""
         return job.ready_count + job.waiting_count < job.size
 
     @points.preemptable(reads=(ROWS, SIGNATURE))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
-        """Lower jobs; inside the preemptor's own job lower tasks. Shape (rows,)."""
+        """Return tasks of jobs with lower priority, and tasks of lower priority in the preemptor's own job.
+        Shape (rows,)."""
         own, job = preemptor.job, candidates.job
         if own.row < 0:
             return np.zeros(len(candidates), dtype=bool)
@@ -58,6 +64,8 @@ class Priority:
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
+        """Return all tasks for a gang of another queue, and tasks of jobs with lower priority for one of the same
+        queue. Shape (rows,)."""
         if context.kind is EvictionKind.GANG_RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         return np.asarray(self.ssn.tables.jobs.priority[candidates.job] < context.job.priority)

@@ -1,4 +1,4 @@
-"""proportion: queues share the cluster by weight. Source: Volcano proportion (spec 04 §7)."""
+"""proportion: share the cluster among queues by weight. Source: Volcano proportion plugin."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ from pumice.volcano.queues.amounts import QueueAmounts, queue_amounts
 
 @plugin("proportion")
 class Proportion:
-    """Only queues with jobs take part. All columns are (Q, R), ``share`` (Q,). ``deservedKept``: gangs of other queues
-    take, like single tasks, only from queues that have more than they deserve; off, as in Volcano, from any."""
+    """Shares of queues with jobs. Columns are (Q, R), ``share`` (Q,).
+
+    ``deservedKept``: gangs of other queues reclaim only from queues above what they deserve, like single tasks. Off,
+    as in Volcano: from any queue.
+    """
 
     spares = "of queues within what they deserve"
 
@@ -47,6 +50,7 @@ class Proportion:
         self.unused_points = () if deservedKept else (points.unified_evictable,)
         amounts, entitled, memo = queue_amounts(ssn), _entitled_by(ssn), ssn.memo
         self.request, self.takes_part = amounts.request, amounts.has_jobs
+        # Each step is cached under the versions that it rests on, since water filling over many queues is expensive.
         capability = memo.get("real capability", entitled, lambda: _capability(ssn))
         wanted = (*entitled, self.request.tobytes(), self.takes_part.tobytes())
         deserved = memo.get("proportion.deserved", wanted, lambda: _deserved(ssn, amounts, capability))
@@ -60,6 +64,7 @@ class Proportion:
         self.share = ssn.column("proportion.share", "queue", values=share)
 
     def figures(self) -> Mapping[str, AnyArray]:
+        """Return the numbers of queues for metrics and reports."""
         return {
             "queue.allocated": self.allocated.array,
             "queue.request": self.request,
@@ -72,60 +77,66 @@ class Proportion:
 
     @points.queue_order
     def queue_order(self, queue: Queue) -> tuple[float, float]:
-        """Larger spec.priority first, then the smaller share."""
+        """Return the order key: larger spec.priority first, then smaller share."""
         return -self.ssn.tables.queues.priority[queue.row], self.share.array[queue.row]
 
     @points.overused
     def overused(self, queue: Queue) -> bool:
+        """Return True if the queue holds at least what it deserves in every dimension."""
         return all_at_most(self.deserved.array[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
     @points.allocatable(reads=(ROWS, SIGNATURE))
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int:
-        """As many as stay within what the queue deserves, in the dimensions that each asks for; none in a closed
-        queue."""
+        """Return how many tasks stay within what the queue deserves, in the dimensions that each asks for; none in a
+        closed queue."""
         if not queue.open:
             return 0
         return fitting(tasks, self.deserved.array[queue.row] - self.allocated.array[queue.row])
 
     @points.preemptive
     def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
+        """Return True if the queue is open and stays within what it deserves with these tasks."""
         asked = tasks.req.sum(axis=0)
         held = self.allocated.array[queue.row]
         return queue.open and not exceeded(self.ssn, held + asked, self.deserved.array[queue.row], asked)
 
     @points.simulate_remove_task
     def simulate_remove(self, task: Task, gone: Task, node: Node) -> None:
-        """The queue of the task ``gone`` holds so much less, until the trial is rolled back."""
+        """Subtract the task ``gone`` from its queue until the trial is rolled back."""
         self._move(TaskRun(self.ssn.tables, Placement([gone.row], [node.row])), -1.0)
 
     @points.simulate_add_task
     def simulate_add(self, task: Task, added: Task, node: Node) -> None:
-        """The queue of the task ``added`` holds so much more, until the trial is rolled back."""
+        """Add the task ``added`` to its queue until the trial is rolled back."""
         self._move(TaskRun(self.ssn.tables, Placement([added.row], [node.row])), 1.0)
 
     @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        """Return True if the queue stays within what it deserves with the task."""
         held = self.allocated.array[queue.row]
         return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
     @points.reclaimable(reads=(ROWS, SIGNATURE, "proportion.allocated", "proportion.deserved"))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
-        """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
+        """Return the tasks of queues above what they deserve, counted down victim by victim. Shape (rows,)."""
         return self._beyond_deserved(candidates, candidates.apart(candidates.queue))
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
-        """For a gang of the same queue everything; for one of another the tasks of queues that have more than they
-        deserve, as ``reclaimable``. Shape (rows,)."""
+        """Return all tasks for a gang of the same queue; for one of another queue, tasks of queues above what they
+        deserve. Shape (rows,)."""
         if context.kind is not EvictionKind.GANG_RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         return self._beyond_deserved(candidates, candidates.queue)
 
     def _beyond_deserved(self, candidates: TaskRows, group: AnyArray) -> Bool:
-        """``group``: candidates of which are counted down together. Shape (rows,)."""
+        """Return the tasks of queues above what they deserve. ``group``: candidates that are counted down together.
+        Shape (rows,)."""
         queue, req = candidates.queue, candidates.req
         allocated, deserved = self.allocated.array[queue], self.deserved.array[queue]
         left, victims = np.empty_like(allocated), np.zeros(len(candidates), dtype=bool)
+        # Step k handles the k-th candidate of every group at once, because only candidates of one group affect each
+        # other.
         for step, (rows, groups) in enumerate(in_turn(group)):
             if not step:
                 left[groups] = allocated[rows]
@@ -135,6 +146,7 @@ class Proportion:
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+        """Vote on the admission of a request: with what is promised, the queue must stay within its real capability."""
         if not queue.open:
             return Vote.REJECT
         row = queue.row
@@ -146,6 +158,7 @@ class Proportion:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
+        """Count the minimum of an admitted job."""
         self.ssn.journal.add(self.inqueue, job.queue.row, minimum(self.ssn, job))
 
     @points.on_allocate
@@ -157,6 +170,7 @@ class Proportion:
         self._move(run, -1.0)
 
     def _move(self, run: TaskRun, sign: float) -> None:
+        """Add tasks to their queue, or subtract them."""
         queue = run.queue
         if queue < 0:
             return
@@ -166,21 +180,21 @@ class Proportion:
 
 
 def _deserved(ssn: Session, amounts: QueueAmounts, capability: F64) -> F64:
-    """What queues with jobs deserve as the session begins, the others nothing (Q, R)."""
+    """Return what queues with jobs deserve when the session begins, 0 for others. Shape (Q, R)."""
     queues, part = ssn.tables.queues, amounts.has_jobs
     weight, least = queues.weight * part, queues.guarantee * part[:, None]
     return read_only(water_filling(ssn.total, weight, amounts.request, least, capability))
 
 
 def _entitled_by(ssn: Session) -> Ground:
-    """What says how much queues may have, whatever their jobs want: the size of the cluster, and the queues."""
+    """Return the versions on which limits of queues rest: the size of the cluster, and the queues."""
     queues = ssn.tables.queues
     return ssn.tables.nodes.facts.version, *ground(queues["weight"], queues["guarantee"], queues["capability"])
 
 
 def _capability(ssn: Session) -> F64:
-    """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf
-    where unlimited."""
+    """Return the most each queue can have: what other guarantees leave of the cluster, up to its own capability; inf
+    if unlimited. Shape (Q, R)."""
     guarantee = ssn.tables.queues.guarantee
     left = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
     return read_only(np.minimum(left, ssn.tables.queues.capability))

@@ -1,7 +1,7 @@
-"""rescheduling: every now and then pods leave nodes that are really busy, as long as others are really idle.
+"""rescheduling: from time to time evict pods from nodes with high measured load, while others have low load.
 
-It names victims of ``shuffle``. What was measured is a table of the snapshot (decision 0015). Source: Volcano
-rescheduling (spec 04 §22), strategy lowNodeUtilization; where it differs: decision 0015.
+It names victims for the action shuffle. Measured load is a table of the snapshot. Source: Volcano rescheduling plugin,
+strategy lowNodeUtilization; decision 0015 lists the differences.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
 
 
 class Limits(NamedTuple):
-    """In percent, cpu and memory (2,) each: a node with less than ``low`` of both is idle, one with more than ``high``
-    of either busy."""
+    """Limits in percent, CPU and memory (2,) each. A node is idle below ``low`` in both, and busy above ``high`` in
+    either."""
 
     low: F64
     high: F64
 
     @classmethod
     def read(cls, strategies: object) -> Limits | None:
-        """Of the first lowNodeUtilization there is, None without; what cannot be read is 100."""
+        """Return the limits of the first lowNodeUtilization, None if there is none. Invalid values are 100."""
         if strategies is None:
             return cls(np.full(2, 100.0), np.full(2, 100.0))
         for each in strategies if isinstance(strategies, list) else ():
@@ -56,9 +56,11 @@ class Limits(NamedTuple):
 
 @plugin("rescheduling")
 class Rescheduling:
-    """``interval``: how long between two times, from when the scheduler started. ``strategies``: a list of ``{name,
-    params}``, of which there is ``lowNodeUtilization`` with ``thresholds`` and ``targetThresholds`` (``{cpu: 20,
-    memory: 20}``, percent of what a node has). ``metricsPeriod`` is read by nobody: what is measured is the mean of
+    """Evict pods from busy nodes.
+
+    ``interval``: time between two runs, counted from the start of the scheduler. ``strategies``: a list of
+    ``{name, params}``; the only strategy is ``lowNodeUtilization`` with ``thresholds`` and ``targetThresholds``
+    (``{cpu: 20, memory: 20}``, percent of a node). ``metricsPeriod`` has no effect: load is measured as the mean of
     ten minutes.
     """
 
@@ -73,7 +75,7 @@ class Rescheduling:
 
     @staticmethod
     def problems(*, interval: str, metricsPeriod: str, strategies: object) -> Iterator[str]:
-        """What cannot be used."""
+        """Yield problems with the arguments."""
         try:
             parse_duration(interval)
         except DurationError:
@@ -85,7 +87,7 @@ class Rescheduling:
         yield from islice(found, 1)
 
     def wakes_at(self) -> float | None:
-        """The next time, where the policy has the action."""
+        """Return the time of the next run, if the policy has the action shuffle."""
         ran_at = self.ssn.snapshot.notes.get(RAN_AT)
         if self.limits is None or ran_at is None or not self.ssn.policy.has_action("shuffle"):
             return None
@@ -93,8 +95,8 @@ class Rescheduling:
 
     @points.victim_tasks
     def victim_tasks(self, tasks: TaskRows) -> Bool:
-        """Of the busiest node first, and of each the least important pods, until it is busy no longer or the idle nodes
-        could take no more. Shape (rows,)."""
+        """Return the tasks to evict: from the busiest node first, the least important pods first, until the node is no
+        longer busy or the idle nodes have no room left. Shape (rows,)."""
         found = np.zeros(len(tasks), dtype=bool)
         if not self.due or self.limits is None:
             return found
@@ -112,19 +114,19 @@ class Rescheduling:
         return found
 
     def _load(self) -> tuple[F64, Bool]:
-        """Percent of cpu and memory in use on each node, and of which nodes that is known. Shapes (N, 2), (N,)."""
+        """Return the load of nodes in percent, and whether it is known. Shapes (N, 2), (N,)."""
         measured = node_usage(self.ssn)
         return np.column_stack([measured.cpu, measured.memory]), measured.fresh(self.ssn.now)
 
     def _room(self, load: F64, idle: Bool) -> F64:
-        """How much more the idle nodes may have together until they are as full as they should be. Shape (2,)."""
+        """Return how much the idle nodes can take together up to the high limit. Shape (2,)."""
         assert self.limits is not None
         has = self.ssn.tables.nodes.facts.allocatable[idle][:, _AMOUNTS]
         found: F64 = ((self.limits.high - load[idle]) / 100.0 * has).sum(axis=0)
         return found
 
     def _relieve(self, tasks: TaskRows, there: AnyArray, load: F64, node: int, room: F64, found: Bool) -> None:
-        """Mark those of the tasks on one node that should leave it; ``load`` and ``room`` shrink with each."""
+        """Mark the tasks to evict from one node. Updates ``load`` and ``room``."""
         assert self.limits is not None
         pods, req = tasks.pods, tasks.tables.classes.req
         has = np.maximum(tasks.tables.nodes.facts.view_allocatable[node, _AMOUNTS], 1.0)
@@ -143,27 +145,31 @@ class Rescheduling:
 
     @points.session_close
     def close(self) -> None:
-        """Remember when it was last time; the first session is when the scheduler started."""
+        """Remember the time of the last run. The first session sets the start."""
         if self._is_first or (self.due and self.ssn.policy.has_action("shuffle")):
             self.ssn.notes[RAN_AT] = self.ssn.now
 
 
 def _params(strategy: Mapping[str, Any], kind: str) -> Any:
+    """Return the thresholds of a strategy."""
     params = strategy.get("params")
     return params.get(kind) if isinstance(params, Mapping) else None
 
 
 def _percents(strategy: Mapping[str, Any], kind: str) -> F64:
+    """Return thresholds as numbers, 100 for invalid ones."""
     stated = _params(strategy, kind)
     values = stated if isinstance(stated, Mapping) else {}
     return np.array([float(values[name]) if _is_percent(values.get(name)) else 100.0 for name in _NAMES])
 
 
 def _is_percent(value: object) -> bool:
+    """Return True for a whole number from 0 to 100."""
     return type(value) is int and 0 <= value <= 100
 
 
 def _strategy_problems(strategy: Any) -> Iterator[str]:
+    """Yield problems with a strategy."""
     name = strategy.get("name") if isinstance(strategy, Mapping) else strategy
     if name != STRATEGY:
         yield f"argument strategies: found {name!r:.80}, wanted {STRATEGY}; nothing is done for it"
@@ -180,6 +186,7 @@ def _strategy_problems(strategy: Any) -> Iterator[str]:
 
 
 def _seconds(text: str) -> float:
+    """Return a duration, or the default."""
     try:
         return max(0.0, parse_duration(text))
     except DurationError:

@@ -1,6 +1,6 @@
-"""resource-strategy-fit: for each resource, whether nodes should be filled or left empty; and what is scarce is spared.
+"""resource-strategy-fit: fill nodes or keep them empty, per resource, and keep scarce resources free.
 
-Source: Volcano resource-strategy-fit (spec 04 §21).
+Source: Volcano resource-strategy-fit plugin.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from pumice.api import (
 )
 from pumice.volcano.scorers.strategies import Proportions, Scarce, Strategies, argument_problems
 
-_MEMORY_UNIT = 1e6  # a proportion is in gigabytes a device, and devices are counted by the thousandth
+#: Proportions are gigabytes per device, and devices are counted in thousandths: 1e9 / 1000.
+_MEMORY_UNIT = 1e6
 
 
 class Counted(NamedTuple):
-    """Resources that count for a class: their columns (K,), weights (K,), and which are to be filled (K,)."""
+    """Resources in the score of a class: columns (K,), weights (K,), and whether fuller nodes are better (K,)."""
 
     columns: list[int]
     weights: F64
@@ -41,10 +42,12 @@ class Counted(NamedTuple):
 
 @plugin("resource-strategy-fit")
 class ResourceStrategyFit:
-    """``resources``: by name, or by a prefix with ``*`` after it, ``{type: MostAllocated | LeastAllocated, weight}``;
-    ``resourceStrategyFitWeight`` weighs their mean. A pod's annotations go before. ``sra``: nodes that have none of the
-    ``resources`` it lists are spared least, ``resourceWeight`` says how much each counts. ``proportional``: tasks that
-    ask for none of the ``resources`` it lists leave cpu (cores) and memory (GB) for each that is idle, by
+    """Score nodes per resource.
+
+    ``resources``: by name, or by a prefix followed by ``*``, ``{type: MostAllocated | LeastAllocated, weight}``.
+    ``resourceStrategyFitWeight``: weight of their mean. Annotations of a pod override both. ``sra``: prefer nodes
+    without the scarce ``resources`` that it lists, weighted by ``resourceWeight``. ``proportional``: tasks without a
+    request for the ``resources`` that it lists must leave CPU (cores) and memory (GB) for each idle one, by
     ``resourceProportion``.
     """
 
@@ -70,14 +73,14 @@ class ResourceStrategyFit:
     def problems(
         *, resourceStrategyFitWeight: int, resources: object, sra: object, proportional: object
     ) -> Iterator[str]:
-        """What is left out."""
+        """Yield parts of the arguments that are ignored."""
         yield from argument_problems(resources, sra, proportional)
 
     # -- scores -------------------------------------------------------------------------------------------------------
 
     @points.node_order
     def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """How nodes are filled, as wished, and how little that is scarce they have. Shape (rows,)."""
+        """Return the score by strategies plus the score by scarce resources. Shape (rows,)."""
         score = self._fit(cls, nodes) if self._strategies.weight else np.zeros(len(nodes))
         if self._spared is not None:
             asked = np.flatnonzero(cls.req >= EPS)
@@ -86,7 +89,8 @@ class ResourceStrategyFit:
         return score
 
     def _fit(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """The weighted mean of what is in use, or left, with the task; 0 where the node is too small."""
+        """Return the weighted mean of what is in use, or free, with the task; 0 if the node is too small.
+        Shape (rows,)."""
         counted = self._counted.get(cls.row)
         if counted is None:
             counted = self._counted[cls.row] = self._of_class(cls)
@@ -102,6 +106,7 @@ class ResourceStrategyFit:
         return score
 
     def _of_class(self, cls: TaskClass) -> Counted:
+        """Return the resources in the score of a class."""
         own = cls.spec.strategy
         rules = self._strategies if own is None else Strategies.of_pod(own)
         found = [
@@ -113,7 +118,7 @@ class ResourceStrategyFit:
         return Counted([column for column, _ in found], weights, np.array([rule.most for _, rule in found], dtype=bool))
 
     def _sparing(self, ssn: Session) -> F64 | None:
-        """How little of what is scarce each node has, (N,); None where that does not count."""
+        """Return a score that is higher for nodes with fewer scarce resources (N,), or None if it is off."""
         weights = self._scarce.weights
         total = sum(weights.values())
         if not self._scarce.weight or not total:
@@ -130,7 +135,8 @@ class ResourceStrategyFit:
 
     @points.predicate
     def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Whether a task that asks for no listed resource leaves enough for those that will. Shape (rows,)."""
+        """Reject nodes on which a task without a listed resource would leave too little for tasks with one.
+        Shape (rows,)."""
         rates = {name: rate for name, rate in self._proportions.rates.items() if name in self._axis.column}
         if any(cls.req[self._axis.column[name]] >= EPS for name in rates):
             return None

@@ -1,6 +1,6 @@
-"""resourcequota: a job is admitted while its minimum fits its namespace's quotas.
+"""resourcequota: admit a job while its minimum fits the ResourceQuotas of its namespace.
 
-Source: Volcano resourcequota (spec 04 §16).
+Source: Volcano resourcequota plugin.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from pumice.model.quantity import format_quantity
 
 @plugin("resourcequota")
 class ResourceQuotas:
-    """Of the names L that any quota limits: ``hard`` (quotas, L), inf where it does not limit one, and ``used``;
-    ``pending`` (namespaces, L) is what jobs were admitted for in this session."""
+    """Vote on admission by quotas.
+
+    Over the L names that any quota limits: ``hard`` (quotas, L), inf if a quota does not limit a name; ``used``;
+    ``pending`` (namespaces, L), what was admitted in this session.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
@@ -36,17 +39,18 @@ class ResourceQuotas:
         self.unused_points = () if len(quotas) else (points.job_enqueueable, points.job_enqueued)
 
     def _amounts(self, resource: Resource | None) -> F64:
+        """Return the amounts of the limited names."""
         return np.array([0.0 if resource is None else resource.get(name) for name in self._names])
 
     def _minimum(self, group: PodGroup) -> F64 | None:
-        """What the job is to be admitted for, None where no quota is concerned."""
+        """Return the minimum of a job, or None if no quota concerns it."""
         if group.min_resources is None or group.namespace not in self._place:
             return None
         return self._amounts(group.min_resources)
 
     @points.job_enqueueable
     def job_enqueueable(self, job: Job) -> Vote | str:
-        """Permit where every quota of the namespace has room for what is asked of the names that it limits."""
+        """Permit if every quota of the namespace has room for the minimum, in the names that the quota limits."""
         asked = self._minimum(job.group)
         if asked is None:
             return Vote.PERMIT
@@ -58,15 +62,17 @@ class ResourceQuotas:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
+        """Count the minimum of an admitted job."""
         asked = self._minimum(job.group)
         if asked is not None:
             self.ssn.journal.add(self.pending, self._place[job.group.namespace], asked)
 
     def _refusal(self, row: int, asked: F64) -> str:
-        """Of the names that the quota limits, in words."""
+        """Return Volcano's message for a quota."""
         limited = np.flatnonzero(np.isfinite(self.hard[row])).tolist()
-        told = (self._told(limited, amounts) for amounts in (asked, self.used[row], self.hard[row]))
+        told = (self._listed(limited, amounts) for amounts in (asked, self.used[row], self.hard[row]))
         return "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*told)
 
-    def _told(self, places: Iterable[int], amounts: F64) -> str:
+    def _listed(self, places: Iterable[int], amounts: F64) -> str:
+        """Return amounts as text."""
         return ", ".join(f"{self._names[at]} {format_quantity(self._names[at], float(amounts[at]))}" for at in places)

@@ -1,4 +1,4 @@
-"""sla: a job that has waited long enough is admitted and placed first. Source: Volcano sla (spec 04 §11)."""
+"""sla: admit and place jobs first that have waited for too long. Source: Volcano sla plugin."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from pumice.model.workloads.podgroup import SLA_ANNOTATIONS
 
 @plugin("sla")
 class Sla:
-    """``sla-waiting-time`` is the waiting time of jobs that have none of their own; unreadable or not above 0 means
-    none. ``waits`` (J,): seconds, 0 for none.
+    """Order and admit by deadline.
 
-    ``evictsForPart``: also for an overdue job of which only some pods would be placed others are evicted, as Volcano
-    does; such a job is not whole when they have left, and what was freed stays idle (decision 0018).
+    ``sla-waiting-time``: waiting time of jobs without one of their own; invalid or not above 0: none. ``waits`` (J,):
+    seconds, 0 for none. ``evictsForPart``: also evict for an overdue job if only a part of it would be placed, as
+    Volcano does. Such a job is incomplete once the victims are gone, and what they held stays idle (decision 0018).
     """
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "", evictsForPart: bool = False) -> None:
@@ -42,11 +42,12 @@ class Sla:
         self.unused_points = (points.job_enqueueable, points.job_pipelined) if no_deadlines else ()
 
     def _waits_of(self, rows: AnyArray) -> F64:
+        """Return the waiting time of jobs. Shape (rows,)."""
         groups = self.ssn.tables.jobs.groups
         return np.array([_own(groups[row]) or self.common for row in rows.tolist()], dtype=np.float64)
 
     def wakes_at(self) -> float | None:
-        """The next deadline of a job that waits: it is asked for in another way from then on."""
+        """Return the next deadline of a waiting job, at which the answers change."""
         jobs, rows = self.ssn.tables.jobs, self.ssn.live_jobs
         rows = rows[(jobs.waits[rows] > 0) & (self.waits[rows] > 0)]
         due = jobs.creation[rows] + self.waits[rows]
@@ -55,31 +56,32 @@ class Sla:
 
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
-        """Jobs with a waiting time first, the earliest deadline first."""
+        """Return the order key: jobs with a waiting time first, the earliest deadline first. Shape (rows,)."""
         waits = self.waits[jobs.rows]
         return np.where(waits > 0, jobs.creation + waits, np.inf)
 
     @points.job_enqueueable(reads=(ROWS, NOW))
     def overdue(self, job: Job) -> Vote:
-        """Permit once the waiting time is over; no opinion before."""
+        """Permit once the waiting time is over, abstain before."""
         return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
 
     @points.job_pipelined(reads=(ROWS, NOW, PODS))
     def holds_room(self, job: Job) -> Vote:
-        """As ``overdue``: what a part of the job was promised stays reserved. But for what others would have to leave:
-        whether that is worth it the plugins decide that know when the job is whole."""
+        """Permit once the waiting time is over, so that a part of the job keeps its reservation."""
         tasks = self.ssn.tables.tasks
+        # With evictions it abstains: other plugins know when the job is complete and worth them.
         if not self.evicts_for_part and tasks.evicted_for[job.tasks].any():
             return Vote.ABSTAIN
         return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
 
     def _is_overdue(self, job: Job) -> bool:
+        """Return True if the waiting time of a job is over."""
         wait = self.waits[job.row]
         return bool(wait > 0 and self.ssn.now - job.creation >= wait)
 
 
 def _own(group: PodGroup | None) -> float:
-    """The waiting time that a job asks for itself: the first annotation that can be read and is above 0."""
+    """Return the waiting time in a job's annotations: the first valid one above 0."""
     for key in SLA_ANNOTATIONS:
         text = group.annotations.get(key) if group is not None else None
         seconds = _seconds(text or "")
@@ -89,6 +91,7 @@ def _own(group: PodGroup | None) -> float:
 
 
 def _seconds(text: str) -> float:
+    """Return a duration, 0 if it is invalid."""
     try:
         return max(0.0, parse_duration(text)) if text else 0.0
     except DurationError:

@@ -1,6 +1,6 @@
-"""task-topology: tasks of roles that talk to each other go to one node, those that would be in each other's way do not.
+"""task-topology: place tasks of related roles on one node, and keep others apart.
 
-Source: Volcano task-topology (spec 04 §13).
+Source: Volcano task-topology plugin.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from pumice.volcano.topology.task_groups import (
 )
 
 _MIB = float(1 << 20)
-#: Parts of a key: tasks of a job, roles in an order. What is more is alike.
+#: Limits for the parts of a sort key: tasks of a job, and roles in an order. Larger values are equal.
 _ROWS_MAX, _ROLES_MAX, _BITS = (1 << 20) - 1, (1 << 12) - 1, 60
 _PENDING = int(TaskStatus.PENDING)
 
 
 class Plan(NamedTuple):
-    """What a job's annotations come to. ``waited`` (tasks,): tasks in buckets that had no node as the session began,
-    and the numbers of their roles."""
+    """The annotations of a job, evaluated. ``waited`` (tasks,): tasks in buckets without a node when the session
+    began, and their role numbers."""
 
     roles: Roles
     buckets: Buckets
@@ -61,15 +61,16 @@ class Plan(NamedTuple):
 
 @plugin("task-topology")
 class TaskTopologies:
-    """``task-topology.weight`` of the score. What goes together a PodGroup says in the annotations
-    ``volcano.sh/task-topology-affinity``, ``-anti-affinity`` (``ps,worker;chief``) and ``-task-order``; which role a
-    pod has, its annotation ``volcano.sh/task-spec``.
+    """Order tasks and score nodes by buckets.
 
-    Where tasks are is read from the tables, so nothing here has to be moved or taken back.
+    ``task-topology.weight``: weight of the score. A PodGroup groups roles in the annotations
+    ``volcano.sh/task-topology-affinity``, ``-anti-affinity`` (``ps,worker;chief``) and ``-task-order``. The annotation
+    ``volcano.sh/task-spec`` of a pod names its role.
     """
 
     def __init__(self, ssn: Session, *, task_topology_weight: int = 1) -> None:
         self.ssn, self._weight = ssn, task_topology_weight
+        # Where tasks run is read from the tables at each call, so there is nothing to update and nothing to roll back.
         self._plans: dict[int, Plan] = {}
         self._bucket_of: dict[int, int] = {}
         groups = ssn.tables.jobs.groups
@@ -80,6 +81,7 @@ class TaskTopologies:
         self.unused_points = () if self._plans else (points.task_order, points.node_order)
 
     def _plan(self, job: int) -> None:
+        """Evaluate the annotations of a job with pending tasks."""
         tables = self.ssn.tables
         rows, tasks, names = tables.jobs.tasks[job], tables.tasks, tables.nodes.facts.names
         if not (tasks.status[rows] == _PENDING).any():
@@ -89,10 +91,12 @@ class TaskTopologies:
         try:
             topology = topology_of(group.annotations, frozenset(role_of.values()), group.key)
         except TaskTopologyError:
+            # Volcano ignores the topology of such a job.
             return
         roles = Roles(topology) if topology is not None else None
         if roles is None or not roles.names:
             return
+        # Buckets are sorted by node name, as in Volcano, so nodes are numbered in that order.
         by_name = {name: place for place, name in enumerate(sorted({names[n] for n in tasks.node[rows] if n >= 0}))}
         members = [
             Member(
@@ -113,7 +117,7 @@ class TaskTopologies:
             self._bucket_of |= dict.fromkeys(each.tolist(), number)
 
     def _amount(self, row: int) -> float:
-        """Milli-cores, MiB, and everything else as it is counted, in one number."""
+        """Return the request of a task as one number: milli-cores, MiB, and other resources in their own unit."""
         amounts = self.ssn.tables.classes.req[self.ssn.tables.tasks.cls[row]].copy()
         amounts[MEMORY] /= _MIB
         return float(amounts.sum())
@@ -122,27 +126,28 @@ class TaskTopologies:
 
     @points.task_order(reads=(ROWS, PODS))
     def task_order(self, tasks: TaskRows) -> I64:
-        """Tasks that go with others first, of large buckets before small ones, as far as they wait; in a bucket by
-        their roles. Shape (rows,)."""
+        """Return the order key: tasks in buckets first, buckets with many pending tasks first, then by role.
+        Shape (rows,)."""
         waits = self._waits(tasks)
         each = zip(tasks.rows.tolist(), tasks.job.tolist(), strict=True)
         return np.array([self._key(row, job, waits) for row, job in each], dtype=np.int64)
 
     def _waits(self, tasks: TaskRows) -> dict[tuple[int, int], int]:
-        """By job and bucket, how many tasks wait."""
+        """Return how many tasks are pending, by job and bucket."""
         node = self.ssn.tables.tasks.node
         jobs = [job for job in dict.fromkeys(tasks.job.tolist()) if job in self._plans]
         each = ((job, i, rows) for job in jobs for i, rows in enumerate(self._plans[job].buckets.members))
         return {(job, i): int((node[rows] < 0).sum()) for job, i, rows in each}
 
     def _key(self, row: int, job: int, waits: Mapping[tuple[int, int], int]) -> int:
-        """Whether in no bucket, how few wait, which bucket, how late its role: as one number."""
+        """Return the parts of the order as one number: no bucket, pending tasks, bucket, role."""
         bucket = self._bucket_of.get(row, -1)
         if bucket < 0:
             return 1 << _BITS
         plan = self._plans[job]
         order, priority = plan.roles.rank[plan.buckets.roles[row]].tolist()
         key = _ROWS_MAX - min(waits[job, bucket], _ROWS_MAX)
+        # Packed into an integer, since the order takes one column of numbers; each part is clipped to its range.
         for part, most in (
             (bucket, _ROWS_MAX),
             (_ROLES_MAX - order, _ROLES_MAX),
@@ -153,8 +158,11 @@ class TaskTopologies:
 
     @points.node_order(reads=(ROWS, PODS))
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """How many tasks of its bucket are on each node, or would find room there with it, less those that it is to be
-        apart from; of jobs without a topology: nothing. Shape (rows,)."""
+        """Return a score for nodes: tasks of the bucket that run there or would fit with the task, less tasks to keep
+        apart. Shape (rows,).
+
+        None for jobs without a topology.
+        """
         job = task.job.row
         plan, bucket = self._plans.get(job), self._bucket_of.get(task.row, -1)
         if plan is None:
@@ -164,24 +172,25 @@ class TaskTopologies:
         books = self.ssn.tables.nodes.books[nodes.rows]
         room = books[:, IDLE] + books[:, RELEASING]
         score = self._on_nodes(plan.buckets.members[bucket])[nodes.rows].astype(np.float64)
-        score -= self._on_nodes(self._in_the_way(plan, task.row))[nodes.rows]
+        score -= self._on_nodes(self._to_keep_apart(plan, task.row))[nodes.rows]
         score += self._with_it(plan.buckets.members[bucket], task, room)
         scale = 100.0 * self._weight / plan.buckets.largest
         return np.where(_too_small(room, task.req), 0.0, score * scale)
 
     def _on_nodes(self, rows: AnyArray) -> AnyArray:
-        """How many of some tasks each node has. Shape (N,)."""
+        """Return how many of these tasks are on each node. Shape (N,)."""
         node = self.ssn.tables.tasks.node[rows]
         return np.bincount(node[node >= 0], minlength=len(self.ssn.tables.nodes.facts))
 
-    def _in_the_way(self, plan: Plan, row: int) -> AnyArray:
-        """Tasks that the task is to be apart from, of those that this session places."""
+    def _to_keep_apart(self, plan: Plan, row: int) -> AnyArray:
+        """Return the tasks to keep apart from the task."""
         against = plan.roles.apart[plan.buckets.roles[row]]
+        # Quirk of Volcano, kept on purpose: only tasks that this session places count.
         found: AnyArray = plan.waited[against[plan.waited_roles] < 0]
         return found
 
     def _with_it(self, members: AnyArray, task: Task, room: F64) -> F64:
-        """How many waiting tasks of its bucket, itself among them, each node has room for. Shape (nodes,)."""
+        """Return how many pending tasks of the bucket, including this one, each node has room for. Shape (nodes,)."""
         tables = self.ssn.tables
         waiting = members[tables.tasks.node[members] < 0]
         asked = tables.classes.req[tables.tasks.cls[waiting]]
@@ -190,5 +199,5 @@ class TaskTopologies:
 
 
 def _too_small(room: F64, req: F64) -> Bool:
-    """Nodes that lack some of what is asked for. Shapes (nodes, R), (R,) -> (nodes,)."""
+    """Return the nodes that lack something of the request. Shapes (nodes, R), (R,) -> (nodes,)."""
     return np.asarray((room + EPS <= req).any(axis=1))

@@ -1,6 +1,6 @@
-"""tdm: nodes of a revocable zone take preemptable work in the zone's hours, and lose it after them.
+"""tdm: use nodes of a revocable zone for preemptable tasks in the zone's hours, and evict them afterwards.
 
-Source: Volcano tdm (spec 04 §12).
+Source: Volcano tdm plugin.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _NUMBER = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
 
 @plugin("tdm")
 class Tdm:
-    """``tdm.revocable-zone.<zone>``: the zone's hours, ``9:30-18:00`` in UTC; ``tdm.evict.period``: how long after
-    tasks were evicted from zones whose hours are over no others are.
+    """Filter, score and evict by zones. A node is in the zone that its label ``volcano.sh/revocable-zone`` names.
 
-    A zone is what nodes have in the label ``volcano.sh/revocable-zone``.
+    ``tdm.revocable-zone.<zone>``: the hours of a zone, ``9:30-18:00`` in UTC. ``tdm.evict.period``: shortest time
+    between two evictions from zones outside their hours.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Tdm:
         self.period = _seconds(tdm_evict_period)
         self.zones = Zones.read(tdm_revocable_zone_ or {})
         label = derived(ssn).label(REVOCABLE_ZONE_KEY)
-        #: Of each node its zone (N,), from 1, 0 for none; and what stands against each zone.
+        #: Zone of each node (N,), from 1, 0 for none.
         self.zone_of: I32 = np.array([0, *(i * bool(z) for i, z in enumerate(label.values, start=1))])[label.codes + 1]
         objections = [self.zones.objection(zone, ssn.now) for zone in label.values]
         self._why = [(), *((Unfit(why, Code.UNRESOLVABLE),) if why else () for why in objections)]
@@ -76,7 +76,7 @@ class Tdm:
 
     @staticmethod
     def problems(*, tdm_evict_period: str, tdm_revocable_zone_: Mapping[str, str] | None) -> Iterator[str]:
-        """What cannot be used."""
+        """Yield problems with the arguments."""
         for zone, text in (tdm_revocable_zone_ or {}).items():
             try:
                 parse_window(text)
@@ -88,25 +88,26 @@ class Tdm:
             yield f"argument tdm.evict.period: found {tdm_evict_period[:80]!r}, wanted a duration such as 1m; it is 1m"
 
     def _preemptable_of(self, rows: AnyArray) -> AnyArray:
+        """Return whether jobs are preemptable. Shape (rows,)."""
         groups = self.ssn.tables.jobs.groups
         return np.array([group is not None and group.preemptable for group in (groups[r] for r in rows.tolist())])
 
     def wakes_at(self) -> float | None:
-        """When the hours of a zone begin or end, or the next tasks may be evicted."""
+        """Return when the hours of a zone begin or end, or when the next tasks may be evicted."""
         now, evicted_at = self.ssn.now, self.ssn.snapshot.notes.get(EVICTED_AT)
         moments = [window.changes_after(now) for window in self.zones.windows.values() if window is not None]
-        if evicted_at is not None and evicted_at + self.period > now and self._somebody_stays_too_long():
+        if evicted_at is not None and evicted_at + self.period > now and self._any_overstays():
             moments.append(evicted_at + self.period)
         return min(moments, default=None)
 
-    def _somebody_stays_too_long(self) -> bool:
-        """Whether tasks that may be revoked run where the hours are over."""
+    def _any_overstays(self) -> bool:
+        """Return True if preemptable tasks run in a zone outside its hours."""
         tasks = self.ssn.tables.tasks
         there = tasks.node[tasks.preemptable & (tasks.status == RUNNING) & (tasks.node >= 0)]
         return bool(self._over()[self.zone_of[there]].any())
 
     def _over(self) -> Bool:
-        """Of each zone, as in ``zone_of``, whether it has hours and they are over."""
+        """Return the zones that have hours and are outside of them, indexed as in ``zone_of``."""
         names = ["", *derived(self.ssn).label(REVOCABLE_ZONE_KEY).values]
         over: Bool = np.array([name in self.zones.windows for name in names]) & self.closed.array
         return over
@@ -115,7 +116,8 @@ class Tdm:
 
     @points.predicate
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Nodes of a zone: in its hours, for tasks that may be revoked. All other nodes: no objection."""
+        """Reject nodes of zones outside their hours, and all nodes of zones for tasks that are not revocable.
+        Shape (rows,)."""
         zone = nodes.pick(self.zone_of)
         if not self.zone_of.any():
             return None
@@ -127,7 +129,7 @@ class Tdm:
 
     @points.node_order
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """Tasks that may be revoked rather run where they may be."""
+        """Return 100 for nodes of open zones, for revocable tasks. Shape (rows,)."""
         if not self.zone_of.any():
             return None
         zone = nodes.pick(self.zone_of)
@@ -138,46 +140,50 @@ class Tdm:
 
     @points.preemptable
     def preemptable_tasks(self, preemptor: Task, candidates: Candidates) -> Bool:
-        """For a task that may not be preempted nor revoked itself: running preemptable tasks outside of all zones, of
-        each job as many as it lets go. Shape (rows,)."""
+        """Return running preemptable tasks outside of zones, as many of each job as it allows. Shape (rows,).
+
+        None for preemptors that are preemptable or revocable themselves.
+        """
         if preemptor.preemptable or preemptor.pod.revocable_zone:
             return np.zeros(len(candidates), dtype=bool)
         tasks = candidates.tables.tasks
         rows = candidates.rows
         found = tasks.preemptable[rows] & (tasks.status[rows] == RUNNING) & (self.zone_of[tasks.node[rows]] == 0)
-        return self._as_many_as_jobs_let_go(candidates, found, candidates.apart(candidates.job))
+        return self._up_to_budget(candidates, found, candidates.apart(candidates.job))
 
     @points.victim_tasks
     def victim_tasks(self, tasks: TaskRows) -> Bool:
-        """Running preemptable tasks on nodes of zones that have hours, and not now; of each job as many in each zone as
-        it lets go. Shape (rows,)."""
+        """Return running preemptable tasks in zones outside their hours, as many of each job and zone as the job
+        allows. Shape (rows,)."""
         table, rows = tasks.tables.tasks, tasks.rows
         if not self.due.array[0]:
             return np.zeros(len(tasks), dtype=bool)
         over = self._over()
         zone = self.zone_of[table.node[rows]]
         found = table.preemptable[rows] & (table.status[rows] == RUNNING) & over[zone]
-        return self._as_many_as_jobs_let_go(tasks, found, tasks.job.astype(np.int64) * len(over) + zone)
+        return self._up_to_budget(tasks, found, tasks.job.astype(np.int64) * len(over) + zone)
 
-    def _as_many_as_jobs_let_go(self, tasks: TaskRows, found: Bool, group: AnyArray) -> Bool:
-        """The first of those that are found in each group of one job."""
+    def _up_to_budget(self, tasks: TaskRows, found: Bool, group: AnyArray) -> Bool:
+        """Return the first found tasks of each group, as many as the job allows. A group has tasks of one job.
+        Shape (rows,)."""
         rows = found.nonzero()[0]
         job = tasks.job[rows]
         which, inverse = np.unique(job, return_inverse=True)
-        most = np.array([self._lets_go(Job(tasks.tables, row)) if row >= 0 else 0 for row in which.tolist()])
+        most = np.array([self._budget(Job(tasks.tables, row)) if row >= 0 else 0 for row in which.tolist()])
         victims = np.zeros(len(tasks), dtype=bool)
         if len(rows):
             victims[rows] = nth_of_its_group(group[rows]) < most[inverse]
         return victims
 
-    def _lets_go(self, job: Job) -> int:
-        """How many of its tasks may leave now."""
+    def _budget(self, job: Job) -> int:
+        """Return how many tasks of a job may be evicted now."""
         counts, running = job.counts, int(job.counts[RUNNING])
         least, missing = _budget_of(job.group)
         if missing:
             return max(0, _amount(missing, job.size) - (job.size - int(counts[ENDED].sum()) - running))
         if least and running >= _amount(least, job.size):
             return running - _amount(least, job.size)
+        # Without a valid budget Volcano evicts one task at a time.
         return 1
 
     @points.session_close
@@ -190,27 +196,29 @@ class Tdm:
 
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
-        """Jobs that may be preempted after others."""
+        """Return the order key: preemptable jobs last. Shape (rows,)."""
         return self.preemptable[jobs.rows].astype(np.float64)
 
     @points.job_pipelined(reads=(SIGNATURE,))
     def job_pipelined(self, job: Job) -> Vote:
+        """Permit if the job would be ready once releasing resources are free."""
         return Vote.PERMIT if job.is_pipelined else Vote.REJECT
 
     @points.job_starving(reads=(ROWS,))
     def job_starving(self, job: Job) -> bool:
-        """A job that may not be preempted and has tasks that wait."""
+        """Return True if the job is not preemptable and has pending tasks."""
         return not self.preemptable[job.row] and bool(job.counts[TaskStatus.PENDING])
 
 
 def _budget_of(group: PodGroup) -> tuple[str, str]:
-    """(how many must run, how many may be missing) as the job says it; of the two the first that is there."""
+    """Return the minimum of running tasks and the maximum of missing tasks in a job's annotations; only the first that
+    is set."""
     least = group.annotations.get(MIN_RUNNING_ANNOTATION, "")
     return least, "" if least else group.annotations.get(MAX_MISSING_ANNOTATION, "")
 
 
 def _amount(text: str, of: int) -> int:
-    """A number, or a percentage rounded up; 0 for anything else."""
+    """Return a number, or a percentage rounded up, and 0 for other texts."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return 0
@@ -218,6 +226,7 @@ def _amount(text: str, of: int) -> int:
 
 
 def _seconds(text: str) -> float:
+    """Return a duration, or the default."""
     try:
         return max(0.0, parse_duration(text))
     except DurationError:

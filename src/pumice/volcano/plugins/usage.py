@@ -1,7 +1,7 @@
-"""usage: nodes that are really idle go first, and those that are too busy take nothing.
+"""usage: prefer nodes with low measured load, and place nothing on overloaded ones.
 
-What was measured is a table of the snapshot (decision 0015). To it comes an estimate of what started too lately to be
-measured, and of what this session places. Source: Volcano usage (spec 04 §18).
+Measured load is a table of the snapshot (decision 0015). Added to it is an estimate for pods that started too recently
+to be measured, and for what this session places. Source: Volcano usage plugin.
 """
 
 from __future__ import annotations
@@ -53,13 +53,16 @@ _WHY = (
 
 @plugin("usage")
 class Usage:
-    """``thresholds``: percent of cpu and memory (``{cpu: 80, mem: 80}``) above which a node takes nothing;
-    ``usage.weight`` of the score, ``cpu.weight`` and ``memory.weight`` within it (below 0: as by default).
-    ``estimator``: what a pod that is not measured yet will use: ``request_ratio`` of its request, ``burst_ratio`` of
-    what it may use beyond, ``be_cpu`` and ``be_mem`` for one that asks for nothing; ``risk_factor`` times that on nodes
-    with a load of at least ``risk_threshold``.
+    """Filter and score by load.
 
-    ``measured`` (N, 3): percent of cpu, of memory, and whether that is fresh; ``coming`` (N, 2): milli-cores and bytes.
+    ``thresholds``: percent of CPU and memory (``{cpu: 80, mem: 80}``) above which a node takes no pods.
+    ``usage.weight``: weight of the score; ``cpu.weight`` and ``memory.weight``: weights within it (below 0: the
+    default). ``estimator``: the expected usage of a pod that is not measured yet. It is ``request_ratio`` of the
+    request plus ``burst_ratio`` of what the limit exceeds it by, and ``be_cpu`` and ``be_mem`` for a best-effort pod;
+    on nodes with a load of ``risk_threshold`` or more, ``risk_factor`` times that.
+
+    ``measured`` (N, 3): percent of CPU, percent of memory, and whether they are recent. ``coming`` (N, 2): estimated
+    milli-cores and bytes.
     """
 
     def __init__(
@@ -93,12 +96,12 @@ class Usage:
     def problems(
         *, usage_weight: int, cpu_weight: int, memory_weight: int, thresholds: object, estimator: Any
     ) -> Iterator[str]:
-        """What cannot be used."""
+        """Yield problems with the arguments."""
         yield from threshold_problems(thresholds)
         yield from estimator_problems(estimator)
 
     def wakes_at(self) -> float | None:
-        """When what was measured becomes too old, or a pod old enough to be measured."""
+        """Return when a measurement becomes stale, or a pod old enough to be measured."""
         if self.ssn.is_idle:
             return None
         fresh = self.measured.array[:, 2] > 0
@@ -108,9 +111,8 @@ class Usage:
     # -- what is coming -----------------------------------------------------------------------------------------------
 
     def _coming(self) -> tuple[F64, F64]:
-        """What will be used by what is on nodes and started too lately to be measured, each estimate with those before
-        it on the node, in order of creation. Of each task: its node, from 1, and the estimate; of one that was measured
-        nothing comes. Shapes (N, 2), (T, 3)."""
+        """Return the estimated usage of pods that are not measured yet, per node, and per task its node from 1 and its
+        estimate. Shapes (N, 2), (T, 3)."""
         tasks = self.ssn.tables.tasks
         coming, estimates = np.zeros_like(self._capacity), np.zeros((tasks.capacity, 3))
         there = np.flatnonzero((tasks.node >= 0) & np.isin(tasks.status, [*_STARTING, _RUNNING]))
@@ -122,6 +124,8 @@ class Usage:
         young = ~runs | (self.ssn.now < started + self._interval)
         order = sorted(np.flatnonzero(young).tolist(), key=lambda i: (pods[i].creation, pods[i].uid))
         rows = there[order]
+        # An estimate depends on the load, and so on the pods before it on the node, in order of creation. Step k
+        # handles the k-th pod of every node.
         for step, _ in in_turn(tasks.node[rows]) if len(rows) else ():
             node = tasks.node[rows[step]]
             found = self._next(tasks.cls[rows[step]], self.measured.array[node], coming[node], self._capacity[node])
@@ -130,20 +134,21 @@ class Usage:
         return coming, estimates
 
     def _load(self, measured: F64, coming: F64, capacity: F64) -> F64:
-        """The weighted load, 0 to 1. Shapes (rows, …) -> (rows,)."""
+        """Return the weighted load, 0 to 1. Shapes (rows, …) -> (rows,)."""
         return weighted(composite(measured[:, :2], coming, capacity), self._weights)
 
     def _next(self, cls: AnyArray, measured: F64, coming: F64, capacity: F64) -> F64:
-        """What one more task of each of these classes will use on nodes with so much coming, in whole numbers, so that
-        what is added and taken back leaves nothing. Shape (rows, 2)."""
+        """Return the estimated usage of another task of each class, given what is coming. Shape (rows, 2)."""
         load = self._load(measured, coming, capacity)
+        # Whole numbers, so that adding and subtracting an estimate leaves no remainder.
         return np.rint(self._estimator.use(self._base[cls], load))
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
-        """An estimate stands: a task that comes back to its node adds what it took away."""
+        """Add the estimates of tasks to their nodes."""
         for row, node in zip(run.rows, run.nodes, strict=True):
             where, *known = self.estimates.array[row].tolist()
+            # A task that returns to its node adds the same estimate that was subtracted.
             if where != node + 1:
                 at, cls = slice(node, node + 1), self.ssn.tables.tasks.cls[row : row + 1]
                 known = self._next(cls, self.measured.array[at], self.coming.array[at], self._capacity[at])[0].tolist()
@@ -152,6 +157,7 @@ class Usage:
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
+        """Subtract the estimates of tasks from their nodes."""
         for row, node in zip(run.rows, run.nodes, strict=True):
             self.ssn.journal.add(self.coming, node, -self.estimates.array[row, 1:])
 
@@ -159,7 +165,7 @@ class Usage:
 
     @points.predicate(reads=(ROWS,))
     def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Nodes that are not too busy, and those of which nobody knows. Shape (rows,)."""
+        """Reject nodes above a threshold; nodes without a recent measurement pass. Shape (rows,)."""
         measured = nodes.read(self.measured)
         over: Bool = (measured[:, :2] > self._most) & (measured[:, 2:] > 0)
         codes = np.where(over[:, 0], 1, np.where(over[:, 1], 2, 0))
@@ -167,9 +173,10 @@ class Usage:
 
     @points.node_order(reads=(ROWS,))
     def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """The idler, the better; 0 where nothing was measured lately. Shape (rows,)."""
+        """Return a higher score for lower load, 0 without a recent measurement. Shape (rows,)."""
         measured, coming, capacity = nodes.read(self.measured), nodes.read(self.coming), self._capacity[nodes.rows]
         more = np.zeros(len(nodes)) if nodes.further is None else nodes.further
+        # Estimates depend on the load, so tasks of a batch are added one by one.
         for step in range(int(more.max(initial=0.0))):
             found = self._next(np.full(len(nodes), cls.row), measured, coming, capacity)
             coming = coming + np.where((more > step)[:, None], found, 0.0)
@@ -178,7 +185,7 @@ class Usage:
 
 
 def _capacity(ssn: Session) -> F64:
-    """Milli-cores and bytes of each node's machine; what is allocatable where that is not said. Shape (N, 2)."""
+    """Return milli-cores and bytes of each node's machine, or what is allocatable if that is unknown. Shape (N, 2)."""
     facts = ssn.tables.nodes.facts
     own = np.array([[node.capacity.milli_cpu, node.capacity.memory] for node in facts.objs]).reshape(-1, 2)
     return np.where(own > 0, own, facts.allocatable[:, _AMOUNTS])
