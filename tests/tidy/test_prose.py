@@ -9,7 +9,7 @@ import pytest
 
 from tests.tidy import repo
 
-ROOMS = ("cli", "ours", "report")
+ROOMS = ("cli", "kai", "ours", "report", "volcano")
 PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|befall\w*)\b", re.IGNORECASE)
 DANGLING = re.compile(r"(The same|And|But|Or|Likewise|Also|Too)\b")
 SPEC = re.compile(r"\bspec (§|\d\d\b)")

@@ -79,7 +79,7 @@ _TEXTS: dict[type[Blocker], str] = {
     NoNode: "no node takes it",
     Domain: "no domain of its topology takes it",
     NoCase: "has no case",
-    NoVictims: "nobody may leave for it",
+    NoVictims: "no running pods can be evicted for it",
     SearchCut: "",
 }
 

@@ -48,23 +48,24 @@ from pumice.volcano.eviction.context import EvictionContext
 
 victim_queue_order: Point[[Queue, Queue, Queue], int, int] = Point(
     "victim_queue_order",
-    "Whose victims go first, for a preemptor of the third queue? Without an opinion: the reverse of queue order.",
+    "Tasks of which queue are evicted first, for a preemptor of the third queue? Without an answer: in reverse"
+    " queue order.",
     "when victims of two queues are compared",
     combine.first_nonzero,
     {("Queue", "Queue", "Queue"): "compare"},
 )
 sub_job_order: TwoForms[[SubJob], float, [SubJob, SubJob], int, int] = TwoForms(
     "sub_job_order",
-    "Which sub-job goes first? A key, smaller first; or compare two. Ties: match index, UID.",
-    "when a job has its first turn in an action",
+    "Which sub-job is placed first? A key, smaller first; or compare two. Ties: match index, UID.",
+    "when an action tries a job for the first time",
     combine.first_nonzero,
     {("SubJob",): "key", ("SubJob", "SubJob"): "compare"},
     switch="SubJobOrder",
 )
 cluster_order: Point[[str, str], int, int] = Point(
     "cluster_order",
-    "Which cluster goes first? Ties: name.",
-    "by nobody yet: there is one cluster",
+    "Which cluster is first? Ties: name.",
+    "not asked yet: there is one cluster",
     combine.first_nonzero,
     {("str", "str"): "compare"},
     switch="ClusterOrder",
@@ -72,7 +73,7 @@ cluster_order: Point[[str, str], int, int] = Point(
 )
 hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
     "hyper_node_order",
-    "How good is each hypernode for the sub-job? One score a row, summed over plugins.",
+    "How good is each hypernode for the sub-job? One score per row, summed over plugins.",
     "when a sub-job was tried in several hypernodes",
     combine.total,
     {("SubJob", "I32"): "rows"},
@@ -80,16 +81,16 @@ hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
 )
 hyper_node_gradient_for_job: Point[[Job, int, str], list[list[int]] | None, list[list[int]] | None] = Point(
     "hyper_node_gradient_for_job",
-    "Which hypernodes to try, below the given one, in groups of falling preference? None: nothing to try. The text is"
-    " what for: allocate or evict.",
-    "when a job with a topology has its turn",
+    "Which hypernodes below the given one should be tried, in groups of falling preference? None: nothing to try. The"
+    " text is the purpose: allocate or evict.",
+    "when a job with a topology is tried",
     combine.first_registered,
     {("Job", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
 hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | None, list[list[int]] | None] = Point(
     "hyper_node_gradient_for_sub_job",
-    "The same for one sub-job.",
+    "Which hypernodes below the given one should be tried for the sub-job? As for a job.",
     "when its job is tried in a hypernode",
     combine.first_registered,
     {("SubJob", "int", "str"): "rows"},
@@ -98,9 +99,9 @@ hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | Non
 preemptable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "preemptable",
     "Which candidates may the task preempt? A mask; None without an opinion. A hook that takes"
-    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes"
+    " Candidates answers for many nodes at once, for each node as if there were no other; one that takes"
     " TaskRows is asked node by node.",
-    "when a task looks for victims in its own queue",
+    "when a task searches for victims in its own queue",
     combine.intersect_by_node,
     {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
     switch="Preemptable",
@@ -108,9 +109,9 @@ preemptable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | 
 reclaimable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "reclaimable",
     "Which candidates may the task reclaim from other queues? A mask; None without an opinion. A hook that takes"
-    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes"
+    " Candidates answers for many nodes at once, for each node as if there were no other; one that takes"
     " TaskRows is asked node by node.",
-    "when a task looks for victims in other queues",
+    "when a task searches for victims in other queues",
     combine.intersect_by_node,
     {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
     switch="Reclaimable",
@@ -118,13 +119,13 @@ reclaimable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | 
 unified_evictable: Point[[EvictionContext, TaskRows], Bool | None, Bool] = Point(
     "unified_evictable",
     "Which candidates may a whole gang evict? A mask; None without an opinion.",
-    "when a gang looks for victims in a domain",
+    "when a gang searches for victims in a domain",
     combine.intersect,
     {("EvictionContext", "TaskRows"): "tasks"},
 )
 preemptive: Point[[Queue, TaskRows], bool, bool] = Point(
     "preemptive",
-    "May the queue take from others for these tasks?",
+    "May the queue reclaim from other queues for these tasks?",
     "before a task of the queue reclaims",
     combine.all_of,
     {("Queue", "TaskRows"): "tasks"},
@@ -132,7 +133,7 @@ preemptive: Point[[Queue, TaskRows], bool, bool] = Point(
 )
 sub_job_ready: Point[[SubJob], bool | int, int] = Point(
     "sub_job_ready",
-    "As job_ready, for one sub-job; without sub-group policies the job is asked.",
+    "Is the sub-job ready? As job_ready. Without sub-group policies, the job is asked instead.",
     "after tasks of the sub-job were placed",
     combine.most_missing,
     {("SubJob",): "sub"},
@@ -148,7 +149,7 @@ job_pipelined: Point[[Job], Vote, bool] = Point(
 )
 sub_job_pipelined: Point[[SubJob], Vote, bool] = Point(
     "sub_job_pipelined",
-    "The same for one sub-job.",
+    "Would the sub-job be ready once releasing resources are free?",
     "when a sub-job is not ready after its tasks were placed",
     combine.vote,
     {("SubJob",): "sub"},
@@ -156,10 +157,10 @@ sub_job_pipelined: Point[[SubJob], Vote, bool] = Point(
 )
 job_enqueueable: TwoForms[[Queue, F64], Vote | str, [Job], Vote | str, str | None] = TwoForms(
     "job_enqueueable",
-    "May the job be admitted? Asked only for jobs with minResources. A Vote, or the text of a rejection. A hook that"
-    " takes the queue and what is asked for rejects while others are admitted, too, so equal jobs are not asked for"
-    " again.",
-    "when a pending job has its turn in enqueue",
+    "May the job be admitted? Asked only for jobs with minResources. A Vote, or the text of a rejection. A rejection by"
+    " a hook that takes the queue and the amount must still hold after other jobs are admitted, so that equal jobs are"
+    " not asked for again.",
+    "when enqueue tries a pending job",
     combine.rejection,
     {("Queue", "F64"): "amount", ("Job",): "job"},
     switch="JobEnqueued",
@@ -167,15 +168,15 @@ job_enqueueable: TwoForms[[Queue, F64], Vote | str, [Job], Vote | str, str | Non
 job_enqueued: Point[[Job], None, None] = Point(
     "job_enqueued",
     "The job was admitted.",
-    "right after it",
+    "after its admission",
     combine.notify,
     {("Job",): "job"},
     switch="JobEnqueued",
 )
 gate_taken_off: Point[[Task], None, None] = Point(
     "gate_taken_off",
-    "The gate behind which the task waited for its queue is taken off.",
-    "when a job has its first turn in allocate, before its tasks are placed",
+    "The scheduling gate with which the task waited for its queue is removed.",
+    "when allocate tries a job for the first time, before its tasks are placed",
     combine.notify,
     {("Task",): "task"},
     switch="Allocatable",
@@ -183,47 +184,47 @@ gate_taken_off: Point[[Task], None, None] = Point(
 job_starving: Point[[Job], bool, bool] = Point(
     "job_starving",
     "May the job preempt or reclaim?",
-    "before an action looks for victims for it",
+    "before an action searches for victims for it",
     combine.first_tier_agrees,
     {("Job",): "job"},
     switch="JobStarving",
 )
 target_job: Point[[Sequence[Job]], Job | None, Job | None] = Point(
     "target_job",
-    "Which of the jobs to help along?",
-    "by nobody yet",
+    "Which of the jobs should be favoured?",
+    "not asked yet",
     combine.first_registered,
     {("Sequence[Job]",): "jobs"},
     switch="TargetJob",
 )
 reserved_nodes: Point[[], None, None] = Point(
     "reserved_nodes",
-    "Set nodes aside now.",
-    "by nobody yet",
+    "Reserve nodes now.",
+    "not asked yet",
     combine.notify,
     {(): "none"},
     switch="ReservedNodes",
 )
 victim_tasks: Point[[TaskRows], Bool | combine.MayGo, Bool] = Point(
     "victim_tasks",
-    "Which running tasks should leave, of their own accord? A mask; MayGo for who may, if others name him.",
-    "by shuffle",
+    "Which running tasks should be evicted? A mask; MayGo for tasks that may be evicted if another plugin names them.",
+    "when shuffle runs",
     combine.union,
     {("TaskRows",): "tasks"},
     switch="Victim",
 )
 simulate_add_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Point(
     "simulate_add_task",
-    "What if this task were there too? None or Unfit.",
-    "when a preemption is tried out",
+    "The task is added to the node in a simulation. None or Unfit.",
+    "when a preemption is simulated",
     combine.first_failure,
     {("Task", "Task", "Node"): "task"},
     switches=("Preemptable", "Allocatable"),
 )
 simulate_remove_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Point(
     "simulate_remove_task",
-    "What if this task were gone? None or Unfit.",
-    "when a preemption is tried out",
+    "The task is removed from the node in a simulation. None or Unfit.",
+    "when a preemption is simulated",
     combine.first_failure,
     {("Task", "Task", "Node"): "task"},
     switches=("Preemptable", "Allocatable"),
@@ -231,7 +232,7 @@ simulate_remove_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Po
 simulate_predicate: Point[[Task, Node], Unfit | None, Unfit | None] = Point(
     "simulate_predicate",
     "Would the task fit after what was simulated? None or Unfit.",
-    "when a preemption is tried out",
+    "when a preemption is simulated",
     combine.first_failure,
     {("Task", "Node"): "task"},
     switch="Predicate",
@@ -239,7 +240,7 @@ simulate_predicate: Point[[Task, Node], Unfit | None, Unfit | None] = Point(
 simulate_allocatable: Point[[Queue, Task], bool, bool] = Point(
     "simulate_allocatable",
     "Would the queue take the task after what was simulated?",
-    "when a preemption is tried out",
+    "when a preemption is simulated",
     combine.all_of,
     {("Queue", "Task"): "task"},
     switch="Allocatable",

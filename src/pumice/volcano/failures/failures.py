@@ -98,7 +98,7 @@ class Failures:
         # A hook at best_node chooses freely between equal nodes, so attempts of equal jobs may differ.
         self._usable = not hooks.has(points.best_node)
 
-    # -- for whom, and resting on what --------------------------------------------------------------------------------
+    # -- which jobs, and what failures rest on ------------------------------------------------------------------------
 
     def is_fresh(self, job: int) -> bool:
         """Return True if nothing of the job is placed, tried or nominated, so that it can share failures."""

@@ -128,7 +128,7 @@ class Extender:
         Raises: OutsideError.
         """
         if not _is_url(self._prefix):
-            raise OutsideError("extender.urlPrefix names nobody")
+            raise OutsideError("extender.urlPrefix is not an address")
         return self.ssn.outside.ask(f"{self._prefix}/{verb}", question, self._within_s)
 
     def _opens(self, verb: str) -> bool:

@@ -73,7 +73,7 @@ class Gang:
     def problems(*, halvesFirst: bool, halvesGoAfter: str, gatedCount: bool) -> Iterator[str]:
         """Yield problems with the arguments."""
         if halvesGoAfter and _seconds(halvesGoAfter) is None:
-            yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; nobody goes"
+            yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; it is ignored"
 
     def figures(self) -> Mapping[str, AnyArray]:
         """Return for each job how many tasks it lacks, and whether it is ready. Shapes (J,)."""
