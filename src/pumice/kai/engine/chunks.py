@@ -13,7 +13,7 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
-from pumice.kai.engine.parts import ACTIVE_STATUSES, Part, active_of
+from pumice.kai.engine.parts import ACTIVE_STATUSES, Part, active_of, gated_tasks
 from pumice.kai.engine.points import pod_set_order
 
 _NONE: frozenset[int] = frozenset()
@@ -74,7 +74,7 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part |
     # The usual pod set is pending as a whole; its tasks need no look at each status.
     def available(sub: int) -> list[int]:
         rows = tasks_in_order(ssn, sub)
-        if not evicted and len(rows) == int(subs.counts[sub, PENDING]) and not tables.jobs.gated[job]:
+        if not evicted and len(rows) == int(subs.counts[sub, PENDING]) and not gated_tasks(ssn)[job]:
             return rows
         status, gate = tasks.status, tasks.gate
         return [row for row in rows if (status[row] == PENDING and not gate[row]) or row in evicted]
@@ -116,9 +116,10 @@ def victims_of(ssn: Session, job: int, left: dict[int, list[int]]) -> list[int]:
 
 
 def active_tasks(ssn: Session, job: int) -> dict[int, list[int]]:
-    """Return the tasks of a job that hold resources or are pipelined, by pod set, in order."""
-    status = ssn.tables.tasks.status
+    """Return the tasks of a job that hold resources of a node or are pipelined, by pod set, in order."""
+    # A pod may name a node that does not exist. Its eviction would free no resources, and Kubernetes deletes such pods.
+    status, node = ssn.tables.tasks.status, ssn.tables.tasks.node
     return {
-        sub: [row for row in tasks_in_order(ssn, sub) if int(status[row]) in ACTIVE_STATUSES]
+        sub: [row for row in tasks_in_order(ssn, sub) if int(status[row]) in ACTIVE_STATUSES and node[row] >= 0]
         for sub in ssn.tables.jobs.subs[job]
     }

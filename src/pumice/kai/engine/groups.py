@@ -15,9 +15,9 @@ from pumice.model.workloads.gang import Gang, SubGroup, TopologyConstraint
 class Group(Struct, frozen=True):
     """A sub-group set or a pod set of a gang.
 
-    ``rows``: tasks to be placed, including those of all groups inside. ``active``: tasks that hold resources or are
-    pipelined. ``sub``: row of the pod set, -1 for a set. ``inside``: the groups inside, sets before pod sets, each by
-    name.
+    ``rows``: tasks to be placed, including those of all groups inside. ``active``: tasks that hold resources of a node
+    or are pipelined. ``sub``: row of the pod set, -1 for a set. ``inside``: the groups inside, sets before pod sets,
+    each by name.
     """
 
     job: int
@@ -77,10 +77,10 @@ def _set(job: int, topology: TopologyConstraint | None, inside: Sequence[Group])
 
 def _pod_set(tables: Tables, part: Part, sub: int, group: SubGroup | None) -> Group:
     """Return a pod set as a group."""
-    status = tables.tasks.status
+    status, node = tables.tasks.status, tables.tasks.node
     # A part of a solver step is treated as a whole job, so the job's other tasks do not bind its topology.
     members = () if part.alone else tables.subs.tasks[sub].tolist()
-    active = tuple(row for row in members if int(status[row]) in ACTIVE_STATUSES)
+    active = tuple(row for row in members if int(status[row]) in ACTIVE_STATUSES and node[row] >= 0)
     return Group(part.job, tuple(part.tasks[sub]), active, group.topology if group is not None else None, sub)
 
 

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, I64
 from pumice.columns.gpus.claimed import claimed_gpus
 from pumice.columns.gpus.devices import memory_charge
 from pumice.columns.tables import Tables
+from pumice.framework.cycle.session import Session
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import TaskStatus
 
@@ -105,6 +106,8 @@ def _amount_of(tables: Tables, rows: Sequence[int]) -> tuple[F64, bool]:
         cls = int(tables.tasks.cls[rows[0]])
         if not tables.classes.share_mib[cls] and not len(tables.claims):
             return charge[cls], False
+    if not rows:
+        return np.zeros(charge.shape[1]), False
     classes: list[int] = tables.tasks.cls[rows].tolist()
     first = classes[0]
     if classes.count(first) == len(classes):
@@ -116,6 +119,18 @@ def _amount_of(tables: Tables, rows: Sequence[int]) -> tuple[F64, bool]:
     if len(tables.claims) and GPU_RESOURCE in tables.axis.column:
         found[tables.axis.column[GPU_RESOURCE]] += claimed_gpus(tables, rows).sum()
     return found, bool(of_memory)
+
+
+def gated_tasks(ssn: Session) -> I64:
+    """Return the number of pods with scheduling gates, by job. Shape (J,)."""
+    # Unlike ``jobs.gated`` with the queue gate of Volcano, which is a gate like any other here.
+    return ssn.shared(gated_tasks, lambda: _gated_tasks(ssn.tables))
+
+
+def _gated_tasks(tables: Tables) -> I64:
+    tasks = tables.tasks
+    rows = (tasks.alive & (tasks.gate > 0) & (tasks.job >= 0)).nonzero()[0]
+    return np.bincount(tasks.job[rows], minlength=tables.jobs.capacity)
 
 
 def may_wait(tables: Tables, job: int) -> bool:
@@ -132,8 +147,7 @@ def may_wait(tables: Tables, job: int) -> bool:
     for sub in jobs.subs[job]:
         counts = subs.counts[sub].tolist()
         alive = active_count(counts) + counts[_PENDING]
-        if jobs.gated[job]:
-            alive -= int((tables.tasks.gate[subs.tasks[sub]] > 0).sum())
+        alive -= int((tables.tasks.gate[subs.tasks[sub]] > 0).sum())
         if alive < subs.min_available[sub]:
             return False
     return True

@@ -130,6 +130,7 @@ class Following:
         row = int(tables.jobs.tasks[job][0])
         assert self._lead is not None
         alike = tables.tasks.cls[row] == self._lead.left and tables.tasks.status[row] != _PROMISED
+        alike &= tables.tasks.node[row] >= 0  # a pod may name a node that does not exist
         return leaves[0], row if alike and tables.tasks.leaving[row] < 0 else -1
 
     def _goes_first(self, part: Part, leaf: int, gone: int) -> bool:

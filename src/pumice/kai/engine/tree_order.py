@@ -18,7 +18,7 @@ from pumice.framework.cycle.ordering import Line, older
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import are_ordered, chunk_of, order_tasks
-from pumice.kai.engine.parts import Part, may_wait
+from pumice.kai.engine.parts import Part, gated_tasks, may_wait
 from pumice.kai.engine.points import Turn, turn_order
 
 #: Number of successive jobs whose tasks are sorted together.
@@ -118,8 +118,9 @@ def waiting_jobs(ssn: Session) -> AnyArray:
     jobs, tree = ssn.tables.jobs, queue_tree(ssn)
     rows = (jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)).nonzero()[0]
     rows = rows[tree.leaf[jobs.queue[rows]]]
-    plain = (jobs.counts[rows].sum(axis=1) - jobs.gated[rows] >= jobs.min_available[rows]) & ~jobs.has_policy[rows]
-    ended = jobs.counts[rows, -3:].sum(axis=1) + jobs.counts[rows, 6] + jobs.gated[rows] > 0
+    gated = gated_tasks(ssn)[rows]
+    plain = (jobs.counts[rows].sum(axis=1) - gated >= jobs.min_available[rows]) & ~jobs.has_policy[rows]
+    ended = jobs.counts[rows, -3:].sum(axis=1) + jobs.counts[rows, 6] + gated > 0
     # Arrays settle the usual jobs; only jobs with sub-groups, gates or ended pods need the exact test.
     sure = plain & ~ended
     keep = [bool(ok) or may_wait(ssn.tables, row) for ok, row in zip(sure.tolist(), rows.tolist(), strict=True)]

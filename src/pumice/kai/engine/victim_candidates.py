@@ -151,7 +151,7 @@ class Candidates:
                 row = int(tasks[job][0])
                 chunk = known[job] = Chunk(job, (row,), (int(tables.tasks.node[row]),))
             line.pop(entry)
-            if chunk.rows[0] not in recorded:
+            if chunk.rows[0] not in recorded and chunk.nodes[0] >= 0:
                 yield chunk
 
     def _last(self, last: dict[int, Entry], left: dict[int, _Left], popped: dict[int, F64]) -> int:

@@ -106,7 +106,8 @@ class PodSet:
         def count() -> I64:
             where = self._view_node.array[self.rows]
             if eligible is not None:
-                where = where[(where >= 0) & eligible[where]]
+                where = where[where >= 0]  # first: without nodes, row -1 is none
+                where = where[eligible[where]]
             domain_of = self._derived.label(key).domain_of
             found = np.bincount(domain_of[where], minlength=int(domain_of[-1]) + 1)
             found[-1] = 0

@@ -13,7 +13,7 @@ REASON = "shuffle"
 def shuffle(ssn: Session) -> None:
     """Evict each task in a statement of its own, so that a refused eviction does not affect the others."""
     tasks = ssn.tables.tasks
-    rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0)).nonzero()[0]
+    rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0) & (tasks.node >= 0)).nonzero()[0]
     rows = rows[~ssn.tables.jobs.barred[tasks.job[rows]]]
     if not len(rows):
         return

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.chunks import active_tasks, chunk_of, tasks_in_order, victims_of
-from pumice.model.pod import Pod
+from pumice.model.pod import QUEUE_GATE, Pod
 from pumice.model.workloads.gang import SubGroup
-from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store
+from tests.unit.kai.cluster import cycle, job, node, opened, queue, rows_of, store
 
 PARTS = SubGroup("p", 1), SubGroup("q", 2)
 
@@ -43,19 +43,24 @@ def test_what_is_tried_next(tasks: list[str], minimum: int, more: dict[str, Any]
     assert (None if part is None else names(ssn, part.rows)) == chunk
 
 
-def test_who_was_evicted_a_moment_ago_is_placed_again_and_who_is_gated_is_not() -> None:
+def test_a_pod_that_was_evicted_a_moment_ago_is_placed_again() -> None:
     ssn = session(["a", "a", ""], 2)
     rows = rows_of(ssn)
     ssn.statement().evict([rows["g-0"]], "try")
     part = chunk_of(ssn, 0, {rows["g-0"]})
     assert part is not None
     assert names(ssn, part.rows) == "0"
+
+
+@pytest.mark.parametrize("gate", ["wait", QUEUE_GATE])
+def test_a_pod_with_a_gate_is_not_placed(gate: str) -> None:
     objects = job("g", "q", ["", "", ""], minimum=2)
-    gated = [replace(each, gates=("wait",)) if getattr(each, "name", "") == "g-0" else each for each in objects]
+    gated = [replace(each, gates=(gate,)) if getattr(each, "name", "") == "g-0" else each for each in objects]
     held = opened(store(node("a"), queue("q"), gated))
     part = chunk_of(held, 0)
     assert part is not None
     assert names(held, part.rows) == "1 2"
+    assert cycle(store(node("a"), queue("q"), job("g", "q", ["", "a"], pod={"gates": (gate,)}))).binds == {}
 
 
 @pytest.mark.parametrize(
