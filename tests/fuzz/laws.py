@@ -185,7 +185,7 @@ def _hold(held: dict[str, dict[str, Fraction]], node: str, spec: Any, status: An
     """Add what a pod surely takes: the requests of its containers, and itself."""
     sums = held.setdefault(node, {})
     sums["pods"] = sums.get("pods", Fraction(0)) + 1
-    if _at(spec, "resources") or _at(status, "containerStatuses"):
+    if _at(spec, "resources") or _at(status, "containerStatuses") or _at(status, "initContainerStatuses"):
         return  # pod-level amounts and resizes stand in place of what containers say
     for container in _items(_at(spec, "containers")):
         requests = _at(container, "resources", "requests")

@@ -262,6 +262,7 @@ KEYS = (
         "phase",
         "startTime",
         "containerStatuses",
+        "initContainerStatuses",
         "value",
         "globalDefault",
         "hard",

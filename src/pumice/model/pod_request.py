@@ -16,14 +16,16 @@ from pumice.model.resources import CPU, EMPTY, MEMORY, PODS, Resource
 DEFAULT_MILLI_CPU = 100.0
 DEFAULT_MEMORY = 200.0 * 1024 * 1024
 
+#: Where a status has what containers hold, and sidecars.
+CONTAINER_STATUSES = ("containerStatuses", "initContainerStatuses")
+
 _Raw = Mapping[str, Any]
 _Amount = Callable[[_Raw], Resource]
 
 
 def pod_request(spec: _Raw, status: _Raw | None = None) -> Resource:
     """The whole request: containers, init containers, pod-level requests, overhead, and one of ``pods``."""
-    running = _sum_of_containers(spec, _held(status, "requests"))
-    total = _at_peak(running, spec, _declared("requests")).add_scalar(PODS, 1.0)
+    total = _at_peak(spec, _held(status, "requests"), _declared("requests")).add_scalar(PODS, 1.0)
     return _with_overhead(_with_pod_level(total, spec, "requests"), spec)
 
 
@@ -35,8 +37,8 @@ def pod_request_without_init(spec: _Raw, status: _Raw | None = None) -> Resource
 
 def pod_limit(spec: _Raw, status: _Raw | None = None) -> Resource:
     """The limits, without a ``pods`` entry. Overhead adds only to what is limited."""
-    running = _sum_of_containers(spec, _held(status, "limits"))
-    limit = _with_pod_level(_at_peak(running, spec, _declared("limits")), spec, "limits")
+    peak = _at_peak(spec, _held(status, "limits"), _declared("limits"))
+    limit = _with_pod_level(peak, spec, "limits")
     overhead = spec.get("overhead") or {}
     return limit.add(Resource.from_list({name: amount for name, amount in overhead.items() if limit.get(name) != 0}))
 
@@ -46,8 +48,7 @@ def nonzero_request(spec: _Raw) -> tuple[float, float]:
 
     Source: kube-scheduler's non-zero requests, which its least-allocated and most-allocated scores read.
     """
-    running = _sum_of_containers(spec, _with_defaults)
-    total = _with_pod_level(_at_peak(running, spec, _with_defaults), spec, "requests")
+    total = _with_pod_level(_at_peak(spec, _with_defaults, _with_defaults), spec, "requests")
     total = _with_overhead(total, spec)
     return total.milli_cpu, total.memory
 
@@ -56,17 +57,18 @@ def _sum_of_containers(spec: _Raw, amount: _Amount) -> Resource:
     return reduce(Resource.add, map(amount, spec.get("containers") or ()), EMPTY)
 
 
-def _at_peak(running: Resource, spec: _Raw, amount: _Amount) -> Resource:
-    """The most used at one time: when all containers run, or by an init container and the sidecars before it."""
+def _at_peak(spec: _Raw, running: _Amount, once: _Amount) -> Resource:
+    """The most used at one time: when all containers run, or by an init container and the sidecars before it.
+
+    ``running`` answers for containers and sidecars, which can be resized, ``once`` for init containers that end.
+    """
     sidecars = peak = EMPTY
     for container in spec.get("initContainers") or ():
-        own = amount(container)
         if container.get("restartPolicy") == "Always":
-            running, sidecars = running.add(own), sidecars.add(own)
-            peak = peak.set_max(sidecars)
+            sidecars = sidecars.add(running(container))
         else:
-            peak = peak.set_max(own.add(sidecars))
-    return running.set_max(peak)
+            peak = peak.set_max(once(container).add(sidecars))
+    return _sum_of_containers(spec, running).add(sidecars).set_max(peak)
 
 
 def _with_pod_level(total: Resource, spec: _Raw, kind: str) -> Resource:
@@ -108,7 +110,8 @@ def _declared(kind: str) -> _Amount:
 def _held(status: _Raw | None, kind: str) -> _Amount:
     """What a container holds: the most of what spec and status say; the status alone where a resize cannot be done."""
     status = status or {}
-    resized = {each.get("name"): each for each in status.get("containerStatuses") or () if _is_resizable(each)}
+    statuses = (each for key in CONTAINER_STATUSES for each in status.get(key) or ())
+    resized = {each.get("name"): each for each in statuses if each.get("resources") is not None}
     if not resized:
         return _declared(kind)
     infeasible = any(
@@ -127,10 +130,6 @@ def _held(status: _Raw | None, kind: str) -> _Amount:
         return actual if infeasible else actual.set_max(declared)
 
     return held
-
-
-def _is_resizable(container_status: _Raw) -> bool:
-    return container_status.get("resources") is not None
 
 
 def _with_defaults(container: _Raw) -> Resource:

@@ -83,6 +83,7 @@ FIELDS = [
     "phase",
     "conditions",
     "containerStatuses",
+    "initContainerStatuses",
     "allocatedResources",
     "type",
     "status",
@@ -270,6 +271,7 @@ PATHS: list[tuple[str, str, str, dict[str, Any]]] = [
         "status",
         {
             "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+            "initContainerStatuses": [{"name": "s", "resources": {"requests": {"cpu": "1"}}}],
             "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}],
         },
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.model.pod_request import nonzero_request, pod_limit, pod_request, pod_request_without_init
@@ -130,6 +130,31 @@ def test_limits_are_resized_by_the_limits_of_the_status() -> None:
     assert pod_limit(spec(cpu("1")), running({"cpu": "9"}, {"cpu": "9"}, {"cpu": "2"})) == Resource(2000.0)
 
 
+#: what the spec has of a sidecar, status, milli-cores of the pod beside a container of 1 core
+RESIZED_SIDECAR = [
+    ("2", {"cpu": "1"}, None, {}, 3000),
+    ("1", {"cpu": "2"}, None, {}, 3000),
+    ("1", {"cpu": "2"}, {"cpu": "3"}, DEFERRED, 4000),
+    ("3", {"cpu": "1"}, {"cpu": "2"}, INFEASIBLE, 3000),
+]
+
+
+@pytest.mark.parametrize(("declared", "actual", "allocated", "more", "milli"), RESIZED_SIDECAR)
+def test_a_resized_sidecar_counts_with_what_it_still_holds(
+    declared: str, actual: Any, allocated: Any, more: Any, milli: float
+) -> None:
+    current = {"name": "side", "resources": {"requests": actual}, "allocatedResources": allocated}
+    pod = spec(cpu("1"), init=[{**sidecar(declared), "name": "side"}])
+    assert pod_request(pod, {"initContainerStatuses": [current], **more}) == Resource(milli, 0.0, {"pods": 1.0})
+
+
+def test_an_init_container_that_ends_counts_as_its_spec_says() -> None:
+    """The API refuses to resize it."""
+    current = {"name": "first", "resources": {"requests": {"cpu": "9"}}}
+    pod = spec(cpu("1"), init=[{**cpu("2"), "name": "first"}])
+    assert pod_request(pod, {"initContainerStatuses": [current]}).milli_cpu == 2000
+
+
 # ---------------------------------------------------------------------------------------------- non-zero requests
 
 #: requests, what scores take the container to use
@@ -172,6 +197,45 @@ def test_the_request_is_enough_at_every_step(main: list[dict[str, Any]], init: l
         sidecars += milli(each) if "restartPolicy" in each else 0.0
     moments.append(sidecars + sum(map(milli, main)))
     assert pod_request(spec(*main, init=init)).milli_cpu == max(moments)
+
+
+@st.composite
+def resized_pods(draw: st.DrawFn) -> tuple[list[tuple[str, str, str | None, str | None]], bool]:
+    """(kind, cpu of the spec, actual, allocated) of each container in order; whether the resize is refused."""
+    maybe = st.none() | quantities
+    first = draw(st.lists(st.sampled_from(["sidecar", "init"]), max_size=4))
+    kinds = first + draw(st.lists(st.just("main"), max_size=3))
+    return [(kind, draw(quantities), draw(maybe), draw(maybe)) for kind in kinds], draw(st.booleans())
+
+
+@settings(max_examples=1000)
+@given(resized_pods())
+def test_a_resized_pod_is_counted_moment_by_moment(
+    pod: tuple[list[tuple[str, str, str | None, str | None]], bool],
+) -> None:
+    """The slow way: who runs at each moment of the pod's life, and the most that any of them may hold then."""
+    containers, refused = pod
+    lists: dict[str, list[dict[str, Any]]] = {"containers": [], "initContainers": []}
+    statuses: dict[str, list[dict[str, Any]]] = {"containerStatuses": [], "initContainerStatuses": []}
+    moments, sidecars, mains = [0.0], 0.0, 0.0
+    for i, (kind, declared, actual, allocated) in enumerate(containers):
+        always = {"restartPolicy": "Always"} if kind == "sidecar" else {}
+        lists["containers" if kind == "main" else "initContainers"].append({**cpu(declared), **always, "name": f"c{i}"})
+        current = {"name": f"c{i}", "resources": None if actual is None else {"requests": {"cpu": actual}}}
+        current["allocatedResources"] = None if allocated is None else {"cpu": allocated}
+        statuses["containerStatuses" if kind == "main" else "initContainerStatuses"].append(current)
+        spoken = [declared]
+        if actual is not None and kind != "init":
+            spoken = [actual, *([] if allocated is None else [allocated]), *([] if refused else [declared])]
+        own = max(Resource.from_list({"cpu": each}).milli_cpu for each in spoken)
+        if kind == "init":
+            moments.append(sidecars + own)
+        elif kind == "sidecar":
+            sidecars += own
+        else:
+            mains += own
+    status = {**statuses, **(INFEASIBLE if refused else {})}
+    assert pod_request(lists, status).milli_cpu == max(*moments, sidecars + mains)
 
 
 @pytest.mark.parametrize("read", [pod_request, pod_request_without_init, pod_limit, nonzero_request])

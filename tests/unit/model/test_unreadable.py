@@ -152,6 +152,7 @@ def test_a_pod_on_a_node_counts_whatever_else_is_wrong_with_it(path: str, value:
         ("spec.hostNetwork", "perhaps", 3750.0, (80, 81)),
         ("spec.resources", {"requests": {"cpu": {}}}, 3750.0, (80, 81)),
         ("status.containerStatuses", [{"name": "c", "resources": {"requests": {"cpu": "x"}}}], 3750.0, (80, 81)),
+        ("status.initContainerStatuses", [{"name": "s", "resources": {"requests": {"cpu": "x"}}}], 3750.0, (80, 81)),
     ],
 )
 def test_a_pod_that_may_hold_more_than_can_be_read_closes_its_node(

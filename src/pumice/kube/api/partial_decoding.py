@@ -81,6 +81,7 @@ class _PodStatus(TypedDict, total=False):
     nominatedNodeName: Any
     conditions: Any
     containerStatuses: list[_ContainerStatus] | None
+    initContainerStatuses: list[_ContainerStatus] | None
     resourceClaimStatuses: Any
 
 

@@ -47,7 +47,7 @@ from pumice.model.manifest.reading.fields import (
 )
 from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
-from pumice.model.pod_request import declared, nonzero_request, pod_limit, pod_request
+from pumice.model.pod_request import CONTAINER_STATUSES, declared, nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError, whole_value
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
@@ -123,7 +123,6 @@ def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
     Two keys may stand for equal values (another order of fields), one key never for two.
     """
     spec, status, path, owner, pod_name, annotations = raw
-    statuses = status.get("containerStatuses")
     volumes = [
         (volume.get("persistentVolumeClaim"), volume.get("ephemeral") is not None and (pod_name, volume.get("name")))
         for volume in tables(spec, "volumes", path)
@@ -145,7 +144,7 @@ def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
         spec.get("priority"),
         spec.get("priorityClassName"),
         spec.get("preemptionPolicy"),
-        statuses and _resizes(status),
+        _resizes(status),
         None if noted.share is None else astuple(noted.share),
         None if noted.strategy is None else astuple(noted.strategy),
         noted.numa_policy,
@@ -169,8 +168,10 @@ def _container_part(container: Obj) -> tuple[Any, ...]:
 def _resizes(status: Obj) -> list[Any]:
     """What in a status changes the request: resources in force, and a resize that cannot be done."""
     held: list[Any] = [
-        (each.get("name"), each.get("resources"), each.get("allocatedResources"))
-        for each in tables(status, "containerStatuses", "status")
+        (key, each.get("name"), each.get("resources"), each.get("allocatedResources"))
+        for key in CONTAINER_STATUSES
+        if status.get(key)
+        for each in tables(status, key, "status")
         if each.get("resources") is not None
     ]
     if held:
@@ -249,10 +250,12 @@ def _check_amounts(spec: Obj, status: Obj, path: str) -> None:
     for key in ("containers", "initContainers"):
         for i, container in enumerate(tables(spec, key, path)):
             _check_resources(container, f"{at(path, key)}[{i}]")
-    for i, each in enumerate(tables(status, "containerStatuses", "status")):
-        _check_resources(each, f"status.containerStatuses[{i}]")
-        quantities(each, "allocatedResources", f"status.containerStatuses[{i}]")
-        text(each, "name", f"status.containerStatuses[{i}]")
+    for key in CONTAINER_STATUSES:
+        for i, each in enumerate(tables(status, key, "status")):
+            here = f"status.{key}[{i}]"
+            _check_resources(each, here)
+            quantities(each, "allocatedResources", here)
+            text(each, "name", here)
 
 
 def _check_resources(owner: Obj, path: str) -> None:

@@ -135,6 +135,7 @@ RICH_POD: dict[str, Any] = {
                 "allocatedResources": {"cpu": "3"},
             }
         ],
+        "initContainerStatuses": [{"name": "s", "resources": {"requests": {"cpu": "7"}}}],
     },
 }
 

@@ -80,7 +80,7 @@ _POD: tuple[Rule, ...] = (
     rule(r"spec\.(?:containers|initContainers|overhead|resources|hostNetwork|nodeName)", forbids=True),
     rule(r"status\.(?:conditions|startTime|nominatedNodeName)"),
     rule(r"status\.containerStatuses\[\d+\]\.state"),
-    rule(r"status\.containerStatuses", forbids=True),
+    rule(r"status\.(?:containerStatuses|initContainerStatuses)", forbids=True),
     rule(r"status\.phase", instead="Running"),
     rule(r"status", forbids=True),
 )

@@ -1,0 +1,90 @@
+"""Wrong decisions that users of other schedulers reported, as files and commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.kit import Told, run
+
+Obj = dict[str, Any]
+
+LANGUAGES = ("volcano", "kai")
+SCHEDULER = {"volcano": "volcano", "kai": "kai-scheduler"}
+UNBOUND = {resource: {"quota": -1, "limit": -1} for resource in ("cpu", "memory", "gpu")}
+
+
+def obj(api: str, kind: str, name: str, spec: Obj | None = None, **more: Any) -> Obj:
+    metadata = {"name": name, **more.pop("metadata", {})}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **({} if spec is None else {"spec": spec}), **more}
+
+
+def node(name: str = "n1", cpu: str = "4", **more: Any) -> Obj:
+    room = {"cpu": cpu, "memory": "64Gi", "pods": "110", **more}
+    return obj("v1", "Node", name, status={"allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]})
+
+
+def container(cpu: str, name: str = "main", **more: Any) -> Obj:
+    return {"name": name, "image": "i", "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+def queue(language: str = "volcano", name: str = "q") -> list[Obj]:
+    if language == "volcano":
+        return [obj("scheduling.volcano.sh/v1beta1", "Queue", name, {"weight": 1})]
+    parent = obj("scheduling.run.ai/v2", "Queue", "all", {"resources": UNBOUND})
+    return [parent, obj("scheduling.run.ai/v2", "Queue", name, {"parentQueue": "all", "resources": UNBOUND})]
+
+
+def gang(name: str, *specs: Obj, language: str = "volcano", of: str = "q", status: Obj | None = None) -> list[Obj]:
+    """A group of all of ``specs`` in namespace ``ns``; pods with a node run there."""
+    api = "scheduling.volcano.sh/v1beta1" if language == "volcano" else "scheduling.run.ai/v2alpha2"
+    key = "scheduling.k8s.io/group-name" if language == "volcano" else "pod-group-name"
+    inside = {"namespace": "ns"}
+    found = [obj(api, "PodGroup", name, {"minMember": len(specs), "queue": of}, metadata=inside)]
+    for i, spec in enumerate(specs):
+        phase = {"phase": "Running" if spec.get("nodeName") else "Pending", **(status or {})}
+        found.append(
+            obj(
+                *("v1", "Pod", f"{name}-{i}", {"schedulerName": SCHEDULER[language], **spec}),
+                metadata={**inside, "annotations": {key: name}},
+                status=phase,
+            )
+        )
+    return found
+
+
+def schedule(folder: Path, *objects: Obj, language: str = "volcano", conf: str = "") -> Told:
+    (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    options: tuple[object, ...] = ()
+    if conf or language == "kai":
+        (folder / "policy").write_text(conf or "dialect: kai\n")
+        options = ("--conf", folder / "policy")
+    return run("schedule", folder / "all.json", *options, "--json")
+
+
+def bound(told: Told) -> dict[str, str]:
+    return {pod.partition("/")[2]: node for pod, node in told.json["binds"].items()}
+
+
+# -- what a sidecar holds
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("waiting", "fits"), [("1", True), ("2", False)])
+def test_a_sidecar_that_still_holds_more_than_its_spec_says_is_counted(
+    tmp_path: Path, language: str, waiting: str, fits: bool
+) -> None:
+    """KAI#1894: 1 core of the container and 2 that the sidecar has not given back leave 1 of 4."""
+    side = container("500m", "side", restartPolicy="Always")
+    holds = {"name": "side", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "2"}}
+    old = {"nodeName": "n1", "containers": [container("1")], "initContainers": [side]}
+    told = schedule(
+        *(tmp_path, node(), *queue(language)),
+        *gang("old", old, language=language, status={"initContainerStatuses": [holds]}),
+        *gang("new", {"containers": [container(waiting)]}, language=language),
+        language=language,
+    )
+    assert bound(told) == ({"new-0": "n1"} if fits else {})
