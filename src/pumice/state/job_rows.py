@@ -76,7 +76,10 @@ class JobKeeper:
         jobs = self._tables.jobs
         before, phase = jobs.groups[row], PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
         same = before is not None and before.uid == group.uid and _spec_of(before) == _spec_of(group)
-        jobs.write(row, groups=group, phase=phase)
+        if phase == jobs.phase[row]:
+            jobs.write(row, groups=group)
+        else:
+            jobs.write(row, groups=group, phase=phase)
         if same:
             return
         resubbed = (

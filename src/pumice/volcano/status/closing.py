@@ -20,7 +20,7 @@ from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
-from pumice.volcano.queues.amounts import queue_amounts_now
+from pumice.volcano.queues.amounts import HELD_BY_QUEUES, held_by_queues
 from pumice.volcano.queues.gates import removals
 from pumice.volcano.queues.tree import QueueTree
 
@@ -195,16 +195,16 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 
 def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
-    queues, axis, held = ssn.tables.queues, ssn.tables.axis, queue_amounts_now(ssn).allocated
-    rests_on = (held.tobytes(), axis.unoffered, *ground(queues["names"], queues["parent"]))
-    sums = ssn.memo.get("what queues hold", rests_on, lambda: _summed_up(ssn, held.copy()))
+    queues, axis, jobs = ssn.tables.queues, ssn.tables.axis, ssn.tables.jobs
+    columns = *[jobs[name] for name in HELD_BY_QUEUES], queues["names"], queues["parent"]
+    sums = ssn.memo.get("what queues hold", (axis.unoffered, *ground(*columns)), lambda: _summed_up(ssn))
     differ = np.logical_or.reduce(sums != queues.stated, axis=1).nonzero()[0].tolist()
     return {queues.names[row]: axis.resource(sums[row]) for row in differ}
 
 
-def _summed_up(ssn: Session, sums: F64) -> F64:
+def _summed_up(ssn: Session) -> F64:
     """What queues state that they hold, from what their own jobs do (Q, R)."""
-    queues, axis = ssn.tables.queues, ssn.tables.axis
+    queues, axis, sums = ssn.tables.queues, ssn.tables.axis, held_by_queues(ssn)
     if axis.unoffered >= 0:
         sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)
