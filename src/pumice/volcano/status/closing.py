@@ -1,4 +1,4 @@
-"""The end of a session in Volcano's words: PodGroup phases and conditions are recomputed, differences are handed out.
+"""Close a session in Volcano's language: compute phases and conditions of PodGroups, and return only what has changed.
 
 Source: Volcano CloseSession, job updater (phase rules, when to write) and queue status.
 """
@@ -25,13 +25,13 @@ from pumice.volcano.queues.gates import removals
 from pumice.volcano.queues.tree import QueueTree
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
-#: As plain numbers, which are quicker to look up with.
+#: As plain integers, which index lists faster than members of an enumeration.
 RUNNING, SUCCEEDED, FAILED = int(TaskStatus.RUNNING), int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)
 
 
 @dataclass(slots=True)
 class Conditions:
-    """Conditions that plugins set while the session closes: by job, by type."""
+    """Conditions that plugins set while the session closes, by job and type."""
 
     uid: str
     now: float
@@ -39,7 +39,8 @@ class Conditions:
     _made: dict[tuple[str, str, str], PodGroupCondition] = field(default_factory=dict)
 
     def set(self, job: int, kind: str, reason: str, message: str) -> None:
-        """Set a condition True as of this session."""
+        """Set a condition to True as of this session."""
+        # Thousands of jobs may get the same condition, so equal ones are one object.
         key = kind, reason, message
         if key not in self._made:
             self._made[key] = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
@@ -47,21 +48,21 @@ class Conditions:
 
 
 def conditions(ssn: Session) -> Conditions:
-    """Those of this session."""
+    """Return the conditions of the session."""
     return ssn.shared(Conditions, lambda: Conditions(ssn.uid, ssn.now))
 
 
 class Settled(NamedTuple):
-    """Jobs of which nothing was left to write (J,): their ``stamps`` in the snapshot then, -1 for none, and as what
-    they had failed. A value: it is replaced, and never written on."""
+    """Jobs whose status was up to date (J,): their ``stamps`` in the snapshot, -1 for none, and how they had failed.
+    Replaced and never modified."""
 
     stamps: I64
     failed_as: I64
 
 
 class _News:
-    """Jobs of which there is news in a session: the store or this session has changed them since nothing was left to
-    write, or they failed in another way than then. What plugins keep of a job is no part of its status."""
+    """Jobs whose status may have changed: the store or this session changed them since their status was last up to
+    date, or they failed in another way than then."""
 
     __slots__ = ("_as_of", "_before", "_found", "_settled", "_ssn", "_told")
 
@@ -69,6 +70,7 @@ class _News:
         count, before = ssn.tables.jobs.capacity, ssn.world.before.jobs.stamps
         assert before is not None
         self._ssn, self._before, self._told = ssn, before, conditions(ssn).by_job
+        # Kept in the memo across cycles. Without it, every cycle would compare the status of every job.
         self._settled: Settled = ssn.memo.get(
             "settled", (count,), lambda: Settled(np.full(count, -1), np.zeros(count, dtype=np.int64))
         )
@@ -76,48 +78,52 @@ class _News:
         self._as_of = -1
 
     def rows(self) -> list[int]:
-        """Their rows, rising, once the actions are over. They are a handful in most sessions, and gone through one by
-        one."""
+        """Return the rows of these jobs, ascending, once the actions are over."""
         ssn, now = self._ssn, self._ssn.tables.versions.next()
-        if now != self._as_of + 1:  # every write takes a number
+        # Every write takes a version, so successive versions mean that nothing was written since the last call.
+        if now != self._as_of + 1:
             due = (self._before != self._settled.stamps) | (ssn.trace.failed_as != self._settled.failed_as)
             self._found = (due | self._written()).nonzero()[0].tolist()
         self._as_of = now
         return sorted({*self._found, *ssn.trace.tried, *self._told})
 
     def _written(self) -> Bool:
-        """Jobs that this session has written (J,)."""
+        """Return True for jobs that this session has written. Shape (J,)."""
         stamps = self._ssn.tables.jobs.stamps
         assert stamps is not None
         return np.asarray(stamps > self._ssn.opened_at)
 
     def settle(self, rows: list[int], updates: Mapping[int, PodGroupUpdate]) -> None:
-        """Nothing is left to write of those of some jobs that have no update and that the session has not written."""
+        """Remember that the status of these jobs is up to date, except of those with an update or written by this
+        session."""
         if not rows:
             return
         ssn, (stamps, failed_as) = self._ssn, self._settled
         stamps, failed_as, written = stamps.copy(), failed_as.copy(), self._written()
         stamps[rows], failed_as[rows] = self._before[rows], ssn.trace.failed_as[rows]
+        # Whether an update reaches the store is not known yet, so such jobs are checked again.
         stamps[[row for row in rows if written[row] or row in ssn.trace.tried or row in updates]] = -1
         ssn.memo.keep("settled", (len(stamps),), Settled(stamps, failed_as))
 
 
 def _news(ssn: Session) -> _News:
+    """Return the changed jobs of the session."""
     return ssn.shared(_News, lambda: _News(ssn))
 
 
 def jobs_to_close(ssn: Session) -> list[int]:
-    """Rows of jobs whose status may have to be written, rising: those of which there is news."""
+    """Return the rows of jobs whose status may have to be written, ascending."""
     return [row for row in _news(ssn).rows() if _has_status(ssn.tables.jobs, row)]
 
 
 def _has_status(jobs: JobTable, row: int) -> bool:
-    """Whether a row is a job of the session that can be read; a row that is not in use has no queue."""
+    """Return True if a row is a job of the session whose PodGroup could be read."""
+    # Unused rows have no queue.
     return bool(jobs.queue[row] >= 0 and not jobs.barred[row])
 
 
 def close(ssn: Session) -> Writes:
-    """What should be written."""
+    """Return what should be written."""
     news, fresh, jobs, updates = _news(ssn), conditions(ssn).by_job, ssn.tables.jobs, {}
     rows = news.rows()
     for row in rows:
@@ -137,22 +143,21 @@ def close(ssn: Session) -> Writes:
 
 
 def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -> PodGroupUpdate | None:
-    """The status a PodGroup should have now, with ``fresh`` conditions by type; None when it has it already.
-
-    Conditions are compared without their time and transition.
-    """
+    """Return the new status of a PodGroup with ``fresh`` conditions by type, or None if it is up to date."""
     jobs = ssn.tables.jobs
     group, counts = jobs.groups[job], jobs.counts[job].tolist()
     old, phase = group.status, phase_of(ssn, job, counts, unschedulable=UNSCHEDULABLE in fresh)
     running, succeeded, failed = counts[RUNNING], counts[SUCCEEDED], counts[FAILED]
     as_before = phase == old.phase and running == old.running and succeeded == old.succeeded and failed == old.failed
+    # Times and transition IDs are not compared: they differ in every session, and would cause a write for every
+    # waiting gang in every cycle.
     if as_before and _are_said(fresh.values(), old.conditions):
         return None
     return PodGroupUpdate(group.key, PodGroupStatus(phase.value, _merge(group, fresh), running, succeeded, failed))
 
 
 def _are_said(fresh: Iterable[PodGroupCondition], said: tuple[PodGroupCondition, ...]) -> bool:
-    """Whether of each type the first condition says what the fresh one does."""
+    """Return True if for each type the first existing condition equals the fresh one."""
     for new in fresh:
         for old in said:
             if old.type == new.type:
@@ -165,15 +170,18 @@ def _are_said(fresh: Iterable[PodGroupCondition], said: tuple[PodGroupCondition,
 
 
 def _merge(group: PodGroup, fresh: Mapping[str, PodGroupCondition]) -> tuple[PodGroupCondition, ...]:
-    """Replace conditions of the same type in place, append new ones."""
+    """Replace conditions of the same type in place and append new ones."""
+    # Only the first condition of a type is replaced, as in Volcano.
     left = dict(fresh)
     kept = [left.pop(c.type, c) for c in group.status.conditions]
     return (*kept, *left.values())
 
 
 def phase_of(ssn: Session, job: int, counts: list[int], *, unschedulable: bool) -> PodGroupPhase:
-    """The phase rules, in order. ``counts``: tasks by state. ``unschedulable``: whether the gang was found incomplete
-    in this session."""
+    """Return the phase by Volcano's rules, in order.
+
+    ``counts``: tasks by status. ``unschedulable``: the gang was found incomplete in this session.
+    """
     jobs = ssn.tables.jobs
     if counts[RUNNING] and unschedulable:
         return PodGroupPhase.UNKNOWN
@@ -185,7 +193,7 @@ def phase_of(ssn: Session, job: int, counts: list[int], *, unschedulable: bool) 
 
 
 def releasing_scheduled(ssn: Session, job: int) -> int:
-    """Releasing tasks that are on a node."""
+    """Return the number of releasing tasks that are on a node."""
     tables = ssn.tables
     if not tables.jobs.counts[job, RELEASING]:
         return 0
@@ -194,7 +202,7 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 
 
 def queue_status(ssn: Session) -> dict[str, Resource]:
-    """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
+    """Return status.allocated of queues where it has changed. As in Volcano, a job in ``root`` counts twice in root."""
     queues, axis, jobs = ssn.tables.queues, ssn.tables.axis, ssn.tables.jobs
     columns = *[jobs[name] for name in HELD_BY_QUEUES], queues["names"], queues["parent"]
     sums = ssn.memo.get("what queues hold", (axis.unoffered, *ground(*columns)), lambda: _summed_up(ssn))
@@ -203,14 +211,15 @@ def queue_status(ssn: Session) -> dict[str, Resource]:
 
 
 def _summed_up(ssn: Session) -> F64:
-    """What queues state that they hold, from what their own jobs do (Q, R)."""
+    """Return what queues hold including queues below them. Shape (Q, R)."""
     queues, axis, sums = ssn.tables.queues, ssn.tables.axis, held_by_queues(ssn)
     if axis.unoffered >= 0:
-        sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
+        sums[:, axis.unoffered] = 0.0  # the column of resources that no node offers has no name
     root = queues.row_of.get("root", -1)
     if root >= 0:
         own = sums[root].copy()
         tree = ssn.memo.get("tree of queues", ground(queues["parent"]), lambda: QueueTree.of(queues))
         sums = tree.summed_up(sums)
+        # Quirk of Volcano, kept on purpose: a job directly in ``root`` counts twice there.
         sums[root] += own
     return sums

@@ -1,6 +1,6 @@
-"""The texts that users read about tasks that found no node, and about their jobs.
+"""Render the texts that users read about tasks without a node and about their jobs.
 
-Source: Volcano FitErrors, job fit errors, TaskSchedulingReason (texts kept byte for byte).
+Source: Volcano FitErrors, job fit errors, TaskSchedulingReason. The texts are identical, byte for byte.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 class Fared(NamedTuple):
-    """``placed``: pending tasks that an undone try had placed. ``text``: the job's text up to the origin."""
+    """``placed``: pending tasks that an undone attempt had placed. ``text``: the job's text without the origin."""
 
     placed: int
     text: str
 
 
 class Told(NamedTuple):
-    """Where a task stands: its state, its node (-1: none), and whether an eviction happened for it. Of the operation
-    that was taken back last, else as it is."""
+    """Status of a task, its node (-1: none), and whether tasks were evicted for it: of the operation that was undone
+    last, or else its present status."""
 
     status: int
     node: int
@@ -53,13 +53,15 @@ def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
 
 
 class FitTexts:
-    """Texts about the jobs of one session, from what its trace tells."""
+    """Texts about jobs of one session, from its trace."""
 
     def __init__(self, tables: Tables, trace: CycleTrace) -> None:
         self._tables, self._trace = tables, trace
 
     def told(self, row: int) -> Told:
+        """Return the reported status of a task."""
         tasks, job = self._tables.tasks, int(self._tables.tasks.job[row])
+        # Volcano reports the last transaction of a task even if it was rolled back: a pod that would fit says so.
         last_trial = self._trace.undone_of(job)
         if last_trial is not None:
             at = int((self._tables.jobs.tasks[job] == row).argmax())
@@ -68,7 +70,7 @@ class FitTexts:
         return Told(int(tasks.status[row]), int(tasks.node[row]), bool(tasks.evicted_for[row]))
 
     def task_reason(self, row: int) -> tuple[str, str, str]:
-        """(reason, message, nominated node) for one task. Source: Volcano TaskSchedulingReason."""
+        """Return the reason, the message and the nominated node of a task. Source: Volcano TaskSchedulingReason."""
         tables, told = self._tables, self.told(row)
         key = tables.tasks.pods[row].key
         name = tables.nodes.facts.names[told.node] if told.node >= 0 else ""
@@ -85,14 +87,12 @@ class FitTexts:
         return TaskStatus(told.status).label, "", ""
 
     def job_text(self, job: int) -> str:
-        """``pod group is not ready, 8 Pending, 8 minAvailable; Pending: …. Origin reason is …``
-
-        The origin is the first failing task in task order, where Volcano takes any.
-        """
+        """Return ``pod group is not ready, 8 Pending, 8 minAvailable; Pending: …. Origin reason is …``."""
         return self.fared(job).text + self.origin(job)
 
     def origin(self, job: int) -> str:
-        """The end of the job's text, empty when none of its tasks failed."""
+        """Return the end of a job's text, "" if none of its tasks failed."""
+        # Volcano takes the failed task that comes first in a random map order; here it is the first in task order.
         first = self._trace.first_error_of(job)
         if first is None:
             return ""
@@ -100,19 +100,20 @@ class FitTexts:
         return f". Origin reason is {self._tables.tasks.pods[row].name}: {error_text(self._tables, row, errors)}"
 
     def fared(self, job: int) -> Fared:
-        """How a job's tasks fared."""
+        """Return the result of a job's tasks."""
         tasks, jobs, last_trial = self._tables.tasks, self._tables.jobs, self._trace.undone_of(job)
         counts: list[int] = jobs.counts[job].tolist()
         least, undone = int(jobs.min_available[job]), b"\xff" * counts[PENDING]
         if last_trial is not None:
             undone = last_trial.status[tasks.status[jobs.tasks[job]] == PENDING].tobytes()
+        # Equal arguments for equal jobs, so that the cache below answers for all but the first.
         return _fared(tuple(counts), undone, least, ready_in(counts) + int(jobs.best_effort[job]) >= least)
 
 
 @lru_cache(maxsize=1024)
 def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bool) -> Fared:
-    """``counts``: tasks by state. ``undone``: for each pending task the state of the last undone try, a byte each; -1
-    for none."""
+    """Return the result of a job's tasks, from ``counts`` by status, and from ``undone``: per pending task the status
+    of its last undone attempt, one byte each, -1 for none."""
     parts = sorted(
         [f"{count} {TaskStatus(s).label}" for s, count in enumerate(counts) if count]
         + [f"{min_available} minAvailable"]
@@ -126,6 +127,7 @@ def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bo
 
 
 def _pending_label(last: int) -> str:
+    """Return the label of a pending task, by the status of its last undone attempt."""
     if last == ALLOCATED:
         return SCHEDULABLE
     if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
@@ -134,8 +136,8 @@ def _pending_label(last: int) -> str:
 
 
 def nominations(outcome: Outcome) -> Iterator[PodNotice]:
-    """Of the notices, those that nominate a pod to a node: others were evicted there for it, also where that was taken
-    back."""
+    """Yield the notices that nominate a pod to a node: those for whose pods others were evicted, even if that was
+    undone."""
     tables, tasks = outcome.tables, outcome.tables.tasks
     standing, undone = tasks.evicted_for.nonzero()[0], outcome.trace.undone_promises()
     if not len(standing) and not len(undone):
@@ -153,7 +155,7 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 
 
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
-    """For every waiting pod of the session that is not gated: why it waits."""
+    """Yield for every waiting pod without gates why it waits."""
     tables, texts = outcome.tables, FitTexts(outcome.tables, outcome.trace)
     tasks = tables.tasks
     waiting = np.isin(tasks.status, _WAITING)
