@@ -9,10 +9,14 @@ import pytest
 
 from tests.tidy import repo
 
-ROOMS = ("cli", "kai", "ours", "report", "volcano")
+ROOMS = ("cli", "columns", "kai", "ours", "report", "volcano")
+#: The least part of lines, in percent, that must be comments in a room. A floor may be raised, and never lowered.
+COMMENTS_MIN = {"columns": 5.0}
 PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|befall\w*)\b", re.IGNORECASE)
 DANGLING = re.compile(r"(The same|And|But|Or|Likewise|Also|Too)\b")
 SPEC = re.compile(r"\bspec (§|\d\d\b)")
+#: A line that is a comment, except for headings (``# -- moves --``) and directives to tools, which give no reasons.
+COMMENT = re.compile(r"\s*#:? (?!--|type:|noqa|fmt:)")
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
@@ -46,6 +50,15 @@ def test_lines_name_things_and_sources(room: str) -> None:
     assert not found, repo.listed("name the thing that is meant, and a source that a reader can open", found)
 
 
+@pytest.mark.parametrize("room", COMMENTS_MIN)
+def test_comments_say_why_often_enough(room: str) -> None:
+    lines = [line for path in repo.files(".py", under=f"src/pumice/{room}") for line in repo.text(path).splitlines()]
+    part = 100 * sum(COMMENT.match(line) is not None for line in lines) / len(lines)
+    assert part >= COMMENTS_MIN[room], f"{part:.1f} % of the lines of {room} are comments: say why, not what"
+
+
 def test_rules_find_what_they_forbid() -> None:
     assert PEOPLE.search("for whom") and PEOPLE.search("Nobody waits") and SPEC.search("spec 03 §2")
     assert DANGLING.match("The same, but") and not DANGLING.match("Another")
+    assert COMMENT.match("    # Copied, because") and COMMENT.match("#: At most")
+    assert not any(map(COMMENT.match, ("x = 1  # why", "    # -- moves ---", "# type: ignore", "#!/bin/sh")))

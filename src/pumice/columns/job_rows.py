@@ -49,7 +49,7 @@ class JobRows(Rows):
 
     @property
     def groups(self) -> list[PodGroup]:
-        """The latest pod groups. Apart from the phase, a change of their status does not invalidate an answer."""
+        """The latest pod groups."""
         groups = self.tables.jobs.groups
         return [groups[row] for row in self.rows.tolist()]
 

@@ -1,4 +1,4 @@
-"""Nodes as columns: what they have, what is taken, and what kube-scheduler's filters see of them."""
+"""Nodes as columns: what they have, what tasks hold of it, and the view of kube-scheduler's plugins."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pumice.model.node import Node, Taint
 
 
 class LabelColumn:
-    """One label key over all nodes, dictionary-encoded: ``codes`` (N,), -1 where the label is absent.
-    ``key`` None: any key that no node has.
+    """The values of one label over all nodes, dictionary-encoded; ``key`` None stands for any key that no node has.
 
-    ``domain_of`` (N + 1,): the domain of a task by its node, which may be -1; the last number where there is none.
+    ``codes`` (N,) index ``values``; -1 where the label is absent. ``domain_of`` (N + 1,) gives the domain of a task by
+    the row of its node, -1 included; ``len(values)`` stands for no domain.
     """
 
     __slots__ = ("code_of", "codes", "domain_of", "values")
@@ -31,13 +31,15 @@ class LabelColumn:
                 codes[row] = self.code_of.setdefault(value, len(self.code_of))
         self.codes: I32 = np.array(codes, dtype=np.int32)
         self.values = list(self.code_of)
+        # One element more than nodes: a task without a node has row -1, which indexes the last element. So counting by
+        # domain needs no mask, only one bin that is dropped.
         self.domain_of: I64 = np.array([code if code >= 0 else len(self.values) for code in (*codes, -1)])
 
 
 class NodeFacts:
-    """What only changes when a node object changes: a value, made anew then, under another ``version``.
+    """What depends on the node objects alone: a value, replaced under a new ``version`` when a node object changes.
 
-    Row order is (creation, name): it breaks ties between equal scores, so it must not depend on arrival.
+    Rows are in the order (creation, name).
     """
 
     __slots__ = (
@@ -58,6 +60,7 @@ class NodeFacts:
     def __init__(self, versions: Versions, nodes: Sequence[Node], axis: ResourceAxis) -> None:
         self.version = versions.next()
         self.axis = axis
+        # The order of rows breaks ties between equal scores, so it must not depend on the order of arrival.
         self.objs = tuple(sorted(nodes, key=lambda n: (n.creation, n.name)))
         self.names = [n.name for n in self.objs]
         self.row_of = {name: row for row, name in enumerate(self.names)}
@@ -69,12 +72,14 @@ class NodeFacts:
         self.taint_code: I32 = np.zeros(count, dtype=np.int32)
         taints: dict[tuple[Taint, ...], int] = {(): 0}
         for row, node in enumerate(self.objs):
+            # kube-scheduler's plugins do not know of oversubscription, so their view stays without it.
             self.view_allocatable[row] = axis.offer(node.allocatable)
             self.allocatable[row] = self.view_allocatable[row]
             if node.oversubscription.milli_cpu or node.oversubscription.memory:
                 self.allocatable[row] += axis.offer(node.oversubscription)
             self.max_pods[row] = min(node.allocatable.max_task_num, np.iinfo(np.int32).max)
             self.unschedulable[row] = node.unschedulable
+            # Many nodes have few sets of taints: tolerations are matched once for each set.
             self.taint_code[row] = taints.setdefault(node.taints, len(taints))
         self.taint_sets = list(taints)
         self.total: F64 = self.allocatable.sum(axis=0)
@@ -90,18 +95,17 @@ IDLE, USED, RELEASING, PIPELINED, FUTURE = range(5)
 
 
 class NodeTable(Table):
-    """The moving part, N rows.
+    """N rows, in the order of ``NodeFacts``. Source: Volcano ``NodeInfo``."""
 
-    ``books`` (N, 5, R): idle, used, releasing, pipelined and future = idle + releasing - pipelined, kept side by side
-    so that one write moves all of a node's books. ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it:
-    requests of the pods on the node, then milli-cpu and bytes with 100m and 200MB for a container without request, then
-    the number of pods. Only a plugin that keeps it (``predicates``) moves it within a session. Source: Volcano node
-    accounting. ``barred_by``: how many objects bar the node from taking anything new, because they could not be read:
-    the node itself, and pods that are on it.
-    """
-
+    #: Amounts (N, 5, R): idle, used, releasing, pipelined, and future = idle + releasing - pipelined. One column and
+    #: not five, so that a task that moves costs one write and one entry in the journal.
     books: F64 = number(np.float64, moves=True, rows_last=True)
+    #: The cluster as kube-scheduler's plugins see it (N, R + 3): requests of the pods on the node, then milli-cpu and
+    #: bytes with 100m and 200MB for a container without requests, then the number of pods. Within a session only the
+    #: plugin that keeps it (``predicates``) changes it, as in Volcano, where these plugins have a snapshot of their
+    #: own.
     view: F64 = number(np.float64, moves=True, rows_last=True)
+    #: The number of objects that could not be parsed and keep the node from new tasks: the node itself, and pods on it.
     barred_by: I32 = number(np.int32)
 
     @classmethod

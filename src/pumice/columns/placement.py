@@ -1,4 +1,4 @@
-"""Where tasks go: the unit of statements, of the books and of decisions."""
+"""Tasks with their nodes: what statements, ledgers and decisions are about."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pumice.columns.dtypes import F64
 
 
 class Placement(NamedTuple):
-    """Tasks of one sub-job: ``rows[i]`` goes to ``nodes[i]`` or, where they are evicted, leaves it.
+    """Tasks of one sub-job: ``rows[i]`` is placed on ``nodes[i]`` or, for an eviction, leaves it.
 
-    ``devices``: what each holds of its node's devices, where a dialect keeps books of them. ``charge`` (R,): what each
-    costs its queue, where that is not its request.
+    ``devices`` has what each task holds of its node's devices, if the policy language assigns devices. ``charge`` (R,)
+    is what each task counts in its queue, if that differs from its request.
     """
 
     rows: Sequence[int]

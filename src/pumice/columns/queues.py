@@ -1,4 +1,4 @@
-"""Queues as columns. There are few of them: what a policy computes from a queue lives in the policy's own columns."""
+"""Queues as columns. What a policy computes about queues is in columns of its plugins (``World.column``)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from pumice.columns.table import Table, number, objects
 from pumice.model.queue import Queue, QueueSharing
 from pumice.model.resources import Resource
 
-#: What queues share by quota, in the order of columns (Q, 3).
+#: The resources that queues share by quota, in the order of the columns (Q, 3).
 SHARED = ("cpu", "memory", "gpu")
 _NOTHING = QueueSharing()
 
 
 class QueueTable(Table):
-    """Q rows in (creation, name) order, made anew when a queue comes, goes or changes in more than its status.
+    """Q rows in the order (creation, name). Replaced when a queue is added, removed, or changed in more than its
+    status.
 
-    ``open`` is spec.state == Open, where of no queue above it is unknown what it allows; ``parent`` a row, -1 none. All
-    (Q, R): ``guarantee`` and ``deserved`` are 0 where none is given, ``capability`` inf where unlimited, ``stated`` the
-    status that was last seen (nan: none).
-
-    All (Q, 3), of milli-cores, bytes and milli-devices of GPUs: ``quota`` and ``limit`` (inf: unlimited) and
-    ``over_weight``, of queues that share by quota.
+    Amounts are (Q, R), or (Q, 3) for queues that share by quota: milli-cores, bytes and milli-devices of GPUs.
     """
 
     BEARS_COLUMNS = True
@@ -36,12 +32,17 @@ class QueueTable(Table):
     creation: F64 = number(np.float64)
     weight: F64 = number(np.float64)
     priority: F64 = number(np.float64)
+    #: spec.state is Open, and all queues above it could be parsed.
     open: Bool = number(np.bool_)
     parent: I32 = number(np.int32, -1, rows_of="queues")
+    #: 0 where none is given, as for ``deserved``.
     guarantee: F64 = number(np.float64)
     deserved: F64 = number(np.float64)
+    #: inf where unlimited.
     capability: F64 = number(np.float64, np.inf)
+    #: What the status says is allocated; nan if it says nothing.
     stated: F64 = number(np.float64, np.nan)
+    #: inf where unlimited, as for ``limit``.
     quota: F64 = number(np.float64)
     limit: F64 = number(np.float64)
     over_weight: F64 = number(np.float64)
@@ -54,18 +55,22 @@ class QueueTable(Table):
         amounts = dict.fromkeys(("guarantee", "deserved", "capability", "stated"), (len(axis),))
         super().__init__(versions, amounts | dict.fromkeys(("quota", "limit", "over_weight"), (len(SHARED),)))
         self._axis = axis
+        # The order of rows breaks ties, so it must not depend on the order of arrival.
         objs = sorted(queues, key=lambda q: (q.creation, q.name))
         self.row_of = {queue.name: row for row, queue in enumerate(objs)}
         self._resize(len(objs))
         for row, queue in enumerate(objs):
             self._fill(row, queue)
+        # After all rows are filled: it follows ``parent``, and a parent may come after its child.
         if any(queue.barred for queue in objs):
             self._close_below(objs)
 
     def _close_below(self, objs: Sequence[Queue]) -> None:
-        """Close every queue with one above it of which it is not known what it allows."""
+        """Close every queue below one that could not be parsed."""
+        # A limit of that queue may exist and not be known, so no job below it can be shown to be within the limit.
         for row in range(len(objs)):
             above, steps = int(self.parent[row]), 0
+            # Parents may form a cycle: a path of more steps than there are queues has none that could not be parsed.
             while above >= 0 and steps < len(objs) and not objs[above].barred:
                 above, steps = int(self.parent[above]), steps + 1
             if above >= 0:
@@ -85,6 +90,7 @@ class QueueTable(Table):
             weight=queue.weight,
             priority=queue.priority,
             open=queue.state == "Open",
+            # In Volcano a queue without a parent is below "root", if that queue exists.
             parent=self.row_of.get(queue.parent or "root", -1) if queue.name != "root" else -1,
             guarantee=self._axis.offer(queue.guarantee),
             deserved=self._axis.offer(queue.deserved),
@@ -96,14 +102,19 @@ class QueueTable(Table):
         )
 
     def take_status(self, row: int, queue: Queue) -> None:
-        """Take in a queue of which nothing but the status is new."""
+        """Replace a queue by one that differs in its status only."""
         self.write(row, objs=queue, stated=self._stated(queue))
 
     def _stated(self, queue: Queue) -> F64 | float:
         return np.nan if queue.allocated is None else self._axis.offer(queue.allocated)
 
     def _limit(self, capability: Resource) -> F64:
-        """Scalars that are not named are unlimited, cpu and memory when they are 0. Shape (R,)."""
+        """Return a capability as a row. Shape (R,).
+
+        Scalars that it does not name are unlimited, and so are cpu and memory if they are 0. Source: Volcano
+        ``capacity``
+        and ``proportion`` plugins.
+        """
         limit, named = self._axis.offer(capability), self._axis.named(capability)
         named[[CPU, MEMORY]] = limit[[CPU, MEMORY]] > 0
         limit[~named] = np.inf

@@ -1,4 +1,4 @@
-"""A snapshot: the cluster at one moment, as a value. No cycle on it and no event after it changes a byte of it."""
+"""A snapshot: the cluster at one moment, as a value. Neither cycles nor later events change it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 
 
 class Shard(Struct, frozen=True):
-    """Nodes that are this scheduler's. ``hard``: only these; soft: these first."""
+    """The nodes of this scheduler. If ``hard``, only these nodes may be used; otherwise these are preferred."""
 
     nodes: frozenset[str]
     hard: bool
 
 
 class Snapshot(Struct, frozen=True):
-    """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without
-    sharding. ``notes``: what plugins wanted to know again, by ``plugin.name``. ``node_pool``: what the nodes are called
-    that are all there is, where a cluster is divided among schedulers."""
+    """All that a cycle reads of a cluster.
+
+    ``number`` counts the snapshots of one store and names the session in conditions. ``shard`` is None without
+    sharding. ``notes`` are numbers that plugins keep from cycle to cycle, by ``plugin.name``. ``node_pool`` is the name
+    of the nodes in this snapshot if a cluster is divided among schedulers.
+    """
 
     tables: Tables
     number: int = 0
@@ -30,5 +33,5 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def uid(self) -> str:
-        """The session's identity: deterministic, unique within one store."""
+        """The name of the session on this snapshot: deterministic, and unique within one store."""
         return f"session-{self.number}"

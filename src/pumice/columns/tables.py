@@ -38,14 +38,16 @@ from pumice.columns.topology.hypernodes import HyperNodeTree, build_tree
 
 @dataclass(slots=True, eq=False)
 class Tables:
-    """The cluster as columns. Of a value the tables that nobody has written to since the one before are the same
-    objects, and so are all where ``version`` is the same.
+    """The cluster as columns.
 
-    The fields that are tables are the one list of them, and stand together: see ``NAMES``.
+    Two values (``freeze``) have the same table object if nothing was written to it in between, and the same objects
+    for all tables if ``version`` is equal.
     """
 
     versions: Versions
     axis: ResourceAxis
+    # The tables, without other fields in between: ``NAMES`` is made from these lines, and ``_with`` relies on the
+    # order.
     nodes: NodeTable
     tasks: TaskTable
     jobs: JobTable
@@ -73,32 +75,35 @@ class Tables:
 
     @classmethod
     def empty(cls, versions: Versions, axis: ResourceAxis) -> Tables:
-        """A cluster of nothing."""
+        """Return the tables of an empty cluster."""
         made: dict[str, Any] = {name: table.empty(versions, axis) for name, table in _TYPES.items()}
         return cls(versions, axis, **made, tree=build_tree((), (), (), versions.next()))
 
     def freeze(self) -> Tables:
-        """The cluster as it is now, as a value."""
+        """Return the cluster as it is now, as a value."""
         for table in _ALL(self):
             if table.value is None:
                 table.freeze()
                 self.version = self.versions.next()
+        # The tree is no table: the store replaces it and gives it a version of the same, increasing source.
         self.version = max(self.version, self.tree.version)
         return self._with(_VALUES(self), self.version)
 
     def fork(self) -> Tables:
-        """The same cluster with moving columns of its own: what a session writes on."""
+        """Return tables for a session to write to. Tables that sessions do not write to are shared."""
         return self._with([table.fork() if table.IS_WRITTEN_ON else table for table in _ALL(self)])
 
     def _with(self, tables: Iterable[Any], version: int = 0) -> Tables:
+        # Positional, in the order of the fields: keywords take twice as long, and each cycle makes two of these.
         parts: list[Any] = [self.versions, self.axis, *tables, self.tree, version]
-        return Tables(*parts)  # in the order of the fields, for by name takes twice as long
+        return Tables(*parts)
 
 
 _TYPES: Mapping[str, type[Table]] = MappingProxyType(
     {name: kind for name, kind in get_type_hints(Tables).items() if isinstance(kind, type) and issubclass(kind, Table)}
 )
-#: The tables by name, in the order in which one speaks of them.
+#: The names of all tables, in the order of the fields.
 NAMES = tuple(_TYPES)
+# One call in C for all tables, instead of a getattr for each in every cycle.
 _ALL: Callable[[Tables], tuple[Any, ...]] = attrgetter(*NAMES)
 _VALUES: Callable[[Tables], tuple[Any, ...]] = attrgetter(*(f"{name}.value" for name in NAMES))

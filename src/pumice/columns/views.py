@@ -1,4 +1,7 @@
-"""Handles: flyweights that read one row by name. No setters, no cache, equal by row. For many rows: ``rows``."""
+"""Handles: small objects that read one row by name. They have no setters and no cache, and are equal by row.
+
+``rows`` has their counterparts for many rows.
+"""
 
 from __future__ import annotations
 
@@ -21,36 +24,37 @@ from pumice.model.workloads.podgroup import PodGroup
 
 
 class TaskClass(Row):
-    """What equal tasks share. A hook that takes it cannot see the single task, so its answer is kept for the class."""
+    """What equal tasks have in common. A hook that takes it cannot see the single task, so its answer is kept for all
+    tasks of the class."""
 
     __slots__ = ()
 
     @property
     def spec(self) -> PodSpec:
-        """What its pods ask for, and where they may go."""
+        """The part of the pod spec that its pods have in common."""
         return self.tables.classes.specs[self.row]
 
     @property
     def req(self) -> F64:
-        """Request (R,)."""
+        """The request (R,)."""
         found: F64 = self.tables.classes.req[self.row]
         return found
 
     @property
     def nonzero(self) -> F64:
-        """Request in kube-scheduler's non-zero terms: milli-cpu, bytes."""
+        """Milli-cpu and bytes with kube-scheduler's defaults for containers without requests. Shape (2,)."""
         found: F64 = self.tables.classes.nonzero[self.row]
         return found
 
 
 class Task(Row):
-    """One pod. A hook that takes it is asked each time."""
+    """One pod. A hook that takes it is asked for each task."""
 
     __slots__ = ()
 
     @property
     def pod(self) -> Pod:
-        """The pod as it was last seen."""
+        """The latest pod."""
         return self.tables.tasks.pods[self.row]
 
     @property
@@ -80,34 +84,34 @@ class Task(Row):
 
     @property
     def cls(self) -> TaskClass:
-        """What it shares with equal tasks."""
+        """Its class: what it has in common with equal tasks."""
         return TaskClass(self.tables, int(self.tables.tasks.cls[self.row]))
 
     @property
     def req(self) -> F64:
-        """Request (R,)."""
+        """The request (R,)."""
         found: F64 = self.tables.classes.req[self.tables.tasks.cls[self.row]]
         return found
 
     @property
     def job(self) -> Job:
-        """Its job (the pod group), false without one."""
+        """Its job (the pod group), false for none."""
         return Job(self.tables, int(self.tables.tasks.job[self.row]))
 
     @property
     def queue(self) -> Queue:
-        """The queue of its job, false without one."""
+        """The queue of its job, false for none."""
         job = int(self.tables.tasks.job[self.row])
         return Queue(self.tables, int(self.tables.jobs.queue[job]) if job >= 0 else -1)
 
     @property
     def sub_job(self) -> SubJob:
-        """Its part of the job: those whose placement is decided together."""
+        """Its sub-job: the tasks of the job that are placed together with it."""
         return SubJob(self.tables, int(self.tables.tasks.sub[self.row]))
 
     @property
     def role(self) -> str:
-        """Its role in the gang, from the annotation; empty without."""
+        """Its role in the gang, from the pod's annotation; empty for none."""
         return self.pod.role
 
     @property
@@ -117,32 +121,32 @@ class Task(Row):
 
     @property
     def node(self) -> Node:
-        """The node on which it is or is placed, false for none."""
+        """The node that it is or will be on, false for none."""
         return Node(self.tables, int(self.tables.tasks.node[self.row]))
 
     @property
     def priority(self) -> int:
-        """Its pod's priority."""
+        """The pod's priority."""
         return int(self.tables.tasks.priority[self.row])
 
     @property
     def best_effort(self) -> bool:
-        """Whether it asks for nothing."""
+        """True if it requests nothing."""
         return bool(self.tables.tasks.best_effort[self.row])
 
     @property
     def preemptable(self) -> bool:
-        """Whether it says of itself that it may be evicted."""
+        """True if the pod may be evicted: volcano.sh/preemptable does not forbid it."""
         return bool(self.tables.tasks.preemptable[self.row])
 
     @property
     def job_hypernode(self) -> int:
-        """Hypernode its job holds while this task is being placed, -1 none."""
+        """The row of the hypernode that its job holds while this task is being placed, -1 for none."""
         return int(self.tables.tasks.job_hypernode[self.row])
 
 
 class SubJob(Counters):
-    """A part of a job whose tasks stay together; most jobs are one."""
+    """A part of a job with a minimum and a topology of its own. Most jobs have one sub-job."""
 
     __slots__ = ()
 
@@ -152,12 +156,12 @@ class SubJob(Counters):
 
     @property
     def uid(self) -> str:
-        """Unique among all."""
+        """Its identity, unique among all sub-jobs."""
         return self.tables.subs.uids[self.row]
 
     @property
     def gid(self) -> str:
-        """That of its policy: sub-jobs of one policy have it in common."""
+        """The identity of its sub-group policy, which sub-jobs of one policy have in common."""
         return self.tables.subs.gids[self.row]
 
     @property
@@ -167,17 +171,17 @@ class SubJob(Counters):
 
     @property
     def match_index(self) -> int:
-        """Its place among the sub-jobs of its policy."""
+        """Its position among the sub-jobs of its policy."""
         return int(self.tables.subs.match_index[self.row])
 
     @property
     def hypernode(self) -> int:
-        """The hypernode its tasks live in, -1 none."""
+        """The row of the hypernode that holds its tasks, -1 for none."""
         return int(self.tables.subs.hypernode[self.row])
 
     @property
     def tasks(self) -> AnyArray:
-        """Rows of its tasks."""
+        """The rows of its tasks."""
         return self.tables.subs.tasks[self.row]
 
 
@@ -207,7 +211,7 @@ class Job(Counters):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The pod group's labels, and those of its first pod that the group does not have."""
+        """The pod group's labels, completed by labels of its first pod that the group does not have."""
         rows, own = self.tasks, self.group.labels
         return {**self.tables.tasks.pods[rows[0]].labels, **own} if len(rows) else own
 
@@ -218,78 +222,79 @@ class Job(Counters):
 
     @property
     def group(self) -> PodGroup:
-        """The pod group as it was last seen. Nothing is asked again because its status changed, but for the phase."""
+        """The latest pod group."""
         return self.tables.jobs.groups[self.row]
 
     @property
     def queue(self) -> Queue:
-        """Its queue, false when there is no such queue."""
+        """Its queue, false if there is no such queue."""
         return Queue(self.tables, int(self.tables.jobs.queue[self.row]))
 
     @property
     def priority(self) -> int:
-        """Its priority class's value."""
+        """The value of its priority class."""
         return int(self.tables.jobs.priority[self.row])
 
     @property
     def creation(self) -> float:
-        """When its group was created, seconds since the epoch."""
+        """The creation time of its pod group, seconds since the epoch."""
         return float(self.tables.jobs.creation[self.row])
 
     @property
     def phase(self) -> PodGroupPhase:
-        """The phase of its group in this session."""
+        """The phase of its pod group in this session."""
         found: PodGroupPhase = PHASES[self.tables.jobs.phase[self.row]]
         return found
 
     @property
     def tasks(self) -> AnyArray:
-        """Rows of its tasks."""
+        """The rows of its tasks."""
         return self.tables.jobs.tasks[self.row]
 
     @property
     def sub_jobs(self) -> tuple[int, ...]:
-        """Rows of its sub-jobs."""
+        """The rows of its sub-jobs."""
         return self.tables.jobs.subs[self.row]
 
     @property
     def size(self) -> int:
-        """How many tasks it has."""
+        """The number of its tasks."""
         return int(self.tables.jobs.size[self.row])
 
     @property
     def held_count(self) -> int:
-        """Tasks that hold resources (Succeeded not counted)."""
+        """The number of tasks that hold resources. Succeeded tasks do not."""
         return int(self.counts @ HELD)
 
     @property
     def valid_count(self) -> int:
-        """Tasks that are ready, promised a place, or pending."""
+        """The number of tasks that are ready, promised a place, or pending."""
         return int(self.counts @ VALID)
 
     @property
     def scheduled_count(self) -> int:
-        """Tasks that are bound or running, or have ended."""
+        """The number of tasks that are bound, running, or have ended."""
         return scheduled_in(self.counts.tolist())
 
     @property
     def roles_matter(self) -> bool:
-        """Whether role minima are looked at: they are not when they add up to more than the job's minimum."""
+        """True if the minimums of roles apply: some are given, and they add up to no more than the job's minimum."""
         return bool(self.role_min) and self.min_available >= int(self.tables.jobs.role_total[self.row])
 
     @property
     def role_min(self) -> Mapping[int, int]:
-        """The least number of tasks by role, as rows of roles."""
+        """The minimum number of tasks of each role, by the number of the role."""
         return self.tables.jobs.role_min[self.row]
 
     def role_counts(self, statuses: I32, *, with_best_effort: bool = False) -> dict[int, int]:
-        """For each role with a minimum: its tasks whose state is marked in ``statuses`` (0/1 per state), plus pending
-        ones without request when asked for."""
+        """Return the number of tasks of each role with a minimum whose state is marked in ``statuses`` (0 or 1 for each
+        state). ``with_best_effort`` adds pending tasks that request nothing."""
         tasks, rows = self.tables.tasks, self.tasks
         counted = statuses.astype(bool)[tasks.status[rows]]
         if with_best_effort and self.best_effort_count:
             empty = (tasks.status[rows] == PENDING) & tasks.best_effort[rows]
-            if np.count_nonzero(empty) > self.best_effort_count:  # those behind a gate are not in the job's sum
+            # Tasks with a scheduling gate are not in the job's count, so a greater number means that some have one.
+            if np.count_nonzero(empty) > self.best_effort_count:
                 empty &= tasks.gate[rows] == NO_GATE
             counted |= empty
         roles = tasks.role[rows][counted].tolist()
@@ -297,13 +302,13 @@ class Job(Counters):
 
 
 class Queue(Row):
-    """What shares of the cluster are given to."""
+    """A queue: jobs belong to it, and shares of the cluster are computed for it."""
 
     __slots__ = ()
 
     @property
     def obj(self) -> QueueObject:
-        """The queue as it was last seen. Nothing is asked again because its status changed."""
+        """The latest queue."""
         return self.tables.queues.objs[self.row]
 
     @property
@@ -325,13 +330,14 @@ class Queue(Row):
 
     @property
     def open(self) -> bool:
-        """Whether it takes jobs."""
+        """True if it accepts jobs."""
         return bool(self.tables.queues.open[self.row])
 
 
 class Node(Row):
-    """One node, for hooks written one node at a time; as it would be with ``after`` more tasks of a class on it."""
+    """One node, for hooks that are written for one node at a time. It may be hypothetical, like ``NodeRows``."""
 
+    # ``after`` is the number of further tasks that it is shown with, ``cls`` their class.
     __slots__ = ("_after", "_cls")
 
     def __init__(self, tables: Tables, row: int, after: float = 0.0, cls: int = -1) -> None:
@@ -340,7 +346,7 @@ class Node(Row):
 
     @property
     def obj(self) -> NodeObject:
-        """The node as it was last seen."""
+        """The latest node."""
         return self.tables.nodes.facts.objs[self.row]
 
     @property
@@ -372,7 +378,7 @@ class Node(Row):
 
     @property
     def idle(self) -> F64:
-        """What nobody holds (R,)."""
+        """What no task holds (R,)."""
         return self._book(IDLE, -1.0)
 
     @property
@@ -382,5 +388,5 @@ class Node(Row):
 
     @property
     def future(self) -> F64:
-        """What will be idle when those that leave have left and those that were promised have come (R,)."""
+        """What will be idle when releasing tasks have left and pipelined tasks have come (R,)."""
         return self._book(FUTURE, -1.0)

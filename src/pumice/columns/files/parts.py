@@ -1,7 +1,7 @@
-"""A snapshot taken apart into arrays and model values, and put together again: what there is to write to a file.
+"""Snapshots as arrays and model values, for files: ``take_apart`` and ``put_together``.
 
-What follows from the objects alone (facts of nodes, the tree of hypernodes) is no part: it is made anew. Everything
-else is there to the byte, rows that are not in use included.
+What follows from objects alone (facts of nodes, the tree of hypernodes) is computed again. Everything else is kept to
+the byte, including rows that are not in use, so that a cycle on the file decides what it decided on the cluster.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 
 
 class Parts(Struct, frozen=True):
-    """``offered``, ``unoffered``: the axis of resources. ``columns``: every column of every table, by
-    ``table.column``."""
+    """All that a snapshot is made from.
+
+    ``offered`` and ``unoffered`` define the axis of resources. ``columns`` has every column of every table, by
+    ``table.column``.
+    """
 
     offered: tuple[str, ...]
     unoffered: bool
@@ -43,8 +46,8 @@ class Parts(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """What a column must be. ``further``: its shape less the rows. ``holds``: the type of its Python values, None for
-    numbers."""
+    """What a column must be: its dtype, ``further`` (the shape without the rows), and ``holds`` (the type of its Python
+    values, None for numbers)."""
 
     dtype: np.dtype[Any]
     further: tuple[int, ...]
@@ -53,8 +56,9 @@ class Wanted(Struct, frozen=True):
 
 @lru_cache(maxsize=16)
 def wanted_columns(width: int) -> Mapping[str, Wanted]:
-    """Every column of a snapshot with so many resources, by ``table.column``."""
+    """Return what every column must be in a snapshot with so many resources, by ``table.column``."""
     found = {}
+    # Read from empty tables: lengths of axes are known to the tables' constructors only.
     more = width - len(ResourceAxis())
     empty = Tables.empty(Versions(), ResourceAxis(map(str, range(more - 1)), unoffered=more > 0))
     for name in NAMES:
@@ -67,7 +71,7 @@ def wanted_columns(width: int) -> Mapping[str, Wanted]:
 
 
 def take_apart(snapshot: Snapshot) -> Parts:
-    """All that the snapshot cannot be made without."""
+    """Return the parts from which ``put_together`` makes an equal snapshot."""
     tables = snapshot.tables
     return Parts(
         tables.axis.offered,
@@ -83,11 +87,11 @@ def take_apart(snapshot: Snapshot) -> Parts:
 
 
 def put_together(parts: Parts) -> Snapshot:
-    """The snapshot with these parts, which are as ``wanted_columns`` says. Versions are of a source of its own, so what
-    is known of another snapshot is never taken for this one's.
+    """Return the snapshot with these parts, whose columns must be as ``wanted_columns`` says.
 
-    Raises: PartsDiffer where one part says what another denies.
+    Raises: PartsDiffer if parts contradict each other.
     """
+    # A source of its own: numbers from the file could be equal to versions of other contents in this process.
     versions, axis = Versions(), ResourceAxis(parts.offered, unoffered=parts.unoffered)
     specs = parts.columns["classes.specs"]
     if axis.offered != parts.offered or not all(axis.covers(spec.request) for spec in specs if spec is not None):
@@ -99,6 +103,7 @@ def put_together(parts: Parts) -> Snapshot:
         raise PartsDiffer("nodes are not in the order of their creation and names, or one is there twice")
     tables.nodes = NodeTable(versions, facts)
     tables.queues = QueueTable(versions, queues, axis)
+    # Above, the tables made for nodes and queues fix the order of rows; ``restored`` below replaces their columns.
     labels = [node.labels for node in facts.objs]
     tables.tree = build_tree(parts.hypernodes, facts.names, labels, versions.next())
     for name in NAMES:

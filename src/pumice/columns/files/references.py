@@ -1,7 +1,7 @@
-"""Whether tables that came from outside agree: every row that is named is there, and lists hold whom they belong to.
+"""Checks that tables read from a file agree with each other, so that no cycle on them fails.
 
-Of sums only those are looked at that must hold for a cycle to end well: how many tasks a job has in each state. Amounts
-that are not the amounts make a cluster that there never was, and a cycle on it decides something.
+Rows that are named must exist, and the lists of owners and the owners of rows must match. Of sums, only the number of
+tasks in each state is checked: wrong amounts describe another cluster, on which a cycle still ends well.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pumice.columns.tables import NAMES, Tables
 from pumice.columns.tasks import TaskTable
 from pumice.model.status import STATUS_COUNT
 
-#: Columns of Python values that have one in every row in use.
+#: Columns of Python values that must have one in every row in use.
 _NEEDED = {
     "tasks": ("pods",),
     "jobs": ("uids", "tasks", "subs", "role_min"),
@@ -38,11 +38,15 @@ _NEEDED = {
 
 
 class PartsDiffer(ValueError):
-    """Tables that are of no snapshot, since one says what another denies. In a sentence."""
+    """The tables contradict each other, as the message says."""
 
 
 def check_references(tables: Tables) -> None:
-    """Raises: PartsDiffer."""
+    """Check all tables.
+
+    Raises: PartsDiffer if a row, code, list or count is wrong.
+    """
+    # Rows first: the checks of lists and counts below use rows as indices.
     for name in NAMES:
         table: Table = getattr(tables, name)
         for column, field in table.FIELDS.items():
@@ -79,7 +83,7 @@ def _refuse(name: str, wrong: Bool, what: str) -> None:
 
 
 def _alive(tables: Tables, name: str) -> Bool:
-    """Which rows of a table are in use, (rows,)."""
+    """Return which rows of a table are in use. Shape (rows,)."""
     if name == "tree":
         return np.ones(len(tables.tree), dtype=bool)
     alive: Bool = getattr(tables, name).alive
@@ -94,11 +98,12 @@ def _check_rows(name: str, values: AnyArray, alive: Bool, there: Bool) -> None:
 
 def _check_codes(name: str, values: AnyArray, field: Field) -> None:
     assert field.below is not None
+    # The unused value (-1, for instance) is allowed in any row.
     _refuse(name, (values < min(field.unused, 0)) | (values >= field.below), f"is not below {field.below}")
 
 
 def _check_fixed(tables: Tables) -> None:
-    """The tables whose rows are the objects, one each."""
+    """Check the tables that have exactly one row for each object."""
     for name, count in (("nodes", len(tables.nodes.facts)), ("queues", len(tables.queues.row_of))):
         alive = getattr(tables, name).alive
         if len(alive) != count or not alive.all():
@@ -110,19 +115,20 @@ def _check_fixed(tables: Tables) -> None:
 def _check_members(
     name: str, owners_alive: Bool, lists: Sequence[AnyArray | tuple[int, ...]], alive: Bool, owner: AnyArray
 ) -> None:
-    """Whether the lists of the owners in use hold every row that names them as its owner, once, and nobody else."""
+    """Check that the lists of owners in use contain exactly the rows that name them as owner, each once."""
     owners = owners_alive.nonzero()[0]
     sizes = [len(lists[row]) for row in owners.tolist()]
     members = np.fromiter((each for row in owners.tolist() for each in lists[row]), dtype=np.int64, count=sum(sizes))
     inside = (members >= 0) & (members < len(alive))
     if not inside.all() or (owner[members] != np.repeat(owners, sizes)).any():
-        raise PartsDiffer(f"{name}: a list holds somebody else's row")
+        raise PartsDiffer(f"{name}: a list holds a row of another owner")
+    # All rows listed are of the right owner by now, so with no repeats and the right number none is missing.
     if len(distinct(members)) != len(members) or len(members) != np.count_nonzero(alive & (owner >= 0)):
         raise PartsDiffer(f"{name}: a list leaves a row out, or holds one twice")
 
 
 def _check_counts(name: str, counts: AnyArray, owner: AnyArray, tasks: TaskTable) -> None:
-    """Whether ``counts`` (owners, statuses) are those of the tasks in use."""
+    """Check that ``counts`` (owners, statuses) are the numbers of tasks in use."""
     own = tasks.alive & (owner >= 0)
     found = np.bincount(owner[own].astype(np.int64) * STATUS_COUNT + tasks.status[own], minlength=counts.size)
     _refuse(name, (found.reshape(counts.shape) != counts).any(axis=1), "is not what its tasks are")

@@ -1,4 +1,7 @@
-"""GPUs that pods claim, as quotas count them. Source: KAI, where a claim of GPUs counts its devices for each pod."""
+"""GPUs that pods request through resource claims, as quotas count them.
+
+Source: KAI, where the devices of a claim count for each pod that uses it.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,15 @@ from pumice.model.devices.gpu import is_gpu
 from pumice.model.pod import Pod
 
 _MILLI = 1000.0
-#: More than any node has: what counts no further.
+#: The most devices that are counted. More than any node has, so a claim with a larger number fits nowhere anyway, and
+#: sums stay exact.
 _COUNT_MAX = 10**6
 
 
 def claimed_gpus(tables: Tables, rows: Sequence[int]) -> F64:
-    """Milli-devices that each of some tasks claims. Shape (rows,)."""
+    """Return the milli-devices that each task claims. Shape (rows,)."""
     found = np.zeros(len(rows))
+    # Most clusters have no claims, and the loop over tasks is skipped.
     if len(tables.claims):
         classes, tasks = tables.classes, tables.tasks
         for i, row in enumerate(rows):
@@ -29,10 +34,10 @@ def claimed_gpus(tables: Tables, rows: Sequence[int]) -> F64:
 
 
 def _claims_of(tables: Tables, pod: Pod) -> list[ResourceClaim]:
-    """By the names that its spec has: a template stands for what is made from it."""
-    known = tables.claims.by_key
+    """Return the claims that a pod names. For a template that is the template's own claim (see ``ClaimTable``)."""
+    by_key = tables.claims.by_key
     keys = (f"{pod.namespace}/{name}" for name in pod.spec.resource_claims)
-    return [known[key] for key in keys if key in known]
+    return [by_key[key] for key in keys if key in by_key]
 
 
 def _gpus(claim: ResourceClaim) -> int:
@@ -40,5 +45,5 @@ def _gpus(claim: ResourceClaim) -> int:
 
 
 def offered_gpus(tables: Tables) -> float:
-    """Milli-devices of GPUs that slices offer."""
+    """Return the milli-devices of GPUs in all resource slices."""
     return _MILLI * sum(len(each.devices) for each in tables.slices.objs if is_gpu(each.driver))

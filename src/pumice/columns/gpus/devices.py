@@ -1,9 +1,10 @@
-"""GPUs that several pods share: what each group of pods holds of its device, and what follows for whole GPUs.
+"""GPUs that several pods share: what pods hold of each device, and how many whole GPUs that leaves.
 
-A device that is shared is a slot of its node. Of each slot three sums are kept, in MiB: what is held, what is about to
-be left, and what is promised. The node's books of whole GPUs follow from them: a slot takes one out of what is idle
-while anything is held or being left, and one out of what will be idle while anything is held or promised.
-Source: KAI node_info (gpu sharing).
+Each shared device is a slot of its node, with three sums in MiB: what is held, what is being released, and what is
+promised. The node's books of whole GPUs follow from them: a slot takes one GPU from what is idle while something is
+held
+or being released, and one from what will be idle while something is held or promised.
+Source: KAI ``NodeInfo`` (gpu_sharing_node_info.go).
 """
 
 from __future__ import annotations
@@ -20,41 +21,47 @@ from pumice.columns.tables import Tables
 from pumice.model.devices.gpu import GPU_RESOURCE, UNKNOWN_GPU_MEMORY_MIB, GpuShare, gpu_groups, node_gpu_memory
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
-#: Slots of a node: those of one task are bits of a whole number.
+#: The most slots of a node. A task's slots are the bits of one int64, whose sign bit must stay 0.
 SLOTS_MAX = 62
-#: Sums of a slot.
+#: The sums of a slot.
 HELD, LEFT, PROMISED = range(3)
 
 _EPS = 1e-6
 _MILLI = 1000.0
-#: The sum in which a task counts, by its state; -1 in none.
+#: The sum in which a task counts, by its state; -1 for none.
 _SUM_OF = np.full(STATUS_COUNT, -1)
 _SUM_OF[list(ALLOCATED_STATUSES)] = HELD
 _SUM_OF[TaskStatus.RELEASING], _SUM_OF[TaskStatus.PIPELINED] = LEFT, PROMISED
 _SUM_BY_STATE: list[int] = _SUM_OF.tolist()
 
-#: How good devices are for a class, by what part of each is used (0 for whole GPUs): larger is better.
+#: Scores devices by the part of each that is used (0 for whole GPUs). Larger is better.
 DeviceOrder = Callable[[F64], F64]
 
 
 class Writes(Protocol):
-    """Who carries out a write: a session's journal."""
+    """What carries out writes: a session's journal."""
 
     def put(self, column: Column[AnyArray], index: Any, value: Any) -> None: ...
     def add(self, column: Column[AnyArray], index: Any, change: Any) -> None: ...
 
 
 class Choice(NamedTuple):
-    """``slots``: bits, of slots in use and of free ones for whole GPUs. ``at_once``: nobody has to leave for it."""
+    """Devices that were chosen for a task.
+
+    ``slots`` has a bit for each slot: in use, or free for a whole GPU. ``at_once``: no task has to leave before.
+    """
 
     slots: int
     at_once: bool
 
 
 class DeviceLedger:
-    """``shares`` (N, S, 3): the sums of slots. ``of``, ``left`` (T,): the slots that a task is on or promised, and
-    those that it leaves for them. ``mib`` (N,): memory of each device, ``known`` (N,) whether the node says it.
-    ``closed`` (N, S): slots that no task may join, because their node has no device for them."""
+    """The sums of all slots.
+
+    ``shares`` (N, S, 3) has the sums. ``of`` (T,) has the slots that a task holds or is promised, ``left`` (T,) those
+    that it leaves for promised ones. ``mib`` (N,) is the memory of each device, ``known`` (N,) whether the node has it
+    in a label. ``closed`` (N, S) marks slots that no task may join, because their node has no device for them.
+    """
 
     __slots__ = (
         *("_first_seen", "_gpu", "_names", "_slots", "_writer"),
@@ -70,61 +77,66 @@ class DeviceLedger:
         left: Column[AnyArray],
         memory: tuple[F64, Bool],
     ) -> None:
-        """``memory``: as ``memory_of`` the nodes."""
+        """``memory`` is what ``memory_of`` returns for the nodes."""
         self.tables, self._writer, self.shares, self.of, self.left = tables, writer, shares, of, left
         self.mib, self.known = memory
         self._gpu = tables.axis.column[GPU_RESOURCE]
         self._names: dict[tuple[int, int], str] = {}
-        self._slots: dict[int, dict[str, int]] = {}  # by node, as its pods name groups; and when the oldest was made
+        # The groups that pods of each node name, with their slots, and the creation time of the oldest pod of each.
+        self._slots: dict[int, dict[str, int]] = {}
         self._first_seen: dict[tuple[int, str], float] = {}
         self.closed: Bool = np.zeros(shares.array.shape[:2], dtype=bool)
 
-    # -- what there is room for ---------------------------------------------------------------------------------------
+    # -- room for shares ----------------------------------------------------------------------------------------------
 
     def share_of(self, cls: int) -> GpuShare | None:
-        """What a class asks of shared GPUs, None for nothing."""
+        """Return what a class requests of shared GPUs, or None."""
         found: GpuShare | None = self.tables.classes.specs[cls].gpu_share
         return found if found is not None and (found.fraction or found.memory_mib) else None
 
     def need(self, share: GpuShare) -> F64:
-        """MiB of each device that a share takes, by node; inf where it fits no device. Shape (N,)."""
-        if share.problem:
+        """Return the MiB that a share takes of each device, by node; inf where it fits on no device. Shape (N,)."""
+        if share.problem:  # a request that could not be parsed: the largest possible one
             return np.full(len(self.mib), np.inf)
         if share.memory_mib:
+            # On a node that does not state the memory of its devices, a request in MiB cannot be compared.
             return np.where(self.known & (share.memory_mib <= self.mib), float(share.memory_mib), np.inf)
         return share.fraction * self.mib
 
     def joins(self, need: F64, rows: AnyArray | slice = slice(None), *, soon: bool) -> Bool:
-        """Which slots in use have room for so much more (rows,), of those that are not closed. ``soon``: when those
-        that leave have left.
+        """Return which slots in use that are not closed have room for ``need`` MiB more. Shape (rows, S).
 
-        A slot that everybody leaves is a whole GPU instead. Shape (rows, S).
+        ``soon``: after the tasks that are leaving have left, instead of now.
         """
         held, left, promised = _sums(self.shares.array[rows])
+        # A slot that all its tasks are leaving is not joined: it will be a whole GPU, and is counted as one.
         stays = held + promised > _EPS
         taken = held + promised if soon else held + left
         in_use = (stays if soon else stays & (held + left > _EPS)) & ~self.closed[rows]
         return np.asarray(in_use & (self.mib[rows, None] - taken - need[:, None] >= -_EPS), dtype=bool)
 
     def count(self, share: GpuShare, rows: AnyArray | slice = slice(None), *, soon: bool) -> I32:
-        """On how many devices of each node a share has room: those in use, and whole GPUs. Shape (rows,)."""
+        """Return on how many devices of each node a share has room: slots in use, and whole GPUs. Shape (rows,)."""
         need = self.need(share)[rows]
         whole = np.floor(self.tables.nodes.books[rows, FUTURE if soon else IDLE, self._gpu] / _MILLI + _EPS)
         found: I32 = (self.joins(need, rows, soon=soon).sum(axis=1) + np.maximum(whole, 0.0)).astype(np.int32)
         return np.where(np.isinf(need), 0, found)
 
     def remainders(self) -> Bool:
-        """Nodes with a device in use that is not full (N,)."""
+        """Return which nodes have a device in use that is not full. Shape (N,)."""
+        # Room for twice _EPS, for ``joins`` accepts a need that exceeds the room by up to _EPS.
         found: Bool = np.asarray(self.joins(np.full(len(self.mib), 2 * _EPS), soon=True).any(axis=1), dtype=bool)
         return found
 
     def free(self, rows: AnyArray | slice = slice(None)) -> F64:
-        """What will be free of each device in use when those that leave have left; 0 of a full or closed one, and where
-        there is none. Milli-devices, whole ones. Shape (rows, S)."""
+        """Return what will be free of each device in use after the tasks that are leaving have left.
+
+        0 for slots that are full, closed or not in use. Units: milli-devices, rounded. Shape (rows, S).
+        """
         return np.maximum(np.rint(_MILLI * self._unused(rows)), 0.0)
 
     def unused(self) -> float:
-        """What is left of devices in use when those that leave have left, all nodes together. Units: milli-devices."""
+        """Return the sum over all nodes of what will be free of devices in use. Units: milli-devices, not rounded."""
         return float(_MILLI * self._unused(slice(None)).sum())
 
     def _unused(self, rows: AnyArray | slice) -> F64:
@@ -134,9 +146,9 @@ class DeviceLedger:
         return np.where(open_ones, 1.0 - taken / self.mib[rows, None], 0.0)
 
     def choose(self, node: int, share: GpuShare, order: DeviceOrder) -> Choice | None:
-        """The best devices of a node for a share; None where there are too few.
+        """Return the best devices of a node for a share, or None if there are too few.
 
-        Of equal ones those in use go before whole GPUs, and lower slots first.
+        Among devices with equal scores, slots in use go before whole GPUs, and lower slots before higher ones.
         """
         row = np.array([node])
         need = self.need(share)[row]
@@ -145,7 +157,8 @@ class DeviceLedger:
         used = sums.sum(axis=1) / self.mib[node]
         books = self.tables.nodes.books[node, :, self._gpu] / _MILLI
         free = (sums <= _EPS).all(axis=1).nonzero()[0].tolist()
-        whole = min(max(int(books[FUTURE] + _EPS), 0), len(free))  # more may be promised than will be free
+        # Not negative: pods that ended up on the node in other ways can make it owe more GPUs than it has.
+        whole = min(max(int(books[FUTURE] + _EPS), 0), len(free))
         joined = soon.nonzero()[0].tolist()
         scores = order(np.append(used[joined], np.zeros(whole))).tolist()
         slots = joined + free[:whole]
@@ -158,8 +171,11 @@ class DeviceLedger:
         return Choice(sum(1 << slot for slot in chosen), at_once)
 
     def may_stay(self, row: int, choice: Choice) -> bool:
-        """Whether a task that leaves may just as well stay: it would be on the same devices, or on whole ones while
-        nobody stays on its own."""
+        """Return True if a task that is leaving may stay instead of moving to a choice on the same node.
+
+        So it is if the devices are the same, or if neither its own devices nor the chosen ones have other tasks that
+        hold them or are promised them.
+        """
         own = int(self.of.array[row])
         if choice.slots == own:
             return True
@@ -170,35 +186,35 @@ class DeviceLedger:
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def assign(self, row: int, node: int, slots: int) -> None:
-        """Say on which slots of a node a task will be, before it moves there."""
+        """Set the slots of a node that a task will hold. Called before the task moves there."""
         self._name(row, node, slots)
         self._writer.put(self.of, row, slots)
 
     def reassign(self, row: int, node: int, slots: int) -> None:
-        """The same for a task that leaves others for them."""
+        """Set the slots that a task is promised while it still leaves others (see ``assign``)."""
         self._name(row, node, slots)
         self._writer.put(self.left, row, int(self.of.array[row]))
         self._writer.put(self.of, row, slots)
 
     def _name(self, row: int, node: int, slots: int) -> None:
-        """Slots that nobody is on are called by their first task. A name that was given in vain harms nobody: the slot
-        is empty again, and is called anew."""
+        """Name empty slots after their first task."""
+        # Names are not rolled back. That does no harm: after a rollback the slot is empty, and is named again.
         empty = (self.shares.array[node] <= _EPS).all(axis=1)
         for slot in slots_of(slots):
             if empty[slot]:
                 self._names[node, slot] = f"{self.tables.tasks.pods[row].uid}-{slot}"
 
     def groups_of(self, row: int) -> tuple[str, ...]:
-        """The names of the groups with which a task shares its devices; none for one that has none."""
+        """Return the names of the groups of pods with which a task shares its devices."""
         node = int(self.tables.tasks.node[row])
         return tuple(self._names[node, slot] for slot in slots_of(int(self.of.array[row])))
 
     def groups(self) -> frozenset[tuple[int, str]]:
-        """The groups that there are: row of the node, name."""
+        """Return all groups, as pairs of the row of the node and the name."""
         return frozenset((node, name) for (node, _), name in self._names.items())
 
     def moved(self, rows: Sequence[int], nodes: Sequence[int], before: int, after: int) -> None:
-        """Tasks, on these nodes, went from one state to another."""
+        """Update the sums for tasks that moved, on these nodes, from one state to another."""
         source, target = _SUM_BY_STATE[before], _SUM_BY_STATE[after]
         if source == target:
             return
@@ -208,11 +224,12 @@ class DeviceLedger:
                 self._move(row, node, slots, source, target)
 
     def promised(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
-        """Tasks that are about to leave were promised slots on these nodes; in what they leave they still count."""
+        """Update the sums for tasks that are leaving and were promised slots on these nodes."""
+        # As if from pending, which is in no sum: in the sums of the slots that they leave they still count.
         self.moved(rows, nodes, int(TaskStatus.PENDING), int(TaskStatus.PIPELINED))
 
     def promise_taken_back(self, row: int) -> None:
-        """A task that was promised slots on another node is on those that it leaves again."""
+        """Undo ``promised`` for one task, which keeps the slots that it leaves."""
         if self.of.array[row]:
             self.moved([row], [int(self.tables.tasks.node[row])], int(TaskStatus.PIPELINED), int(TaskStatus.PENDING))
             self._writer.put(self.of, row, int(self.left.array[row]))
@@ -236,16 +253,17 @@ class DeviceLedger:
             self._writer.add(self.tables.nodes["books"], node, delta)
 
     def _need_at(self, share: GpuShare, node: int) -> float:
-        """MiB; of a share that cannot be read, all."""
+        """Return the MiB that a share takes of each device of a node."""
+        # A request that could not be parsed counts as the whole device.
         if share.problem:
             return float(self.mib[node])
         return float(share.memory_mib or share.fraction * self.mib[node])
 
-    # -- the beginning ------------------------------------------------------------------------------------------------
+    # -- opening of a session -----------------------------------------------------------------------------------------
 
     def enter(self, rows: Iterable[int]) -> None:
-        """Put tasks that are on nodes already on the slots that their pods name; where they name none, on free ones.
-        Written in one go: nobody else is on a slot yet."""
+        """Put tasks that are on nodes already on the slots that their pods name, or on free ones if they name none."""
+        # Summed in arrays and written once: no slot is in use before, so no sum has to be read from a column.
         tasks, sums = self.tables.tasks, np.zeros_like(self.shares.array)
         taken, entered = self._slots, dict[int, int]()
         for row in rows:
@@ -270,8 +288,9 @@ class DeviceLedger:
         self._writer.add(self.tables.nodes["books"], nodes, delta)
 
     def _named_slots(self, node: int, groups: Iterable[str], taken: dict[str, int]) -> int:
-        """Bits of the slots of some groups, each the node's next one if it has none; the last one where all are
+        """Return the bits of the slots of some groups. A new group gets the node's next slot, and is added to
         ``taken``."""
+        # Groups for which no slot is left share the last one, so that their memory still counts.
         slots, last = 0, self.shares.array.shape[1] - 1
         for group in groups:
             if group not in taken:
@@ -281,36 +300,41 @@ class DeviceLedger:
         return slots
 
     def close_excess(self, reserved: Collection[tuple[int, str]]) -> None:
-        """Close the groups for which their node has no device left: it holds fewer devices than whole GPUs and groups.
+        """Close groups on nodes that have fewer devices than whole GPUs in use and groups.
 
-        Anyone may write a pod that names a node and a group. Such a pod counts, but gives nobody a device to share. So
-        ``reserved`` groups, for which a pod holds a device, are the last to be closed, and older ones before younger.
+        ``reserved`` has the groups for which a pod holds a device. They are closed last, and of the others the youngest
+        first.
         """
+        # Any user may create a pod that names a node and a group. It counts on the node, but must not make the
+        # scheduler
+        # believe in a device that other pods could share.
         idle = np.floor(self.tables.nodes.books[:, IDLE, self._gpu] / _MILLI + _EPS)
         for node, slots in self._slots.items():
-            excess = len(slots) - len(set(slots.values())) - int(idle[node])  # the last slot may have several groups
+            # Several groups may have the last slot, which counts as one GPU only (``_named_slots``).
+            excess = len(slots) - len(set(slots.values())) - int(idle[node])
             if excess > 0:
                 ranked = sorted(((node, g) not in reserved, self._first_seen[node, g], g) for g in slots)
                 self.closed[node, [slots[group] for *_, group in ranked[-excess:]]] = True
 
 
 def _sums(shares: F64) -> tuple[F64, F64, F64]:
-    """The three sums of slots, each for itself. Shape (…, S, 3) -> (…, S)."""
+    """Return the three sums of slots apart. Shapes (…, S, 3) -> three times (…, S)."""
     return shares[..., HELD], shares[..., LEFT], shares[..., PROMISED]
 
 
 def slots_of(bits: int) -> Iterator[int]:
-    """The slots that a number stands for, lowest first."""
+    """Iterate over the slots whose bits are set, lowest first."""
     return (slot for slot in range(bits.bit_length()) if bits >> slot & 1)
 
 
 def charge_of_memory(memory_mib: float, mib: float) -> float:
-    """Milli-devices that memory of a device of ``mib`` counts in a quota: hundredths of it, rounded up. Source: KAI."""
+    """Return the milli-devices that memory of a device of ``mib`` counts in quotas. Source: KAI, which rounds up to
+    hundredths of a device."""
     return float(np.ceil(100.0 * memory_mib / mib - _EPS)) * 10.0
 
 
 def memory_charge(tables: Tables, rows: Sequence[int]) -> float:
-    """Milli-devices that tasks count in quotas for memory of GPUs, on the nodes that they are on."""
+    """Return the milli-devices that tasks with requests in MiB count in quotas, on their present nodes."""
     tasks, classes, found = tables.tasks, tables.classes, 0.0
     for row in rows:
         mib, node = float(classes.share_mib[tasks.cls[row]]), int(tasks.node[row])
@@ -323,7 +347,7 @@ def memory_charge(tables: Tables, rows: Sequence[int]) -> float:
 
 
 def whole_gpus(sums: F64) -> F64:
-    """What slots do to a node's books of whole GPUs, in the order of those. Shape (…, S, 3) -> (…, 5)."""
+    """Return what slots add to each book of whole GPUs of their node. Shapes (…, S, 3) -> (…, 5)."""
     held, left, promised = (each > _EPS for each in _sums(sums))
     found = np.zeros((*sums.shape[:-2], 5))
     found[..., IDLE] = -(held | left).sum(axis=-1)
@@ -335,13 +359,14 @@ def whole_gpus(sums: F64) -> F64:
 
 
 def memory_of(facts: NodeFacts) -> tuple[F64, Bool]:
-    """MiB of each device, and whether the node says so. Shapes (N,)."""
+    """Return the MiB of each device, and whether the node states it in a label. Shapes (N,)."""
     stated = np.array([node_gpu_memory(node.labels) for node in facts.objs], dtype=np.float64)
     return np.where(stated > 0, stated, float(UNKNOWN_GPU_MEMORY_MIB)), stated > 0
 
 
 def slot_count(tables: Tables, rows: Iterable[int]) -> int:
-    """How many slots nodes need: for the groups that are there, and one more for each device."""
+    """Return how many slots nodes need: one for each group that exists, and one more for each device."""
+    # A device can be left by one group and promised to another, and each of the two needs a slot.
     gpu = tables.axis.column[GPU_RESOURCE]
     most = int(tables.nodes.facts.allocatable[:, gpu].max(initial=0.0) / _MILLI)
     groups: dict[int, set[str]] = {}
@@ -353,7 +378,7 @@ def slot_count(tables: Tables, rows: Iterable[int]) -> int:
 
 
 def sharing_tasks(tables: Tables) -> I64:
-    """Rows of the tasks that ask for parts of GPUs."""
+    """Return the rows of tasks that request parts of GPUs."""
     specs = tables.classes.specs
     shares = np.array([spec is not None and spec.gpu_share is not None for spec in specs], dtype=bool)
     if not shares.any() or GPU_RESOURCE not in tables.axis.column:

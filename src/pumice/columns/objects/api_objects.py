@@ -1,4 +1,4 @@
-"""Objects that change seldom, as tables: one row each, by namespace and name."""
+"""API objects that change seldom, as tables with one row each, in the order (namespace, name)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, 
 
 
 class StandingTable(Table):
-    """Made anew when an object comes, goes or changes: what rests on its ``version`` rests on all of them."""
+    """A table of objects that is replaced as a whole when one of them changes."""
 
+    # One version for all objects: they change so seldom that stamps for single rows would save nothing.
     objs: Sequence[Any] = objects()
 
     def __init__(self, versions: Versions, values: Iterable[Any] = ()) -> None:
@@ -28,6 +29,7 @@ class StandingTable(Table):
         in_order = sorted(values, key=lambda value: (getattr(value, "namespace", ""), value.name))
         self._resize(len(in_order))
         if in_order:
+            # ``fromiter``, because ``np.array`` looks into each object for a sequence.
             self.write(slice(None), alive=True, objs=np.fromiter(in_order, np.object_, len(in_order)))
 
     def __len__(self) -> int:
@@ -35,50 +37,51 @@ class StandingTable(Table):
 
     @property
     def version(self) -> int:
-        """Equal versions mean equal objects."""
+        """The version of all objects."""
         return self["objs"].version
 
 
 class BudgetTable(StandingTable):
-    """Disruption budgets."""
+    """PodDisruptionBudgets."""
 
     objs: Sequence[PodDisruptionBudget] = objects()
 
 
 class TopologyTable(StandingTable):
-    """Topologies (levels of node labels)."""
+    """Topologies: levels, each a node label."""
 
     objs: Sequence[Topology] = objects()
 
 
 class QuotaTable(StandingTable):
-    """Resource quotas of namespaces."""
+    """ResourceQuotas of namespaces."""
 
     objs: Sequence[ResourceQuota] = objects()
 
 
 class NumaTable(StandingTable):
-    """What agents say of the CPUs of nodes."""
+    """Numatopologies: the CPUs of nodes, as agents report them."""
 
     objs: Sequence[Numatopology] = objects()
 
 
 class ClaimTable(StandingTable):
-    """Claims of devices. A template is there as the claim ``template/<name>``, which is how pods name it."""
+    """ResourceClaims. A template is in it as the claim ``template/<name>``, by which pods refer to it."""
 
     objs: Sequence[ResourceClaim] = objects()
+    # A value, so it is made once: the table is replaced when a claim changes.
     _by_key = None
 
     @property
     def by_key(self) -> Mapping[str, ResourceClaim]:
-        """By ``namespace/name``."""
+        """The claims by ``namespace/name``."""
         if self._by_key is None:
             self._by_key = {claim.key: claim for claim in self.objs}
         return self._by_key
 
 
 class SliceTable(StandingTable):
-    """Slices of devices that drivers offer."""
+    """ResourceSlices: devices that drivers offer."""
 
     objs: Sequence[ResourceSlice] = objects()
 
@@ -96,30 +99,30 @@ class VolumeClaimTable(StandingTable):
 
 
 class StorageClassTable(StandingTable):
-    """Storage classes."""
+    """StorageClasses."""
 
     objs: Sequence[StorageClass] = objects()
 
 
 class CsiNodeTable(StandingTable):
-    """How many volumes nodes take."""
+    """CSINodes: how many volumes each node can attach."""
 
     objs: Sequence[CSINode] = objects()
 
 
 class StorageCapacityTable(StandingTable):
-    """What storage classes have left."""
+    """CSIStorageCapacities: how much room each storage class has left."""
 
     objs: Sequence[CSIStorageCapacity] = objects()
 
 
 class DeviceClassTable(StandingTable):
-    """Classes of devices."""
+    """DeviceClasses."""
 
     objs: Sequence[DeviceClass] = objects()
 
 
 class DeviceGrantTable(StandingTable):
-    """What pods got of shared devices and do not say yet, by pod."""
+    """Shared devices that were given to pods and are not in the pods' annotations yet."""
 
     objs: Sequence[DeviceGrant] = objects()

@@ -1,4 +1,4 @@
-"""How busy nodes are, what queues had lately, and what ended pods used, as tables."""
+"""Measured usage as tables: the load of nodes, the recent share of queues, and what ended pods used."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Measured = TypeVar("Measured", NodeUsage, QueueHistory)
 
 
 class MeasuredTable(Table, Generic[Measured]):
-    """One row each, in the order of names; made anew when something new was measured. The columns of its own are the
-    fields of the value, in their order: ``names`` first."""
+    """A table of measurements in the order of names, replaced as a whole with each measurement."""
 
+    # A subclass declares one column for each field of VALUE, in the same order, ``names`` first.
     VALUE: ClassVar[type[Any]]
 
     def __init__(self, versions: Versions, values: Iterable[Measured] = ()) -> None:
@@ -41,7 +41,7 @@ class MeasuredTable(Table, Generic[Measured]):
 
 
 class UsageTable(MeasuredTable[NodeUsage]):
-    """By the name of the node. ``cpu`` and ``memory`` in percent, ``at`` in seconds since the epoch."""
+    """The load of nodes, by name. Units: ``cpu`` and ``memory`` in percent, ``at`` in seconds since the epoch."""
 
     VALUE = NodeUsage
 
@@ -52,7 +52,7 @@ class UsageTable(MeasuredTable[NodeUsage]):
 
 
 class HistoryTable(MeasuredTable[QueueHistory]):
-    """By the name of the queue. Parts of the cluster, and ``at`` in seconds since the epoch."""
+    """What queues used lately, by name. Units: parts of the cluster (0 to 1), ``at`` in seconds since the epoch."""
 
     VALUE = QueueHistory
 
@@ -64,16 +64,18 @@ class HistoryTable(MeasuredTable[QueueHistory]):
 
 
 class LabelUsageTable(Table):
-    """What ended pods used: a row for each value of the label of a window.
+    """What ended pods used, with a row for each value of a window's label.
 
-    ``amounts`` (rows, SPANS, R) are what they asked for times the seconds that they ran, by the span in which they ran:
-    a ring, in which span ``n`` stands at ``n % SPANS``. ``newest``: the number of the newest span of the row.
+    A window is divided into SPANS spans of equal length, numbered from the epoch on.
     """
 
     label: Sequence[str] = objects()
     label_value: Sequence[str] = objects()
     window_s: F64 = number(np.float64)
+    #: The number of the row's newest span.
     newest: I64 = number(np.int64)
+    #: Requests times the seconds that pods ran in each span (rows, SPANS, R). A ring: span ``n`` is at ``n % SPANS``,
+    #: so that moving the window on overwrites the oldest span and shifts nothing.
     amounts: F64 = number(np.float64)
 
     @classmethod
@@ -84,26 +86,30 @@ class LabelUsageTable(Table):
         super().__init__(versions, {"amounts": (SPANS, len(axis))}, stamped=False)
 
     def rows_of(self, window: UsageWindow) -> list[int]:
-        """Rows of the values of a window."""
+        """Return the rows of a window."""
         found = (self.alive & (self.window_s == window.window_s)).nonzero()[0].tolist()
         return [row for row in found if self.label[row] == window.label]
 
     def used(self, window: UsageWindow, now: float) -> dict[str, F64]:
-        """By value, the sum over the spans that are still in the window. Shape of each (R,)."""
+        """Return for each value of the label the sum over the spans that are in the window at ``now``. Shape (R,)."""
         rows = np.array(self.rows_of(window), dtype=np.int64)
         newest = self.newest[rows, None]
-        spans = newest - (newest - np.arange(SPANS)) % SPANS  # that stand in the ring, in the order of their places
+        # The number of the span at each position of the ring: the greatest one, up to the newest, with that remainder.
+        spans = newest - (newest - np.arange(SPANS)) % SPANS
+        # A row may have been written long ago, so its newest spans can be out of the window too.
         in_window = (spans > window.span_of(now) - SPANS).astype(np.float64)
         sums = np.einsum("vs,vsr->vr", in_window, self.amounts[rows])
         return dict(zip([self.label_value[row] for row in rows.tolist()], sums, strict=True))
 
     def add(self, row: int, amounts: F64, start: float, end: float) -> None:
-        """Count amounts (R,) that were used from one moment to another."""
+        """Add amounts (R,) that were used from ``start`` to ``end``, seconds since the epoch."""
         window = UsageWindow(self.label[row], float(self.window_s[row]))
         before, first, last = int(self.newest[row]), window.span_of(start), window.span_of(end)
         newest, ring = max(before, last), self.amounts[row].copy()
+        # Spans that are new to the ring take positions of spans that left it.
         if last > before:
             ring[np.arange(max(before, last - SPANS) + 1, last + 1) % SPANS] = 0.0
+        # What was used before the oldest span in the ring is dropped.
         spans = np.arange(max(first, newest - SPANS + 1), last + 1)
         begins = spans * window.span_s
         seconds = np.minimum(begins + window.span_s, end) - np.maximum(begins, start)
@@ -111,7 +117,10 @@ class LabelUsageTable(Table):
         self.write(row, amounts=ring, newest=newest)
 
     def measure(self, before: ResourceAxis, axis: ResourceAxis) -> None:
-        """Count along another axis. What has no place there is what no node offers, of which nothing was used."""
+        """Change to another axis of resources.
+
+        Amounts of resources that are not on the new axis are dropped: no node offers them any more.
+        """
         held, kept = self.amounts, [name for name in before.names if name in axis.column]
         self._remake({"amounts": (SPANS, len(axis))})
         amounts = self.amounts.copy()

@@ -1,7 +1,7 @@
-"""Which nodes the members of a hypernode name: exactly, by pattern, or by label.
+"""The nodes that members of a hypernode select: by exact name, by pattern, or by label.
 
-Source: Volcano ``GetMembers``: an exact name counts whether or not there is such a node; an empty label selector, and a
-pattern that cannot be used, name nothing.
+Source: Volcano ``GetMembers``. An exact name counts whether or not there is such a node. An empty label selector and an
+invalid pattern select nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from pumice.model.topology import HyperNodeMember
 
 
 class NodeDirectory:
-    """The nodes of one snapshot by name, by opening of the name, and by label."""
+    """The nodes of one snapshot, indexed by name, by prefix of the name, and by label."""
+
+    # Indices are made when the first member needs them, and kept: a cluster has thousands of members and few patterns.
 
     def __init__(self, names: Sequence[str], labels: Sequence[Mapping[str, str]]) -> None:
         self._row_of = {name: row for row, name in enumerate(names)}
@@ -30,12 +32,12 @@ class NodeDirectory:
         self._by_label: dict[str, dict[str, list[str]]] = {}
 
     def rows(self, names: Iterable[str]) -> I32:
-        """The rows of those names that are nodes, ascending."""
+        """Return the rows of those names that are nodes, ascending."""
         row_of = self._row_of
         return np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int32)
 
     def names(self, members: Iterable[HyperNodeMember]) -> set[str]:
-        """The names that members of type Node stand for."""
+        """Return the names that members of type Node select."""
         found: set[str] = set()
         for member in members:
             if member.type == "Node":
@@ -43,7 +45,7 @@ class NodeDirectory:
         return found
 
     def names_of(self, member: HyperNodeMember) -> Iterable[str]:
-        """The names that one selector stands for."""
+        """Return the names that one member selects."""
         if member.exact is not None:
             return (member.exact,) if member.exact else ()
         if member.regex is not None:
@@ -60,6 +62,7 @@ class NodeDirectory:
             pattern = compile_pattern(text)
         except PatternError:
             return ()
+        # A pattern like ^rack-1-.* can match only names with its literal prefix, which the sorted names find quickly.
         candidates = self._opening_with(pattern.opening) if pattern.anchored else self._row_of
         return filter(pattern.search, candidates)
 
@@ -71,6 +74,7 @@ class NodeDirectory:
         return takewhile(lambda name: name.startswith(text), ahead)
 
     def _selected(self, selector: LabelSelector) -> Iterable[str]:
+        # One ``In`` requirement narrows the nodes down by the index; the whole selector is then checked on those only.
         equal = next((r for r in selector.requirements if r.operator == "In"), None)
         if not selector.requirements:
             return ()
@@ -81,7 +85,7 @@ class NodeDirectory:
         return (name for name in candidates if matches(selector, self._labels[name]))
 
     def _values_of(self, key: str) -> dict[str, list[str]]:
-        """value -> names of the nodes that carry it under ``key``."""
+        """Return the names of nodes by their value of a label."""
         if key not in self._by_label:
             index: dict[str, list[str]] = {}
             for name, labels in self._labels.items():

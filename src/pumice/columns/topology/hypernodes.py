@@ -1,7 +1,7 @@
-"""The tree of hypernodes: which nodes each holds, what lies above it, and where two of them meet.
+"""The tree of hypernodes: the nodes of each, its ancestors, and the lowest common ancestor of two.
 
-``build_tree`` is a pure function of the HyperNode objects and the nodes, so it needs no bookkeeping of old members: the
-store calls it again when either changed. The errors are the ones that Volcano's incremental build reports.
+``build_tree`` is a function of the HyperNode objects and the nodes. The store calls it again when one of them changed.
+Errors are those that Volcano reports, which updates its tree step by step.
 Source: Volcano ``HyperNodesInfo``, and ``OpenSession`` for the virtual top.
 """
 
@@ -21,28 +21,29 @@ NONE = -1
 
 
 class HyperNodeTree(Struct, frozen=True, eq=False):
-    """H rows sorted by (tier, name); the last one is the virtual top, which holds every node.
+    """H rows in the order (tier, name). The last one is the virtual top, which holds every node."""
 
-    ``parent`` (H,) is -1 for the top only. ``nodes`` are node rows, ascending. ``leaf_of`` (N,) is the hypernode
-    of the lowest tier that holds the node. ``ancestors`` (H, D) starts with the row itself and is filled up with -1.
-    Not ``ready``: the objects contradict each other as ``errors`` say; links that closed a cycle or gave a second
-    parent are left out, and no topology may be promised. ``objs``: the HyperNodes that it was built from, by (tier,
-    name). Trees of one store with one ``version`` are equal.
-    """
-
+    #: The objects that it was built from, in the order (tier, name).
     objs: tuple[HyperNode, ...]
     names: tuple[str, ...]
     row_of: dict[str, int]
     tier: I64
+    #: The row of the parent (H,), -1 for the top only.
     parent: I32
     children: list[I32]
+    #: The rows of the nodes of each, ascending.
     nodes: list[I32]
+    #: For each node the hypernode of the lowest tier that holds it (N,).
     leaf_of: I32
+    #: For each row the row itself and its ancestors up to the top, filled up with -1 (H, depth).
     ancestors: I32
     tiers: tuple[int, ...]
     tier_of_name: dict[str, int]
+    #: False if the objects contradict each other, as ``errors`` say. Links that close a cycle or give a second parent
+    #: are left out of the tree then, and no topology constraint may be treated as met.
     ready: bool
     errors: tuple[str, ...]
+    #: Trees of one store with equal versions are equal.
     version: int
 
     def __len__(self) -> int:
@@ -54,27 +55,32 @@ class HyperNodeTree(Struct, frozen=True, eq=False):
         return len(self.names) - 1
 
     def ancestors_of(self, hypernode: int) -> I32:
-        """The rows from the hypernode itself up to the top."""
+        """Return the rows from a hypernode itself up to the top."""
         chain: I32 = self.ancestors[hypernode]
         return chain[chain >= 0]
 
     def lca(self, a: int, b: int) -> int:
-        """The lowest hypernode above both. -1 stands for none yet: it yields the other one."""
+        """Return the lowest hypernode that is ``a`` or above it, and ``b`` or above it.
+
+        If one of them is -1 (none so far), return the other one.
+        """
+        # So that a job's hypernode can be computed task by task, beginning with none.
         if a < 0 or b < 0:
             return max(a, b)
         above = self.ancestors[a].tolist()
         return next((row for row in self.ancestors[b].tolist() if row in above), NONE)
 
     def meeting(self, hypernode: int) -> I32:
-        """For each hypernode the lowest one above both it and this one (H,); ``lca`` for all of them."""
-        above = np.zeros(len(self) + 1, dtype=bool)  # the last for -1, which pads
+        """Return ``lca`` of a hypernode with each of all hypernodes. Shape (H,)."""
+        # One element more than rows, for the -1 with which ``ancestors`` is filled up.
+        above = np.zeros(len(self) + 1, dtype=bool)
         above[self.ancestors_of(hypernode)] = True
         shared = above[self.ancestors]
         found: I32 = np.where(shared.any(axis=1), self.ancestors[np.arange(len(self)), shared.argmax(axis=1)], NONE)
         return found
 
     def contains(self, hypernode: int, node: int) -> bool:
-        """Whether the hypernode holds the node."""
+        """Return True if the hypernode holds the node."""
         rows = self.nodes[hypernode]
         place = int(np.searchsorted(rows, node))
         return place < len(rows) and int(rows[place]) == node
@@ -86,8 +92,7 @@ def build_tree(
     node_labels: Sequence[Mapping[str, str]],
     version: int = 0,
 ) -> HyperNodeTree:
-    """The tree over these nodes. A member that is not there (yet) counts for nothing. ``version``: its own, where it
-    is one of several."""
+    """Return the tree over these nodes. Members that do not exist (yet) are ignored."""
     objs = tuple(sorted(hypernodes, key=lambda hypernode: (hypernode.tier, hypernode.name)))
     forest = link(objs)
     directory = NodeDirectory(node_names, node_labels)
@@ -95,11 +100,11 @@ def build_tree(
     return _with_top(objs, forest, rows, len(node_names), version)
 
 
-# -- the objects, linked
+# -- parents and children
 
 
 class Forest(Struct, frozen=True):
-    """HyperNodes sorted by (tier, name), and who is whose child. ``parent`` is -1 for a root."""
+    """HyperNodes in the order (tier, name) with their parents and children. ``parent`` is -1 for a root."""
 
     hypernodes: tuple[HyperNode, ...]
     row_of: dict[str, int]
@@ -108,7 +113,7 @@ class Forest(Struct, frozen=True):
     errors: tuple[str, ...]
 
     def chain(self, row: int) -> list[int]:
-        """The row and everything above it."""
+        """Return the row and its ancestors."""
         found = []
         while row != NONE:
             found.append(row)
@@ -117,7 +122,10 @@ class Forest(Struct, frozen=True):
 
 
 def link(hypernodes: Iterable[HyperNode]) -> Forest:
-    """Parents and children by the exactMatch members of type HyperNode. What closes a cycle is an error, not a link."""
+    """Link HyperNodes by their exactMatch members of type HyperNode.
+
+    A link that closes a cycle or gives a second parent is reported as an error and left out.
+    """
     given = sorted(hypernodes, key=lambda hypernode: (hypernode.tier, hypernode.name))
     errors: list[str] = []
     kept: dict[str, HyperNode] = {}
@@ -141,7 +149,9 @@ def link(hypernodes: Iterable[HyperNode]) -> Forest:
 
 
 def _wanted_links(forest: Forest) -> list[tuple[int, int]]:
-    """(parent, child) as the members say; a link to a child of no lower tier comes last, for it is the odd one."""
+    """Return the pairs (parent, child) of all members."""
+    # Links to a child of the same or a higher tier come last: if links contradict each other, the first one is kept,
+    # and these are the ones that are probably wrong.
     links = [
         (parent, forest.row_of[member.exact])
         for parent, hypernode in enumerate(forest.hypernodes)
@@ -166,8 +176,12 @@ def _problem(forest: Forest, parent: int, child: int) -> str:
 
 
 def real_names(forest: Forest, directory: NodeDirectory) -> list[set[str]]:
-    """The names of the nodes below each hypernode, known or not: its own members' and its children's."""
+    """Return the names of the nodes below each hypernode, by its own members and those of its children.
+
+    Names of nodes that do not exist are among them.
+    """
     found = [directory.names(hypernode.members) for hypernode in forest.hypernodes]
+    # The deepest first, so that a child is complete before it is added to its parent.
     depth = [len(forest.chain(row)) for row in range(len(found))]
     for row in sorted(range(len(found)), key=lambda row: -depth[row]):
         if forest.parent[row] != NONE:
@@ -181,7 +195,7 @@ def real_names(forest: Forest, directory: NodeDirectory) -> list[set[str]]:
 def _with_top(
     objs: tuple[HyperNode, ...], forest: Forest, rows: list[I32], node_count: int, version: int
 ) -> HyperNodeTree:
-    """The columns. The virtual top is one tier above all others, and the parent of every root."""
+    """Return the tree with a virtual top, one tier above all others, as the parent of every root."""
     top = len(forest.hypernodes)
     tier = np.array([hypernode.tier for hypernode in forest.hypernodes], dtype=np.int64)
     tier = np.append(tier, max(int(tier.max(initial=0)) + 1, 1))
@@ -190,7 +204,8 @@ def _with_top(
     nodes = [*rows, np.arange(node_count, dtype=np.int32)]
     names = (*(hypernode.name for hypernode in forest.hypernodes), TOP_HYPERNODE)
     leaf_of = np.full(node_count, top, dtype=np.int32)
-    for row in range(top - 1, -1, -1):  # lowest tier, then first name, is written last
+    # Backwards, so that for a node in several hypernodes the one of the lowest tier, then of the first name, remains.
+    for row in range(top - 1, -1, -1):
         leaf_of[nodes[row]] = row
     return HyperNodeTree(
         objs=objs,
