@@ -1,4 +1,4 @@
-"""Objects that have a table of their own beside the books: it is made anew when one of them comes, goes or changes."""
+"""Objects that have a table by kind, beside pods, nodes, jobs and queues. A change of one replaces its table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.state.grants import Grants
 
-#: By kind: the name of its table, and what makes it of the objects.
+#: By kind: the name of the table, and the function that makes it from the objects.
 _TABLES: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = MappingProxyType(
     {
         PodDisruptionBudget: ("budgets", BudgetTable),
@@ -57,53 +57,56 @@ _TABLES: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = Mapp
     }
 )
 KINDS: tuple[type[Object], ...] = (*_TABLES, ResourceClaimTemplate)
-#: The same of what no event tells: decisions alone say it.
+#: The tables (see ``_TABLES``) of objects that are known from decisions only, and not from events.
 _DECIDED: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = MappingProxyType(
     {DeviceGrant: ("device_grants", DeviceGrantTable)}
 )
 
 
 class Beside:
-    """The objects of ``KINDS``, by key in each. ``grants``: what some of them are about to become."""
+    """The objects of ``KINDS``. ``grants`` has what decisions in flight are about to change about them."""
 
     def __init__(self, versions: Versions, grants: Grants) -> None:
         self._versions, self._grants = versions, grants
         self._objs: dict[type[object], dict[str, Any]] = {kind: {} for kind in KINDS}
-        self._stale: dict[type[object], None] = {}
+        self._stale: dict[type[object], None] = {}  # a dict and not a set, for its order
 
     def seen(self, obj: Object) -> None:
-        """The object is there, new or changed."""
+        """Take in a new or changed object."""
         kind, key = type(obj), str(getattr(obj, "key", obj.name))
+        # Reflectors list all objects again from time to time. Equal ones must not give a table a new version.
         if self._objs[kind].get(key) != obj:
             self._objs[kind][key] = obj
-            self._is_stale(kind)
+            self._mark_stale(kind)
 
     def gone(self, kind: type[Object], key: str) -> None:
-        """The object of this kind is not there any more."""
+        """Remove an object that was deleted."""
         if self._objs[kind].pop(key, None) is not None:
-            self._is_stale(kind)
+            self._mark_stale(kind)
 
-    def _is_stale(self, kind: type[object]) -> None:
+    def _mark_stale(self, kind: type[object]) -> None:
+        # Templates are rows of the table of claims (``_as_claim``).
         self._stale[ResourceClaim if kind is ResourceClaimTemplate else kind] = None
 
     @property
     def offers_gpus(self) -> bool:
-        """Whether some GPUs can be claimed: then GPUs are counted, whether or not a node has any as a resource."""
+        """True if GPUs can be claimed. GPUs are counted then, even if no node has them as a resource."""
         return any(is_gpu(each.driver) for each in self._objs[ResourceSlice].values())
 
     def objects(self) -> dict[str, list[Object]]:
-        """By the name of the table, and templates of claims."""
+        """Return the objects by the name of their table, and templates as ``claim_templates``."""
         found: dict[str, list[Object]] = {name: list(self._objs[kind].values()) for kind, (name, _) in _TABLES.items()}
         return {**found, "claim_templates": list(self._objs[ResourceClaimTemplate].values())}
 
     def refresh(self, tables: Tables) -> None:
-        """Make the tables anew in which something has changed."""
+        """Replace the tables of the kinds in which something changed."""
         for kind in {**self._stale, **self._grants.stale}:
             name, make = _TABLES.get(kind) or _DECIDED[kind]
-            setattr(tables, name, make(self._versions, self._grants.over(kind, self._as_they_are(kind))))
+            setattr(tables, name, make(self._versions, self._grants.over(kind, self._observed(kind))))
         self._stale, self._grants.stale = {}, {}
 
-    def _as_they_are(self, kind: type[object]) -> Mapping[str, Any]:
+    def _observed(self, kind: type[object]) -> Mapping[str, Any]:
+        """Return the rows of a kind's table without what decisions in flight change."""
         if kind is not ResourceClaim:
             return self._objs.get(kind, {})
         templates = map(_as_claim, self._objs[ResourceClaimTemplate].values())
@@ -111,7 +114,7 @@ class Beside:
 
 
 def _as_claim(template: ResourceClaimTemplate) -> ResourceClaim:
-    """A template as the claim by whose name pods ask for one that is made from it."""
+    """Return a template as a claim, under the name by which pods refer to claims that are made from it."""
     return ResourceClaim(
         template.namespace,
         f"template/{template.name}",

@@ -1,6 +1,6 @@
-"""Rows for equal values, counted by their users: what nobody uses any more gives its row back.
+"""Rows for values, with a count of users: a value without users gives its row back.
 
-So a value that a tenant may choose freely (a request, a role) costs something only while it is there.
+Users of a cluster choose requests and roles freely. With counts, a value costs memory only while a pod has it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from typing import Generic, TypeVar
 
 V = TypeVar("V", bound=Hashable)
 
-#: Objects of one value that are known by identity; further ones are found by value.
+#: The most objects of one value that are found by identity. Further ones are found by value, so that a client that
+#: makes a new object for each pod cannot make the index grow.
 ALIASES_MAX = 8
 
 
 class Counted(Generic[V]):
-    """``make`` gives a row to a value that has none, ``drop`` takes it back."""
+    """Rows of values. ``make`` returns a row for a new value, ``drop`` takes back a row without users."""
 
     __slots__ = ("_drop", "_make", "_row_of", "_row_of_id", "_users", "_values")
 
@@ -23,34 +24,35 @@ class Counted(Generic[V]):
         self._make, self._drop = make, drop
         self._row_of: dict[V, int] = {}
         self._row_of_id: dict[int, int] = {}
-        self._values: dict[int, list[V]] = {}  # every object that stands for the row: its id is its own while held
+        # The objects in ``_row_of_id``, by row. While they are referenced no other object can get their id.
+        self._values: dict[int, list[V]] = {}
         self._users: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._users)
 
     def take(self, value: V, times: int = 1) -> int:
-        """The row of a value, with so many more users. An object seen before is found by identity, which is what makes
-        interned values cheap."""
+        """Return the row of a value, and add users to it."""
+        # By identity first: pods of one job mostly have the same spec object, and hashing a spec is slow.
         row = self._row_of_id.get(id(value))
         if row is None:
             row = self._row_of.get(value)
             if row is None:
                 row = self._row_of[value] = self._make(value)
                 self._values[row], self._users[row] = [], 0
-            known = self._values[row]
-            if len(known) < ALIASES_MAX:
+            aliases = self._values[row]
+            if len(aliases) < ALIASES_MAX:
                 self._row_of_id[id(value)] = row
-                known.append(value)
+                aliases.append(value)
         self._users[row] += times
         return row
 
     def value(self, row: int) -> V:
-        """The value that has the row."""
+        """Return the value of a row."""
         return self._values[row][0]
 
     def give_back(self, row: int, times: int = 1) -> None:
-        """So many users fewer."""
+        """Remove users from a row. Without users it is freed."""
         left = self._users[row] - times
         if left > 0:
             self._users[row] = left
@@ -63,7 +65,7 @@ class Counted(Generic[V]):
 
 
 class RoleNumbers:
-    """A number for each role name that is in use; 0 is the empty name's."""
+    """Numbers for the names of roles in use. 0 is the number of the empty name."""
 
     __slots__ = ("_counted", "_free", "_next")
 
@@ -71,16 +73,19 @@ class RoleNumbers:
         self._free: list[int] = []
         self._next = 0
         self._counted: Counted[str] = Counted(self._make, self._free.append)
+        # Never given back, so that 0 stays the number of tasks without a role.
         self._counted.take("")
 
     def take(self, name: str, times: int = 1) -> int:
+        """Return the number of a name, and add users to it."""
         return self._counted.take(name, times)
 
     def give_back(self, number: int, times: int = 1) -> None:
+        """Remove users from a number."""
         self._counted.give_back(number, times)
 
     def name(self, number: int) -> str:
-        """The name that a number in use stands for."""
+        """Return the name of a number that is in use."""
         return self._counted.value(number)
 
     def _make(self, name: str) -> int:

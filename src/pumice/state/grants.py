@@ -1,5 +1,9 @@
-"""What decisions in flight give to claims: a claim is taken for what the bind of a pod makes of it until it is seen so,
-and until nobody is left who is to be bound on it. And to pods: which cards they got, until they say it themselves."""
+"""What binds in flight assign to claims and pods.
+
+A claim of devices or of a volume counts as assigned from the decision to bind a pod until an event shows it, or until
+no
+pod is left that was to be bound with it. The shared devices of a pod count until its own annotations name them.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +23,15 @@ G = TypeVar("G")
 
 @dataclass(slots=True)
 class _Given(Generic[G]):
-    """What a claim was given, and for which pods."""
+    """What was assigned to a claim, and for which pods."""
 
     what: G
+    # Several pods may use one claim: the assignment holds until the last of them is gone. A dict, for its order.
     pods: dict[str, None] = field(default_factory=dict)
 
 
 class Grants:
-    """By claim. ``stale``: kinds of which the objects look otherwise since somebody last asked."""
+    """The assignments of binds in flight, by claim. ``stale`` has the kinds whose tables they changed."""
 
     def __init__(self) -> None:
         self._devices: dict[str, _Given[Allocation]] = {}
@@ -38,8 +43,9 @@ class Grants:
         return bool(self._devices or self._volumes or self._cards)
 
     def assume(self, bind: Bind) -> None:
-        """A pod will be bound, and its claims say by then what they were given for that."""
+        """Add what a bind assigns to the pod and its claims."""
         for grant in _listed(bind, CLAIMS):
+            # A claim is allocated once. Later pods that use it are added to the first assignment.
             if grant.allocation is not None and grant.claim not in self._devices:
                 self._devices[grant.claim] = _Given(grant.allocation)
                 self.stale[ResourceClaim] = None
@@ -53,45 +59,50 @@ class Grants:
             self._cards[bind.pod] = cards
             self.stale[DeviceGrant] = None
 
-    def said(self, pods: Iterable[str]) -> None:
-        """Pods are seen on their nodes: they say themselves which cards they got, in the same write."""
+    def bound(self, pods: Iterable[str]) -> None:
+        """Drop the shared devices of pods that were seen on their nodes."""
+        # The write that binds a pod also puts its devices into its annotations, so the event has them.
         for pod in pods if self._cards else ():
             if self._cards.pop(pod, None) is not None:
                 self.stale[DeviceGrant] = None
 
     def let_go(self, pods: Iterable[str]) -> None:
-        """Pods are gone, have ended, or were not bound: what was given for them alone is free again, unless the claim
-        says itself what it was given."""
+        """Drop what was assigned for these pods alone: they are gone, have ended, or were not bound.
+
+        A claim that has its assignment in its own status keeps it.
+        """
         if self:
             for pod in pods:
-                self.said((pod,))
+                self.bound((pod,))
                 if _without(self._devices, pod):
                     self.stale[ResourceClaim] = None
                 if _without(self._volumes, pod):
                     self.stale[PersistentVolumeClaim] = self.stale[PersistentVolume] = None
 
-    def over(self, kind: type[object], known: Mapping[str, Any]) -> Iterable[Any]:
-        """The objects of a kind with what was given to them."""
+    def over(self, kind: type[object], observed: Mapping[str, Any]) -> Iterable[Any]:
+        """Return the objects of a kind with what binds in flight assign to them."""
         if kind is ResourceClaim and self._devices:
-            return self._claims(known)
+            return self._claims(observed)
         if kind is DeviceGrant:
             return self._cards.values()
         if kind in (PersistentVolume, PersistentVolumeClaim) and self._volumes:
-            return self._with_volumes(known)
-        return known.values()
+            return self._with_volumes(observed)
+        return observed.values()
 
-    def _claims(self, known: Mapping[str, ResourceClaim]) -> Iterator[ResourceClaim]:
-        for key, claim in known.items():
+    def _claims(self, observed: Mapping[str, ResourceClaim]) -> Iterator[ResourceClaim]:
+        for key, claim in observed.items():
             given = self._devices.get(key)
+            # What the claim says itself is newer than what was decided.
             yield claim if given is None or claim.allocation is not None else replace(claim, allocation=given.what)
         for key, given in self._devices.items():
-            if key not in known:  # it is made for its pod, and not seen yet
+            # A claim that is made from a template for its pod, and was not seen yet. Its devices are taken already.
+            if key not in observed:
                 namespace, _, name = key.partition("/")
                 yield ResourceClaim(namespace, name, allocation=given.what)
 
-    def _with_volumes(self, known: Mapping[str, Any]) -> Iterator[Any]:
+    def _with_volumes(self, observed: Mapping[str, Any]) -> Iterator[Any]:
         given = {each.what.volume: each.what for each in self._volumes.values() if each.what.volume}
-        for key, obj in known.items():
+        for key, obj in observed.items():
             if isinstance(obj, PersistentVolume) and key in given and not obj.claim:
                 yield replace(obj, claim=given[key].claim, claim_uid=given[key].uid)
             elif isinstance(obj, PersistentVolumeClaim) and key in self._volumes and not obj.bound:
@@ -107,7 +118,7 @@ def _listed(bind: Bind, key: str) -> tuple[Any, ...]:
 
 
 def _without(given: dict[str, _Given[Any]], pod: str) -> bool:
-    """Take a pod out of what was given. Whether something is free for it."""
+    """Remove a pod from assignments. Return True if one of them was for this pod alone, and is dropped."""
     over = [key for key, each in given.items() if pod in each.pods and len(each.pods) == 1]
     for each in given.values():
         each.pods.pop(pod, None)

@@ -1,7 +1,7 @@
-"""Jobs and sub-jobs in the columns: which tasks they have, and what follows from their PodGroup.
+"""Rows of jobs and sub-jobs: their tasks, and what depends on their PodGroup.
 
-A PodGroup may come before or after its pods; a job exists as soon as either does, and belongs to snapshots once it has
-a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
+A PodGroup may come before or after its pods, and a job has a row as soon as one of them exists. It takes part in cycles
+once it has a PodGroup and its queue exists. Source: Volcano ``JobInfo``, ``SubJobInfo`` and cache.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from pumice.state.task_order import order_rows
 PHASE_OF_NAME: dict[str, int] = {phase.value: code for phase, code in PHASE_CODE.items()}
 _HOLDING = [int(status) for status in ALLOCATED_STATUSES]
 _MOST = int(np.iinfo(np.int32).max)
-_NOBODY: AnyArray = np.zeros(0, dtype=np.int64)
-_NOBODY.setflags(write=False)
-#: All of a PodGroup that rows are filled from, but for its phase.
+_NO_ROWS: AnyArray = np.zeros(0, dtype=np.int64)
+_NO_ROWS.setflags(write=False)  # all new jobs have the same array
+#: The fields of a PodGroup from which rows are filled, except for the phase.
 _spec_of = attrgetter(
     "queue",
     "min_member",
@@ -51,7 +51,7 @@ _spec_of = attrgetter(
 
 
 class JobKeeper:
-    """Keeps job and sub-job rows in step with pods and PodGroups."""
+    """Keeps rows of jobs and sub-jobs up to date with pods and PodGroups."""
 
     def __init__(self, tables: Tables, ledger: Ledger, roles: RoleNumbers, default_queue: str) -> None:
         self.default_queue = default_queue
@@ -59,19 +59,21 @@ class JobKeeper:
         self._ledger = ledger
         self._roles = roles
         self._row_of: dict[str, int] = {}
-        self._members: dict[int, dict[int, None]] = {}
+        self._members: dict[int, dict[int, None]] = {}  # job -> tasks, in a dict for its order
         self._subs: dict[int, dict[str, int]] = {}  # job -> sub-job uid -> row
         self._asks, self._signatures = Numbers(), Numbers()
-        self._stale: set[int] = set()  # membership, sub-jobs or spec
+        # Jobs whose lists of tasks, sub-jobs or signature must be made again. Many events about one job cost one sort.
+        self._stale: set[int] = set()
         self._stale_priority: set[int] = set()
 
     def row_of(self, key: str) -> int | None:
+        """Return the row of a job by ``namespace/podgroup``, or None."""
         return self._row_of.get(key)
 
     # -- pod groups ---------------------------------------------------------------------------------------------------
 
     def group_seen(self, group: PodGroup) -> None:
-        """A PodGroup came or changed."""
+        """Take in a new or changed PodGroup."""
         row = self._job_row(group.key)
         jobs = self._tables.jobs
         before, phase = jobs.groups[row], PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
@@ -80,23 +82,25 @@ class JobKeeper:
             jobs.write(row, groups=group)
         else:
             jobs.write(row, groups=group, phase=phase)
+        # Most updates are statuses that the scheduler wrote itself.
         if same:
             return
-        resubbed = (
+        has_other_parts = (
             before is None
             or before.sub_groups != group.sub_groups
             or before.topology != group.topology
             or _sub_groups_of(before) != _sub_groups_of(group)
         )
-        if resubbed or before.min_member != group.min_member:
-            self._resub(row)
+        if has_other_parts or before.min_member != group.min_member:
+            self._remake_subs(row)
         self._fill(row, group)
         if self._members[row]:
             self._stale.add(row)
         self._stale_priority.add(row)
 
     def group_gone(self, key: str) -> None:
-        """A PodGroup went; its pods stay known and wait for it to come back."""
+        """Remove a PodGroup that was deleted."""
+        # Its pods keep the job's row: they still hold resources, and the group may be created again.
         row = self._row_of.get(key)
         if row is None:
             return
@@ -110,7 +114,7 @@ class JobKeeper:
             min_available=group.min_member,
             creation=group.creation,
             role_min=self._role_minima(row, group),
-            role_total=min(sum(group.min_task_member.values()), _MOST),
+            role_total=min(sum(group.min_task_member.values()), _MOST),  # a sum of many 32-bit numbers can overflow
             has_min=group.min_resources is not None,
             min_resources=tables.axis.vector(group.min_resources),
             ask=-1 if group.min_resources is None else self._asks.of(group.min_resources),
@@ -124,7 +128,8 @@ class JobKeeper:
         )
 
     def _role_minima(self, row: int, group: PodGroup) -> dict[int, int]:
-        """The minimum of each role that has one, by number; the numbers of before are given back."""
+        """Return the minimums of roles by number, and give back the numbers of the present ones."""
+        # The new numbers are taken first, so that a role in both keeps its number.
         found = {self._roles.take(role): n for role, n in sorted(group.min_task_member.items()) if n}
         for number in self._tables.jobs.role_min[row]:
             self._roles.give_back(number)
@@ -136,14 +141,14 @@ class JobKeeper:
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def place_of(self, pod: Pod) -> tuple[int, int]:
-        """The rows of the job and the sub-job that the pod belongs to, made if need be; -1: it has no group."""
+        """Return the rows of the pod's job and sub-job, new ones if they do not exist; -1 for a pod without a group."""
         if not pod.group_key:
             return -1, -1
         job = self._job_row(pod.group_key)
         return job, self._sub_row(job, pod)
 
     def add_tasks(self, rows: Sequence[int]) -> None:
-        """Count equal new tasks among the members of their job."""
+        """Add equal new tasks to the members of their job."""
         tables, count = self._tables, len(rows)
         job = int(tables.tasks.job[rows[0]])
         self._members[job].update(dict.fromkeys(rows))
@@ -152,7 +157,7 @@ class JobKeeper:
         self._stale.add(job)
 
     def remove_tasks(self, rows: Sequence[int]) -> None:
-        """Take equal tasks of one job, already out of the books, from it."""
+        """Remove equal tasks of one job from its members. They must have left all sums before."""
         tables, count = self._tables, len(rows)
         job = int(tables.tasks.job[rows[0]])
         if job < 0:
@@ -170,7 +175,7 @@ class JobKeeper:
     def _job_row(self, key: str) -> int:
         row = self._row_of.get(key)
         if row is None:
-            row, *_ = self._tables.jobs.new_rows(1, uids=key, tasks=_NOBODY, subs=(), role_min={})
+            row, *_ = self._tables.jobs.new_rows(1, uids=key, tasks=_NO_ROWS, subs=(), role_min={})
             self._row_of[key], self._members[row], self._subs[row] = row, {}, {}
         return row
 
@@ -201,20 +206,22 @@ class JobKeeper:
         group = tables.jobs.groups[job]
         own: dict[str, Any] = {"gids": tables.jobs.uids[job]}
         if group is not None:
-            known = key or SubJobKey(group.key, group.key)
+            # Without a key: the default sub-job, which is named after the job.
+            named = key or SubJobKey(group.key, group.key)
             own = {
-                "gids": known.gid,
-                "match_index": known.match_index,
-                "min_available": min_available(known, group),
-                "topologies": topology_of(known, group),
+                "gids": named.gid,
+                "match_index": named.match_index,
+                "min_available": min_available(named, group),
+                "topologies": topology_of(named, group),
             }
-        row, *_ = tables.subs.new_rows(1, job=job, uids=uid, tasks=_NOBODY, **own)
+        row, *_ = tables.subs.new_rows(1, job=job, uids=uid, tasks=_NO_ROWS, **own)
         self._subs[job][uid] = row
         return row
 
-    def _resub(self, job: int) -> None:
-        """The policies changed: every task may belong to another sub-job."""
+    def _remake_subs(self, job: int) -> None:
+        """Replace the sub-jobs of a job after its policies have changed: each task may belong to another one."""
         tables, jobs = self._tables, self._tables.jobs
+        # A sub-job that exists before and after stays in its hypernode, where its pods run.
         held = {tables.subs.uids[s]: int(tables.subs.hypernode[s]) for s in tables.jobs.subs[job]}
         booked = [(row, int(tables.tasks.status[row])) for row in self._members[job]]
         for row, status in booked:
@@ -230,20 +237,22 @@ class JobKeeper:
             self._ledger.count(row, status, 1)
 
     def measure(self) -> None:
-        """Resources are counted along another axis: count again what jobs hold."""
+        """Compute again what jobs hold, after a change of the axis of resources."""
         tables = self._tables
         tasks, held = tables.tasks, np.zeros_like(tables.jobs.allocated)
         rows = np.array([row for members in self._members.values() for row in members], dtype=np.int64)
         rows = rows[np.isin(tasks.status[rows], _HOLDING)]
         np.add.at(held, tasks.job[rows], tables.classes.req[tasks.cls[rows]])
         tables.jobs.write(slice(None), allocated=held)
-        self._stale.update(self._row_of.values())  # signatures name the identity of classes
+        # Signatures are made from identities of classes, which are new on another axis.
+        self._stale.update(self._row_of.values())
 
     # -- before a snapshot --------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Put the lists of jobs whose membership changed in order."""
+        """Update the lists of tasks and sub-jobs of all jobs that changed."""
         tables = self._tables
+        # Sorted, because signatures are numbered in the order in which they are first seen.
         for job in sorted(self._stale):
             pods = tables.tasks.pods
             rows = order_rows({row: pods[row] for row in self._members[job]})
@@ -268,10 +277,12 @@ class JobKeeper:
         self._stale.clear()
 
     def _signature_of(self, job: int, rows: AnyArray) -> int:
+        """Return a number that jobs have in common if they are equal for every decision (``JobTable.signature``)."""
         tasks, jobs, classes = self._tables.tasks, self._tables.jobs, self._tables.classes
         if jobs.has_policy[job] or jobs.has_topology[job] or not len(rows):
             return -1
         columns = (classes.identities(tasks.cls[rows]), tasks.role[rows], tasks.priority[rows], tasks.gate[rows])
+        # Roles by name: the number of a role is given to another one after its last user is gone.
         kinds = tuple(
             (identity, self._roles.name(role), priority, gate, count)
             for (identity, role, priority, gate), count in neighbours(columns)
@@ -281,20 +292,27 @@ class JobKeeper:
         return self._signatures.of((kinds, int(jobs.min_available[job]), minima))
 
     def all_queues_stale(self) -> None:
+        """Find the queues of all jobs again, in a new queue table."""
         jobs = self._tables.jobs
         for row in self._row_of.values():
             group = jobs.groups[row]
             queue = -1 if group is None else self._queue_of(group)
+            # Only where it differs: a write would give the row a new stamp.
             if queue != jobs.queue[row]:
                 jobs.write(row, queue=queue)
 
     def all_priorities_stale(self) -> None:
+        """Let ``refresh_priorities`` look at all jobs."""
         self._stale_priority.update(self._row_of.values())
 
     def refresh_priorities(self, classes: Mapping[str, PriorityClass]) -> None:
-        """Job priority: the named class, else the global default, else 0 (KAI: 50); and whether it is preemptible."""
+        """Update priorities: that of the named class, else of the global default, else 0 (KAI: 50).
+
+        Whether a job is preemptible is updated too, because in KAI it depends on the priority.
+        """
         if not self._stale_priority:
             return
+        # Kubernetes allows one global default only. If there are two, the choice must not depend on their order.
         default = max((c for c in classes.values() if c.global_default), key=lambda c: c.name, default=None)
         for row in self._stale_priority:
             group = self._tables.jobs.groups[row]

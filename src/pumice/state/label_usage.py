@@ -1,5 +1,4 @@
-"""What pods used until they ended, by the value of a label: sums in a ring of spans, of as many windows as the policy
-keeps."""
+"""What ended pods used, by the value of a label, over the windows that the policy needs."""
 
 from __future__ import annotations
 
@@ -9,28 +8,29 @@ from pumice.columns.tables import Tables
 from pumice.model.pod import Pod
 from pumice.model.usage import UsageWindow
 
-#: Values of one label that are kept. For a further one, the value that has not been used for the longest time goes.
+#: The most values of one label that are kept; a further one replaces the value that was not used for the longest time.
+#: Users choose labels freely, so their number must be bounded.
 VALUES_MAX = 1000
 _ENDED = ("Succeeded", "Failed")
 
 
 class LabelUsage:
-    """Counts pods as they end, under each of ``windows``. Without a window nothing is looked at.
+    """Counts what each pod used when it ends, in each of ``windows``.
 
-    A pod ends when its containers say so (``finish_time``). One that is deleted before, or ends without saying when,
-    ends at the moment of the next snapshot; and one that had ended before it was first seen, and does not say when, is
-    not counted.
+    A pod ends at its ``finish_time``. A pod that is deleted before, or that has no ``finish_time``, ends at the next
+    snapshot. A pod that had ended before it was first seen, and has no ``finish_time``, is not counted.
     """
 
     def __init__(self, tables: Tables) -> None:
         self.windows: tuple[UsageWindow, ...] = ()
         self._tables = tables
-        self._ended: list[Pod] = []  # since the last snapshot
+        # Since the last snapshot. Events have no time of their own, and the store has no clock: ``settle`` gives it.
+        self._ended: list[Pod] = []
         self._row_of: dict[UsageWindow, dict[str, int]] = {}
 
     def keep(self, windows: Sequence[UsageWindow], there: Iterable[Pod]) -> None:
-        """Keep these windows from now on, and forget others. ``there``: the pods that are known, of which those that
-        have ended are counted under a window that is new."""
+        """Keep these windows and drop all others. Of the pods that exist (``there``), ended ones are counted in windows
+        that are new."""
         table, before = self._tables.label_usages, self._row_of
         self.windows, self._row_of = tuple(windows), {window: before.pop(window, {}) for window in windows}
         for rows in before.values():
@@ -42,9 +42,10 @@ class LabelUsage:
                 self._count(pod, pod.finish_time, fresh)
 
     def seen(self, pods: Mapping[str, Pod], known: Callable[[str], Pod | None]) -> None:
-        """These pods came or changed. ``known`` gives what was known of each before."""
+        """Take in new or changed pods, before they are stored. ``known`` returns the stored pod of a key."""
         for key, pod in pods.items():
             before = known(key)
+            # Another pod under the same name: the deletion of the first was not seen.
             if before is not None and before.uid != pod.uid:
                 self.gone((before,))
                 before = None
@@ -53,13 +54,15 @@ class LabelUsage:
                 self._ended.append(pod)
 
     def gone(self, pods: Iterable[Pod]) -> None:
-        """These pods are not there any more."""
+        """Take in pods that were deleted."""
+        # A pod that had ended before was counted when it ended.
         self._ended += [pod for pod in pods if pod.phase not in _ENDED]
 
     def settle(self, now: float) -> None:
-        """Count what ended since the last call, at the latest at ``now``."""
+        """Count the pods that ended since the last call. ``now``: seconds since the epoch."""
         ended, self._ended = self._ended, []
         for pod in ended:
+            # A node's clock may be ahead: usage in the future would move the window on too early.
             self._count(pod, now if pod.finish_time is None else min(pod.finish_time, now), self.windows)
 
     def _count(self, pod: Pod, end: float, windows: Sequence[UsageWindow]) -> None:
@@ -71,11 +74,12 @@ class LabelUsage:
             self._tables.label_usages.add(row, amounts, pod.start_time, end)
 
     def _row(self, window: UsageWindow, value: str, end: float) -> int:
-        """The row of a value, made if need be."""
+        """Return the row of a value, a new one if it has none."""
         table, rows = self._tables.label_usages, self._row_of[window]
         row = rows.get(value)
         if row is None:
             if len(rows) >= VALUES_MAX:
+                # By value where two are equally old, so that the choice depends on no order of arrival.
                 table.free_row(rows.pop(min(rows, key=lambda each: (table.newest[rows[each]], each))))
             named = {"label": window.label, "label_value": value, "window_s": window.window_s}
             row, *_ = table.new_rows(1, newest=window.span_of(end), **named)

@@ -1,5 +1,7 @@
-"""Pods that somebody has asked a binder to bind: until it has, or has given up, they count on their node as if they
-were bound. Source: KAI bindrequest_info, pod_info."""
+"""Pods with a BindRequest: they count on the requested node until the binder has bound them or has given up.
+
+Source: KAI ``BindRequestInfo`` and ``PodInfo``.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,20 @@ from pumice.model.pod import Pod
 
 
 class BindRequests:
-    """``of`` is true for no pod while there are no live requests; ``take`` and ``drop`` say whose pod changed."""
+    """The live BindRequests. False if there are none."""
 
     def __init__(self) -> None:
         self._pod_of: dict[str, str] = {}  # by request, while it is live
         self._live: dict[str, BindRequest] = {}  # by pod
-        self._plain: dict[str, Pod] = {}  # pods as the API server has them, where they count as something else
+        # Pods as the API server has them, if the store has them with the node of a request. Without them a request that
+        # fails could not be undone: no event about the pod need follow.
+        self._plain: dict[str, Pod] = {}
 
     def __bool__(self) -> bool:
         return bool(self._live)
 
     def take(self, request: BindRequest) -> str | None:
-        """A request came or changed. Returns the key of the pod that counts otherwise from now on; None: none does."""
+        """Take in a new or changed request. Return the key of the pod that it changes, or None."""
         if not request.is_live:
             return self.drop(request.key)
         before = self._live.get(request.pod_key)
@@ -34,20 +38,23 @@ class BindRequests:
         return request.pod_key if moved else None
 
     def drop(self, key: str) -> str | None:
-        """A request went, or there will be no further try. Returns what ``take`` does."""
+        """Remove a request that was deleted or has failed for good. Return the key of the pod that it changes, or
+        None."""
         pod = self._pod_of.pop(key, None)
+        # A newer request of the same pod may have replaced this one.
         if pod is None or self._live[pod].key != key:
             return None
         del self._live[pod]
         return pod
 
     def is_live(self, pod: str) -> bool:
-        """Whether somebody is asked to bind the pod."""
+        """Return True if a live request for the pod exists."""
         return pod in self._live
 
     def counts_as(self, pod: Pod) -> Pod:
-        """What a pod, as the API server has it, counts as."""
+        """Return the pod as it counts: with the node and devices of its request, if it has one that applies."""
         request = self._live.get(pod.key)
+        # As soon as the pod itself shows what became of it, that is newer than the request.
         if (
             request is None
             or not request.is_about(pod.uid)
@@ -61,16 +68,16 @@ class BindRequests:
         return replace(pod, node_name=request.node, labels={**pod.labels, **_groups_as_labels(pod, request)})
 
     def as_it_is(self, pod: Pod) -> Pod:
-        """The way back."""
+        """Return a pod as the API server has it, from the pod that ``counts_as`` returned."""
         plain = self._plain.get(pod.key)
         return plain if plain is not None and plain.uid == pod.uid else pod
 
     def gone(self, pods: Iterable[str]) -> None:
-        """Pods are not there any more."""
+        """Forget pods that were deleted."""
         for pod in pods if self._plain else ():
             self._plain.pop(pod, None)
 
 
 def _groups_as_labels(pod: Pod, request: BindRequest) -> dict[str, str]:
-    """What the binder will write on the pod about the devices that it shares."""
+    """Return the labels that the binder will write on the pod for the devices that it shares."""
     return {} if gpu_groups(pod.labels) else labels_of_groups(request.gpu_groups, pod.spec.gpu_share)

@@ -1,6 +1,7 @@
-"""The cluster over time: takes events, keeps the columns in step, gives snapshots.
+"""The store: the cluster over time. It takes events, updates the columns, and makes snapshots.
 
-What an event touches is marked and rebuilt when the next snapshot is taken; a snapshot after no events costs nothing.
+An event marks what it touches, and ``snapshot`` rebuilds what is marked. A snapshot without events in between costs
+nearly nothing.
 Source: Volcano cache event handlers (which pods count, when a job exists).
 """
 
@@ -41,15 +42,16 @@ from pumice.state.label_usage import LabelUsage
 from pumice.state.requests import BindRequests
 from pumice.state.task_rows import TaskKeeper, own_status, runs_of
 
-#: Events about pods that are kept for being written together.
+#: The most pods that are kept to be written together. Beyond some thousands nothing is gained, and a snapshot has to
+#: wait until all that is kept is written.
 TAKEN_TOGETHER_MAX = 4096
 
 
 class Store:
     """The columns behind every snapshot.
 
-    ``scheduler_names``: pods of other schedulers count only once they are on a node. ``default_queue``: where a
-    PodGroup without queue goes.
+    Pods whose scheduler is not in ``scheduler_names`` count only while they are on a node. A PodGroup without a queue
+    belongs to ``default_queue``.
     """
 
     def __init__(
@@ -71,9 +73,11 @@ class Store:
         self.hypernodes: dict[str, HyperNode] = {}
         self._number = 0
         self._notes: Mapping[str, float] = {}
-        self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
+        # Events that are not in the columns yet. Decisions sent come first, then pods that came or pods that were
+        # deleted. One of the latter two is always empty, so the order of events is kept.
+        self._sent: tuple[Sequence[Bind | Evict], NodeTable | None] | None = None
+        self._came: dict[str, Pod] = {}
         self._left: dict[str, None] = {}
-        self._sent: tuple[Sequence[Bind | Evict], NodeTable | None] | None = None  # before these came or left
         self._requests = BindRequests()
         self._versions = Versions()
         self._grants = Grants()
@@ -90,12 +94,12 @@ class Store:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def apply_all(self, news: Iterable[News]) -> None:
-        """Take in what happened, oldest first."""
+        """Take in events, oldest first."""
         for each in news:
             self.apply(each)
 
     def apply(self, news: News) -> None:
-        """Take in what happened. Raises nothing for events that are merely late, repeated or about unknown objects."""
+        """Take in an event. Events that are late, repeated or about unknown objects are no errors."""
         match news:
             case PodsSeen(pods):
                 self._pods_seen(pods)
@@ -117,12 +121,14 @@ class Store:
                 self._grants.let_go((key,))
 
     def _pods_seen(self, pods: Mapping[str, Pod]) -> None:
-        """Keep pods that came or changed, as far as they count, to be written together with what comes next."""
+        """Keep new and changed pods, to be written together with the next ones."""
         if self._requests:
             pods = {key: self._requests.counts_as(pod) for key, pod in pods.items()}
+        # A pod that changes twice is written twice: what it was in between decides, for one, when a bind is confirmed.
         if self._left or (self._came and not self._came.keys().isdisjoint(pods)):
             self._take_in()
         ours, known = self.scheduler_names, self._tasks.row_of
+        # A pod of another scheduler that already has a row must not be left out, or its row would never change.
         if not ours.issuperset({pod.scheduler_name for pod in pods.values()}):
             pods = {
                 key: pod for key, pod in pods.items() if pod.scheduler_name in ours or pod.node_name or key in known
@@ -131,7 +137,7 @@ class Store:
         self._take_in_many()
 
     def _pods_gone(self, keys: Collection[str]) -> None:
-        """Keep who left, likewise."""
+        """Keep the keys of deleted pods, to be removed together with the next ones."""
         if self._came:
             self._take_in()
         self._left.update(dict.fromkeys(keys))
@@ -143,18 +149,18 @@ class Store:
             self._take_in()
 
     def take_in(self) -> None:
-        """Carry out what can be done of the next snapshot before somebody waits for it; ``snapshot`` does the rest."""
+        """Do a part of the work of the next snapshot early, while the scheduler is idle."""
         self._take_in()
         self._jobs.refresh()
 
     def _take_in(self) -> None:
-        """Write what was sent, then the pods that came or left one after the other: many that are equal cost little
-        more than one."""
+        """Write what was kept: decisions that were sent, then the pods that came or were deleted."""
         if self._sent is not None:
             sent, self._sent = self._sent, None
             self._count_as_done(*sent)
         if self._came:
             pods, self._came = self._came, {}
+            # Before the rows are written, which have the pods of before.
             if self._usage.windows:
                 self._usage.seen(pods, self._known_pod)
             runs = list(runs_of(pods))
@@ -162,7 +168,7 @@ class Store:
                 self._cover(next(iter(run.values())).spec.request)
             self._tasks.seen(runs)
             if self._grants:
-                self._grants.said([key for key, pod in pods.items() if pod.node_name])
+                self._grants.bound([key for key, pod in pods.items() if pod.node_name])
                 self._grants.let_go([key for key, pod in pods.items() if own_status(pod) in COMPLETED_STATUSES])
         elif self._left:
             keys, self._left = self._left, {}
@@ -202,7 +208,7 @@ class Store:
                 self._stale_axis |= self._beside.offers_gpus and GPU_RESOURCE not in self._tables.axis.column
 
     def _recount(self, pod: str | None) -> None:
-        """A binder was asked to bind this pod, or will not bind it."""
+        """Count a pod again after its BindRequest has changed."""
         row = self._tasks.row_of.get(pod) if pod is not None else None
         if pod is None or row is None:
             return
@@ -210,7 +216,8 @@ class Store:
         if self._grants and not self._requests.is_live(pod) and not plain.node_name:
             self._grants.let_go((pod,))
         self._tasks.seen([{pod: self._requests.counts_as(plain)}])
-        self._tasks.undone(pod, plain.uid)  # what was decided about it is what the request says, or comes to nothing
+        # The decision to bind it is no longer in flight: the request has taken its place, or has failed.
+        self._tasks.undone(pod, plain.uid)
 
     def _queue_seen(self, queue: Queue) -> None:
         self._offered(_amounts_of(queue))
@@ -247,16 +254,16 @@ class Store:
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
     def assume(self, decisions: Sequence[Bind | Evict], left: Tables | None = None) -> None:
-        """Count decisions that were sent as if they had happened, until events say what really did. ``left``: how the
-        cycle that decided left the cluster, which is known again where it is the same.
+        """Count decisions that were sent as if they had been carried out, until events show what happened.
 
-        Nothing to do when events were faster. Who sends a decision sees to it that an event comes in bounded time: the
-        pod as it became of it, or ``Undone``.
-
-        They are counted when something else happens, or somebody asks: by then whoever read what the cycle left has
-        let go of it, and no memory is copied for him.
+        The caller must make sure that an event follows in bounded time: the changed pod, or ``Undone``. ``left`` has
+        the
+        tables as the deciding cycle left them; versions are taken over from it (``Table.adopt``).
         """
         self._take_in()
+        # Not written at once: the caller still holds the snapshot of the cycle, and a write would copy memory for it.
+        # At
+        # the next event or snapshot that reference is gone.
         if decisions:
             self._sent = decisions, left.nodes if left is not None else None
 
@@ -269,7 +276,7 @@ class Store:
             self._tables.nodes.adopt(left)
 
     def remember(self, writes: Writes) -> None:
-        """Keep where a cycle put jobs and sub-jobs, and what its plugins noted."""
+        """Keep the hypernodes that a cycle chose for jobs and sub-jobs, and the notes of its plugins."""
         for row, hypernode in writes.job_hypernodes.items():
             self._tables.jobs.write(row, hypernode=hypernode)
         for row, hypernode in writes.sub_hypernodes.items():
@@ -278,22 +285,26 @@ class Store:
             self._notes = {**self._notes, **writes.notes}
 
     def keep_usage(self, windows: Sequence[UsageWindow]) -> None:
-        """Keep what pods use over these windows from now on, and of no others."""
+        """Keep usage over these windows from now on, and over no others."""
         if self._usage.windows != tuple(windows):
             self._take_in()
             pods = self._tables.tasks.pods
             self._usage.keep(windows, [pods[row] for row in self._tasks.row_of.values()])
 
     def beside(self) -> Mapping[str, list[Object]]:
-        """The objects that have tables of their own beside the books, by the name of the table."""
+        """Return the objects that have a table by kind, by the name of the table."""
         self._take_in()
         return self._beside.objects()
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self, now: float | None = None) -> Snapshot:
-        """The cluster as it is now. Cost follows what changed since the last one. ``now``: the moment, seconds since
-        the epoch; pods that ended since the last one and do not say when count as ended then."""
+        """Return the cluster as it is now. The cost follows what changed since the last snapshot.
+
+        ``now`` (seconds since the epoch) is when pods count as ended that ended since then and do not say when.
+        """
+        # In the order of dependence: the axis makes new nodes and queues, nodes make a new tree, and jobs refer to
+        # queues.
         self._take_in()
         if now is not None and self._usage.windows:
             self._usage.settle(now)
@@ -315,17 +326,18 @@ class Store:
         return Snapshot(tables.freeze(), self._number, self.shard, self._notes, self.node_pool)
 
     def _offered(self, amounts: Iterable[Resource]) -> None:
-        """These are what a node has or a queue speaks of: each resource in them gets a column."""
+        """Take in what a node has or a queue names: each resource in it needs a column."""
         self._stale_axis |= not all(map(self._tables.axis.offers, amounts))
 
     def _cover(self, asked: Resource | None) -> None:
-        """Make sure that everything asked for is counted."""
+        """Make sure that every resource of a request is counted."""
+        # At once and not in ``snapshot``: the request is about to be written as a row.
         if asked is not None and not self._tables.axis.covers(asked):
             self._measure(asked)
 
     def _measure(self, *asked: Resource) -> None:
-        """Find out which resources are to be counted, and count along them. A column stays for good: nodes come
-        back."""
+        """Compute the axis of resources, and change all tables to it if it is another one."""
+        # Resources never leave the axis: nodes that offer them come back, and each change costs new tables.
         tables, names = self._tables, set(self._tables.axis.offered)
         for node in self.nodes.values():
             names.update(node.allocatable.scalars or (), node.oversubscription.scalars or ())
@@ -334,6 +346,7 @@ class Store:
         for queue in self.queues.values():
             names.update(name for amount in _amounts_of(queue) for name in amount.scalars or ())
         axis = ResourceAxis(names)
+        # The column ``unoffered`` only if a request needs it: most clusters do not.
         if not all(map(axis.offers, (*asked, *tables.classes.asks(), *tables.jobs.asks()))):
             axis = ResourceAxis(names, unoffered=True)
         self._stale_axis = False
@@ -351,7 +364,7 @@ class Store:
         tables.nodes = NodeTable(self._versions, NodeFacts(self._versions, list(self.nodes.values()), tables.axis))
         self._tasks.rebook(old_names)
         self._stale_nodes = False
-        self._stale_tree = True
+        self._stale_tree = True  # it names rows of nodes
 
     def _make_queues(self) -> None:
         self._tables.queues = QueueTable(self._versions, self.queues.values(), self._tables.axis)
@@ -363,6 +376,7 @@ class Store:
         facts, before = tables.nodes.facts, tables.tree.names
         labels = [node.labels for node in facts.objs]
         tables.tree = build_tree(self.hypernodes.values(), facts.names, labels, self._versions.next())
+        # Rows of hypernodes may have changed: find those that jobs refer to by name.
         for table, name in ((tables.jobs, "hypernode"), (tables.subs, "hypernode"), (tables.subs, "nominated")):
             held = getattr(table, name)
             rows = np.flatnonzero(held >= 0).tolist()
@@ -371,7 +385,7 @@ class Store:
         self._stale_tree = False
 
 
-#: All of a queue but what is written on it.
+#: The fields of a queue without its status, which the scheduler writes itself.
 _but_status = attrgetter(
     *(name for name in Queue.__struct_fields__ if name not in ("resource_version", "allocated", "usage"))
 )

@@ -1,6 +1,8 @@
-"""Tasks in the columns: a row a pod that counts, booked in the state that events or decisions in flight give it.
+"""Task rows: one for each pod, in the state that events and decisions in flight give it.
 
-Source: Volcano cache event handlers (which pods count, what an update in flight may not undo).
+Pods that are equal for the scheduler are written together: a job of 1,000 pods costs a few NumPy calls, and not 1,000
+times the price of one pod.
+Source: Volcano cache event handlers (which pods count, and which updates do not undo a decision in flight).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from pumice.state.task_fields import task_fields
 
 
 class TaskKeeper:
-    """Keeps task rows in step with pods. ``row_of`` maps ``namespace/name`` to the row."""
+    """Keeps task rows up to date with pods. ``row_of`` maps ``namespace/name`` to the row."""
 
     def __init__(self, tables: Tables, writer: Writer, ledger: Ledger, jobs: JobKeeper, roles: RoleNumbers) -> None:
         self.row_of: dict[str, int] = {}
@@ -36,28 +38,31 @@ class TaskKeeper:
         self._classes: Counted[PodSpec] = Counted(tables.classes.add, tables.classes.free_row)
         self._roles = roles
 
-    # -- what is seen -------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------------
 
     def seen(self, runs: Iterable[Mapping[str, Pod]]) -> None:
-        """Pods came or changed, in runs. What is equal is written together."""
+        """Take in new and changed pods, given in runs (``runs_of``)."""
+        # Runs of one kind are put together before anything is written: pods of two jobs may arrive in turns.
         fresh: dict[Hashable, dict[str, Pod]] = {}
         moved: dict[Hashable, tuple[list[int], list[Pod]]] = {}
         others: list[tuple[int, Pod, TaskStatus | None]] = []
         for run in runs:
-            known, new = self._parted(run)
+            known, new = self._split(run)
             if new:
                 fresh.setdefault(self._kind(next(iter(new.values()))), {}).update(new)
             if known:
                 others += self._known_seen([self.row_of[key] for key in known], list(known.values()), moved)
         for rows, alike in moved.values():
-            self._restate(rows, alike)
+            self._update(rows, alike)
         for kind in fresh.values():
-            self._file(kind)
-        for other in others:  # last: a job that loses its only pod gives back its row, which kinds name
-            self._refile(*other)
+            self._add(kind)
+        # Last: a job that loses its only pod frees its row, and the kinds above refer to rows of jobs.
+        for other in others:
+            self._replace(*other)
 
-    def _parted(self, run: Mapping[str, Pod]) -> tuple[Mapping[str, Pod], Mapping[str, Pod]]:
-        """Of pods those that have rows, and those that do not yet: mostly all of them, or none."""
+    def _split(self, run: Mapping[str, Pod]) -> tuple[Mapping[str, Pod], Mapping[str, Pod]]:
+        """Split pods into those that have rows and those that do not."""
+        # Nearly always all have rows or none has, which two set operations in C find out.
         row_of = self.row_of
         if row_of.keys().isdisjoint(run):
             return {}, run
@@ -69,8 +74,10 @@ class TaskKeeper:
     def _known_seen(
         self, rows: list[int], pods: list[Pod], moved: dict[Hashable, tuple[list[int], list[Pod]]]
     ) -> list[tuple[int, Pod, TaskStatus | None]]:
-        """Pods of one run were seen again: they are put where they are to be booked together. Returns those that must
-        be filed anew, with the state that a decision in flight gives them."""
+        """Take in changed pods of one run. Those that only moved are added to ``moved``.
+
+        Return those that need new rows, with the state that a decision in flight gives them.
+        """
         tasks = self._tables.tasks
         before = [tasks.pods[row] for row in rows]
         same = list(map(_same_terms, before, pods))
@@ -87,23 +94,27 @@ class TaskKeeper:
         return others
 
     def _assumed(self, row: int, known: Pod, pod: Pod) -> TaskStatus | None:
-        """The state that a decision in flight gives a task, None: none does any more, now that its pod is another."""
+        """Return the state that a decision in flight gives a task after its pod has changed, or None."""
         state = TaskStatus(int(self._tables.tasks.status[row]))
-        stands = known.uid == pod.uid and _stand(state, own_status(pod), [known])[0]
-        return state if stands else None
+        # A decision about a pod that was deleted and created again does not apply to the new one.
+        holds = known.uid == pod.uid and _in_flight(state, own_status(pod), [known])[0]
+        return state if holds else None
 
     def _same_seen(
         self, rows: list[int], before: list[Pod], pods: list[Pod], moved: dict[Hashable, tuple[list[int], list[Pod]]]
     ) -> None:
-        """Pods of one run were seen again, on the same terms: they are put where they are to be booked together, but
-        for those whose decisions in flight stand."""
+        """Take in changed pods of one run whose terms are the same, and add to ``moved`` those that moved."""
+        # Left out are pods with a decision in flight. An event that was sent before the decision shows the pod as it
+        # was,
+        # and taking it for the present state would free what the decision has taken.
         tasks, own, index = self._tables.tasks, own_status(pods[0]), np.array(rows)
         tasks.write(index, pods=_objects(pods))
         states, stay = tasks.status[index], tasks.node[index] == np.array(self._places(pods))
-        for alike in of_equal((states, stay)):  # all else that is booked follows from terms that the run shares
+        # All else that sums depend on follows from terms that the pods of a run have in common.
+        for alike in of_equal((states, stay)):
             places = alike.tolist()
-            stand = _stand(int(states[places[0]]), own, [before[i] for i in places])
-            due = [i for i, stands in zip(places, stand, strict=True) if not stands]
+            in_flight = _in_flight(int(states[places[0]]), own, [before[i] for i in places])
+            due = [i for i, is_in_flight in zip(places, in_flight, strict=True) if not is_in_flight]
             if due:
                 booked = self._booked_of(rows[due[0]])
                 group = moved.setdefault((booked, own, bool(stay[due[0]])), ([], []))
@@ -111,11 +122,12 @@ class TaskKeeper:
                 group[1].extend(pods[i] for i in due)
 
     def _kind(self, pod: Pod) -> Hashable:
-        """New pods of one kind differ in their names, nodes and times alone, as far as columns go."""
+        """Return a key of new pods that are written together: in columns they differ in names, nodes and times only."""
+        # The spec by id, which is enough: equal specs that are two objects are written in two steps, to the same class.
         return id(pod.spec), self._jobs.place_of(pod), pod.role, own_status(pod), *task_fields(pod)
 
     def _booked(self) -> tuple[AnyArray, ...]:
-        """The state and what else is booked: tasks whose rows agree in these columns are booked together."""
+        """Return the columns that sums depend on: tasks with equal rows in all of them are moved together."""
         tasks = self._tables.tasks
         return tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role
 
@@ -123,42 +135,45 @@ class TaskKeeper:
         return tuple(int(column[row]) for column in self._booked())
 
     def _kinds_of(self, rows: list[int]) -> list[list[int]]:
-        """Tasks in groups of which the same is booked, in the order of their first."""
+        """Split tasks into groups that can be moved together, in the order of their first task."""
         if len(rows) < 2:
             return [rows] if rows else []
         index = np.array(rows)
         booked = [column[index].tolist() for column in self._booked()]
+        # Mostly a whole gang, for which no groups have to be made.
         if all(map(all_equal, booked)):
-            return [rows]  # a whole gang, mostly
+            return [rows]
         alike: dict[Hashable, list[int]] = {}
         for row, kind in zip(rows, zip(*booked, strict=True), strict=True):
             alike.setdefault(kind, []).append(row)
         return list(alike.values())
 
-    def _restate(self, rows: list[int], pods: Sequence[Pod]) -> None:
-        """Book tasks, of one kind and state, as their pods are now."""
+    def _update(self, rows: list[int], pods: Sequence[Pod]) -> None:
+        """Move tasks of one kind and state to the state and nodes of their pods."""
         tasks, status = self._tables.tasks, own_status(pods[0])
         if self._places(pods[:1])[0] != tasks.node[rows[0]]:
             self._leave(rows)
             tasks.write(rows, **self._state(pods))
             self._enter(rows)
             return
+        # On the same node only the state changes, which costs one step in the ledger instead of two.
         nominated = self._nominations(pods)
         if (tasks.nominated[rows] != nominated).any():
             tasks.write(rows, nominated=nominated)
         if tasks.status[rows[0]] != status:
             self._ledger.shift(rows, status)
 
-    def _refile(self, row: int, pod: Pod, assumed: TaskStatus | None) -> None:
-        """The pod is another one, or of another kind. ``assumed``: the decision in flight that stands."""
+    def _replace(self, row: int, pod: Pod, assumed: TaskStatus | None) -> None:
+        """Give a pod that is another one, or has other terms, a new row. ``assumed``: its state by a decision in
+        flight."""
         at = self.node_name(row)
         self.gone([pod.key])
-        self._file({pod.key: pod})
+        self._add({pod.key: pod})
         if assumed is not None:
             self._assume([self.row_of[pod.key]], assumed, [at])
 
-    def _file(self, by_key: Mapping[str, Pod]) -> None:
-        """Give new pods of one kind their rows, under their class and job."""
+    def _add(self, by_key: Mapping[str, Pod]) -> None:
+        """Add rows for new pods of one kind."""
         tables, pods, count = self._tables, list(by_key.values()), len(by_key)
         first = pods[0]
         cls = self._classes.take(first.spec, count)
@@ -185,10 +200,11 @@ class TaskKeeper:
         self._enter(rows)
 
     def gone(self, keys: Iterable[str]) -> None:
-        """Pods are not there any more."""
+        """Remove pods that were deleted. Keys without a row are ignored."""
         tasks = self._tables.tasks
         there = [row for key in keys if (row := self.row_of.pop(key, None)) is not None]
         for rows in self._kinds_of(there):
+            # Sums first: they are computed from the class, job and node in the rows.
             self._leave(rows)
             self._jobs.remove_tasks(rows)
             self._classes.give_back(int(tasks.cls[rows[0]]), len(rows))
@@ -196,7 +212,7 @@ class TaskKeeper:
             tasks.free_rows(rows)
 
     def _state(self, pods: Sequence[Pod]) -> dict[str, Any]:
-        """The moving columns as pods, equal but for their nodes, say."""
+        """Return the values of the moving columns, from pods that are equal except for their nodes."""
         nodes = _one_or_all(self._places(pods)) if pods[0].node_name else -1
         return {
             "status": int(own_status(pods[0])),
@@ -206,7 +222,8 @@ class TaskKeeper:
         }
 
     def _places(self, pods: Sequence[Pod]) -> list[int]:
-        """The row of the node that each of equal pods takes room on, -1: none."""
+        """Return the row of the node on which each of some equal pods takes room, -1 for none."""
+        # Pods that have ended keep their node name and take no room.
         if not pods[0].node_name or own_status(pods[0]) in COMPLETED_STATUSES:
             return [-1] * len(pods)
         row_of = self._tables.nodes.facts.row_of
@@ -219,23 +236,24 @@ class TaskKeeper:
         return _one_or_all([row_of.get(pod.nominated_node, -1) if pod.nominated_node else -1 for pod in pods])
 
     def _enter(self, rows: Sequence[int]) -> None:
-        """Put equal tasks into the books, as their rows say."""
+        """Add equal tasks to all sums."""
         self._view(self._ledger.enter(rows), 1)
 
     def _leave(self, rows: Sequence[int]) -> None:
-        """Take equal tasks out of the books."""
+        """Remove equal tasks from all sums."""
         self._view(self._ledger.leave(rows), -1)
 
     def _view(self, run: TaskRun | None, sign: int) -> None:
-        """The same in kube-scheduler's view of the nodes, for those that came to or left one: what is on a node is in
-        view, in whatever state. None: none of them."""
+        """Add tasks to the view of kube-scheduler's plugins, or remove them (``sign`` -1)."""
+        # A pod is in that view as long as it is on a node, in any state, so moves between states do not change it.
         if run is not None:
             nodes, amounts = run.by_node(self._tables.classes.steps)
             self._writer.add(self._tables.nodes["view"], nodes, sign * amounts)
             self._bar(run, sign)
 
     def _bar(self, run: TaskRun, change: int) -> None:
-        """The same for how many pods bar their node: those that may hold more of it than could be read."""
+        """Count the pods that close their node to new tasks."""
+        # A pod whose request could not be parsed may hold more of the node than is counted.
         pods = self._tables.tasks.pods
         for row, node in zip(run.rows, run.nodes, strict=True):
             if pods[row].closes_node:
@@ -244,7 +262,7 @@ class TaskKeeper:
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
     def assume(self, decisions: Sequence[Bind | Evict]) -> None:
-        """Count decisions that were sent as if they had happened; nothing to do where events were faster."""
+        """Count decisions that were sent as if they had been carried out, unless events came before."""
         tasks, row_of = self._tables.tasks, self.row_of
         pods = tasks.pods
         for kind in dict.fromkeys(map(type, decisions)):
@@ -252,17 +270,19 @@ class TaskKeeper:
             sent = zip(map(row_of.get, keys), uids, names, strict=True)
             nodes = {row: name for row, uid, name in sent if row is not None and pods[row].uid == uid}
             is_now = tasks.status[list(nodes)]
+            # Other states mean that an event was faster, and what it shows is the truth.
             due = is_now == PENDING if kind is Bind else is_now != RELEASING
             status = TaskStatus.BINDING if kind is Bind else TaskStatus.RELEASING
             for alike in self._kinds_of(list(compress(nodes, due.tolist()))):
                 self._assume(alike, status, [nodes[row] for row in alike])
 
     def _assume(self, rows: Sequence[int], status: TaskStatus, node_names: Sequence[str]) -> None:
-        """Book equal tasks as they will be."""
+        """Move equal tasks to the state and nodes that a decision gives them."""
         tasks, row_of = self._tables.tasks, self._tables.nodes.facts.row_of
         nodes = _one_or_all([row_of.get(name, -1) for name in node_names])
         index = rows if len(rows) > 1 else rows[0]
-        if tasks.status[rows[0]] == PENDING:  # on no node so far
+        # Pending tasks are on no node, so they need not be removed from one.
+        if tasks.status[rows[0]] == PENDING:
             tasks.write(index, node=nodes, view_node=nodes)
             self._view(self._ledger.shift(rows, status), 1)
             return
@@ -271,29 +291,32 @@ class TaskKeeper:
         self._enter(rows)
 
     def undone(self, key: str, uid: str) -> None:
-        """A decision was not carried out: the pod is again what was last seen of it."""
+        """Undo a decision that was not carried out: the task has the state of its latest pod again."""
         row = self.row_of.get(key)
         if row is None:
             return
         tasks = self._tables.tasks
         if tasks.pods[row].uid == uid:
-            self._restate([row], [tasks.pods[row]])
+            self._update([row], [tasks.pods[row]])
 
     def node_name(self, row: int) -> str:
+        """Return the name of a task's node, empty for none."""
         node = int(self._tables.tasks.node[row])
         return self._tables.nodes.facts.names[node] if node >= 0 else ""
 
-    # -- other nodes --------------------------------------------------------------------------------------------------
+    # -- new nodes ----------------------------------------------------------------------------------------------------
 
     def rebook(self, old_names: Sequence[str]) -> None:
-        """The tables have new nodes, with empty books; ``old_names`` were those of the rows that tasks name."""
+        """Add all tasks to a new node table. ``old_names`` has the names of the rows that tasks refer to now."""
         tables, tasks = self._tables, self._tables.tasks
         rows = np.fromiter(self.row_of.values(), dtype=np.int64, count=len(self.row_of))
         row_of = tables.nodes.facts.row_of
+        # The new row of each old one. The last element is for tasks without a node, whose row is -1.
         now = np.array([*(row_of.get(name, -1) for name in old_names), -1], dtype=np.int32)
         nodes, nominated = now[tasks.node[rows]], np.full(len(rows), -1, dtype=np.int32)
         for i, row in enumerate(rows.tolist()):
             pod = tasks.pods[row]
+            # The pod was seen before its node. Tasks that have a row keep it: a decision in flight may have given it.
             if pod.node_name and tasks.node[row] < 0:
                 nodes[i] = self._places([pod])[0]
             if pod.nominated_node:
@@ -309,23 +332,25 @@ class TaskKeeper:
 
 
 def _one_or_all(values: list[int]) -> int | AnyArray:
-    """What is written into a row, or into rows."""
+    """Return a value for one row, or an array for several rows."""
     return np.array(values) if len(values) > 1 else values[0]
 
 
 def _objects(values: Sequence[object]) -> AnyArray:
-    """Python values as NumPy has them, which looks into none of them to see whether it is a list."""
+    """Return an array of Python values."""
+    # ``np.array`` would look into each value for a sequence.
     return np.fromiter(values, dtype=np.object_, count=len(values))
 
 
 def own_status(pod: Pod) -> TaskStatus:
-    """The state that the API server gives the pod."""
+    """Return the state of a pod as the API server has it, without decisions in flight."""
     return status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
 
 
 def runs_of(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
-    """Pods, each with its neighbours that differ from it in their names, nodes and times alone. All is compared in the
-    loop itself, for it is gone through for whatever is seen of a pod."""
+    """Split pods, in their order, into runs whose pods differ in names, nodes and times only."""
+    # All comparisons are in the loop: every event about a pod comes through here, and a call for each pod would double
+    # the time. By identity where the decoder interns values: equal values that are two objects only start a new run.
     run: dict[str, Pod] = {}
     first = None
     for key, pod in pods.items():
@@ -349,9 +374,14 @@ def runs_of(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
         yield run
 
 
-def _stand(status: int, own: TaskStatus, known: Sequence[Pod]) -> list[bool]:
-    """Of which of these pods, as they were last seen, the decision in flight that put their tasks in this state is
-    neither confirmed nor overtaken by what they are now, in their ``own`` state."""
+def _in_flight(status: int, own: TaskStatus, known: Sequence[Pod]) -> list[bool]:
+    """Return for each pod whether its task is in ``status`` by a decision that is still in flight.
+
+    ``own`` is the state of the pods in the latest event, ``known`` are the pods before it.
+    """
+    # A bind is in flight until the pod has left pending, an eviction until the pod is being deleted or has ended. A
+    # task
+    # whose pod was being deleted before was releasing by the pod itself, and not by a decision.
     if status != RELEASING:
         return [status in ALLOCATED_STATUSES and own is TaskStatus.PENDING] * len(known)
     if own in COMPLETED_STATUSES or own is TaskStatus.RELEASING:
@@ -360,7 +390,7 @@ def _stand(status: int, own: TaskStatus, known: Sequence[Pod]) -> list[bool]:
 
 
 def _same_terms(known: Pod, pod: Pod) -> bool:
-    """Whether it is the same pod, and nothing has changed that its row or its job's were filled from."""
+    """Return True if it is the same pod, and no field changed from which its row or that of its job was filled."""
     return (
         known.uid == pod.uid
         and known.spec is pod.spec
