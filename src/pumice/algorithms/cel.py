@@ -1,8 +1,8 @@
-"""CEL selectors of devices: whether an expression says of a device that it will do. Source: Kubernetes DRA CEL.
+"""CEL selectors of devices: evaluates an expression for a device. Source: Kubernetes dynamic resource allocation.
 
-An expression comes from whoever may write a claim, so what it may cost is bounded before it runs: its length, and its
-loops, of which none may stand in another; patterns are RE2's. The library is imported when the first selector is met,
-and is an extra (``dra``): few clusters have any. Decision 0022 has the figures.
+Every user who may create a claim can write an expression, so its cost is bounded before it runs: by its length, and by
+refusing loops within loops. Patterns are RE2's. The library is an extra (``dra``) and is imported for the first
+selector, because few clusters have any. Decision 0022 has the figures.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 from pumice.model.quantity import INT64_MAX, milli_value
 
 EXPRESSION_MAX = 2_048
-#: Selectors and answers that are remembered.
+#: The most compiled selectors and answers that are kept.
 _SELECTORS, _ANSWERS = 1_024, 65_536
-_SAID_MAX = 160
+#: The most characters of an expression or answer that an error quotes.
+_QUOTED_MAX = 160
 _LOOPS = re.compile(r"\.\s*(?:all|exists|exists_one|existsOne|map|filter|transformList|transformMap)\s*\(")
 _TEXT = re.compile(r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""", re.DOTALL)
 _DOMAINS = re.compile(r"""\b(attributes|capacity)\s*\[\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\]""")
@@ -26,37 +27,41 @@ _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:
 
 
 class SelectorError(ValueError):
-    """An expression that cannot be used, or that has no answer for a device; and why."""
+    """An expression cannot be used, or has no answer for a device, for the reason in the message."""
 
 
 #: A device as expressions see it: driver, and (domain, name, value) of attributes and of capacity, in milli-units.
+#: Hashable, so that answers can be kept by device: equal devices of many nodes are evaluated once.
 Face = tuple[str, tuple[tuple[str, str, bool | int | str], ...], tuple[tuple[str, str, int], ...]]
 
 
 @lru_cache(maxsize=_ANSWERS)
 def selects(expression: str, face: Face) -> bool:
-    """Whether the expression holds for a device that looks like this.
+    """Return True if the expression selects such a device.
 
-    Raises: SelectorError; for one that ``check`` refuses, always.
+    Raises: SelectorError if ``check`` refuses the expression, or it does not answer true or false for this device.
     """
     compiled, domains = _compiled(expression)
     driver, attributes, capacity = face
     device: dict[str, Any] = {"driver": driver, "attributes": {}, "capacity": {}, "allowMultipleAllocations": False}
+    # In Kubernetes a domain that a device does not have is an empty map: looking it up must not be an error.
     for kind, domain in domains:
-        device[kind][domain] = {}  # a domain that a device does not have is empty, not an error
+        device[kind][domain] = {}
     for kind, values in (("attributes", attributes), ("capacity", capacity)):
         for domain, name, value in values:
             device[kind].setdefault(domain, {})[name] = value
     answer = compiled.eval(_environment().Activation({"device": device}))
     found = answer.value()
     if type(found) is not bool:
-        raise SelectorError(f"answered {str(found)[:_SAID_MAX]}, wanted true or false")
+        raise SelectorError(f"answered {str(found)[:_QUOTED_MAX]}, wanted true or false")
     return found
 
 
 def check(expression: str) -> None:
-    """Raises: SelectorError for an expression that is none, is too long, may take too long, or cannot be looked at
-    because the extra is not installed."""
+    """Check an expression before it is used.
+
+    Raises: SelectorError if it is not valid CEL, is too long, may take too long, or the extra is not installed.
+    """
     _compiled(expression)
 
 
@@ -64,6 +69,7 @@ def check(expression: str) -> None:
 def _compiled(expression: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     if len(expression) > EXPRESSION_MAX:
         raise SelectorError(f"a selector of {len(expression)} characters, at most {EXPRESSION_MAX}")
+    # Without its texts, in which the name of a macro or a parenthesis is no code.
     if _has_loop_in_loop(_TEXT.sub("''", expression)):
         raise SelectorError("a selector with a loop within a loop")
     try:
@@ -71,13 +77,15 @@ def _compiled(expression: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     except ImportError:
         raise SelectorError("CEL selectors need the extra 'dra' (pip install 'pumice[dra]')") from None
     except (RuntimeError, ValueError) as error:
-        raise SelectorError(" ".join(str(error).split())[:_SAID_MAX]) from None
+        raise SelectorError(" ".join(str(error).split())[:_QUOTED_MAX]) from None
+    # ``selects`` passes plain maps to the library, so it must know which domains the expression looks up.
     domains = {(kind, double or single) for kind, double, single in _DOMAINS.findall(expression)}
     return compiled, tuple(sorted(domains))
 
 
 def _has_loop_in_loop(expression: str) -> bool:
-    """Whether a macro that goes through a list stands within the parentheses of another."""
+    """Return True if a macro that goes through a list is within the parentheses of another."""
+    # Each loop multiplies the number of steps by the length of a list, so two of them have no useful bound.
     opened: list[bool] = []
     loops = {match.end() - 1 for match in _LOOPS.finditer(expression)}
     for i, letter in enumerate(expression):
@@ -90,11 +98,12 @@ def _has_loop_in_loop(expression: str) -> bool:
     return False
 
 
-# -- what Kubernetes adds to CEL: quantities, which are numbers of thousandths here, and versions
+# -- what Kubernetes adds to CEL: quantities and versions
 
 
 @cache
 def _environment() -> Any:
+    # The library cannot declare types of its own. So quantities are numbers, of thousandths, and versions are texts.
     from cel_expr_python import cel  # noqa: PLC0415, TID251 - late and here only: decision 0022
     from cel_expr_python.ext import ext_optional  # noqa: PLC0415, TID251
 
@@ -142,11 +151,15 @@ def _version(written: str) -> str:
 
 
 def _version_key(written: str) -> tuple[Any, ...]:
-    """By the order of semantic versions: a pre-release is before its release."""
+    """Return a sort key for a semantic version. A pre-release is before its release.
+
+    Raises: ValueError if the text is not a version.
+    """
     found = _SEMVER.fullmatch(written)
     if found is None:
-        raise ValueError(f"not a version: {written[:_SAID_MAX]}")
+        raise ValueError(f"not a version: {written[:_QUOTED_MAX]}")
     parts = (found[4] or "").split(".") if found[4] else []
+    # Numbers compare as numbers and are before texts. Source: semver.org, rule 11.
     pre = tuple((0, int(each), "") if each.isdecimal() else (1, 0, each) for each in parts)
     return int(found[1]), int(found[2]), int(found[3]), not pre, pre
 
@@ -160,13 +173,14 @@ def _is(written: str, read: Any) -> bool:
 
 
 def domain_of(name: str, driver: str) -> tuple[str, str]:
-    """``domain/name`` in two; without a domain it is the driver's."""
+    """Split ``domain/name`` into its two parts. The domain of a name without one is the driver."""
     domain, slash, own = name.rpartition("/")
     return (domain, own) if slash else (driver, name)
 
 
 def face_of(driver: str, attributes: Mapping[str, tuple[str, str]], capacity: Mapping[str, float]) -> Face:
-    """A device as expressions see it, from its attributes (kind, text) and amounts by name."""
+    """Return a device as expressions see it, from attributes (kind, text) and capacities by name."""
+    # Sorted, so that equal devices are equal keys of ``selects``.
     return (
         driver,
         tuple((*domain_of(name, driver), _value(*each)) for name, each in sorted(attributes.items())),

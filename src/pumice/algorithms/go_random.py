@@ -1,9 +1,9 @@
-"""The numbers that Go's ``math/rand`` gives for a seed: whoever repeats an experiment of a Go program needs its order.
+"""The numbers that Go's ``math/rand`` gives for a seed, to repeat experiments of Go programs.
 
-The generator adds: y(n) = y(n - 607) + y(n - 273), modulo 2^64. A seed's state is made from a Lehmer generator, and
-mixed with the state that the sequence of the seed 1 has after 7.8e12 steps. Go keeps that state as a table; here it is
-worked out, by powers of x modulo the polynomial of the recurrence. Source: the documentation of Go's ``math/rand``,
-which promises the sequence of a seed for all of Go 1; Knuth, The Art of Computer Programming, 3.2.2.
+The generator is additive: y(n) = y(n - 607) + y(n - 273), modulo 2^64. The state of a seed comes from a Lehmer
+generator, and is mixed with the state that the sequence of seed 1 has after 7.8e12 steps.
+Source: the documentation of Go's ``math/rand``, which promises the sequence of a seed for all of Go 1; Knuth, The Art
+of Computer Programming, 3.2.2.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ U64 = npt.NDArray[np.uint64]
 _LENGTH, _SHORT = 607, 273
 _MIXED_STEPS = 7_800_000_000_000
 _LEHMER, _LEHMER_MODULUS = 48271, 2**31 - 1
+#: Go's seed in place of 0, for which a Lehmer generator gives zeros only.
 _ZERO_SEED = 89482311
+#: The number of first values of the Lehmer generator that Go drops.
 _UNUSED = 20
 _MASK = 2**64 - 1
 
 
 class GoRandom:
-    """A sequence. Every number takes some of it, as the function of that name does in Go."""
+    """The sequence of a seed. Each method takes as many numbers from it as the function does in Go."""
 
     __slots__ = ("_at", "_state")
 
@@ -33,18 +35,19 @@ class GoRandom:
         self._at = 0
 
     def uint64(self) -> int:
-        """0 to 2^64 - 1."""
+        """Return a number from 0 to 2^64 - 1."""
         at, state = self._at, self._state
         state[at] = found = (state[at] + state[at - _SHORT]) & _MASK
         self._at = (at + 1) % _LENGTH
         return found
 
     def int63(self) -> int:
-        """0 to 2^63 - 1."""
+        """Return a number from 0 to 2^63 - 1."""
         return self.uint64() & (1 << 63) - 1
 
     def below(self, count: int) -> int:
-        """0 to count - 1, for counts up to 2^31 - 1: ``Intn``."""
+        """Return a number from 0 to count - 1, as ``Intn`` does for counts up to 2^31 - 1."""
+        # A power of 2 divides the range evenly, so no number has to be rejected.
         if count & (count - 1) == 0:
             return self.int63() >> 32 & (count - 1)
         limit = 2**31 - 1 - 2**31 % count
@@ -53,7 +56,7 @@ class GoRandom:
         return found % count
 
     def shuffled(self, count: int) -> list[int]:
-        """0 to count - 1, in an order of ``Shuffle``."""
+        """Return the numbers 0 to count - 1 in an order of ``Shuffle``."""
         order = list(range(count))
         for last in range(count - 1, 0, -1):
             other = self._scaled(last + 1)
@@ -61,7 +64,7 @@ class GoRandom:
         return order
 
     def permutation(self, count: int) -> list[int]:
-        """0 to count - 1, in an order of ``Perm``."""
+        """Return the numbers 0 to count - 1 in an order of ``Perm``."""
         order: list[int] = []
         for last in range(count):
             other = self.below(last + 1)
@@ -70,7 +73,10 @@ class GoRandom:
         return order
 
     def _scaled(self, count: int) -> int:
-        """0 to count - 1, as ``Shuffle`` asks for it. Source: Lemire, Fast random integer generation, 2019."""
+        """Return a number from 0 to count - 1, as ``Shuffle`` draws it (and not as ``Intn``).
+
+        Source: Lemire, Fast random integer generation, 2019.
+        """
         product = (self.int63() >> 31) * count
         if product & 0xFFFFFFFF < count:
             unfair = (2**32 - count) % count
@@ -80,7 +86,7 @@ class GoRandom:
 
 
 def _words(seed: int, high: int, low: int) -> list[int]:
-    """Three numbers of the Lehmer generator to a word, two of them moved up by so many bits."""
+    """Return the words of a seed: each is made of three Lehmer numbers, two of them shifted by ``high`` and ``low``."""
     x = seed % _LEHMER_MODULUS or _ZERO_SEED
     for _ in range(_UNUSED):
         x = x * _LEHMER % _LEHMER_MODULUS
@@ -95,13 +101,16 @@ def _words(seed: int, high: int, low: int) -> list[int]:
 
 
 def _in_order(words: list[int]) -> list[int]:
-    """A state as Go keeps it, in the order of the sequence, the oldest first; and the other way round."""
+    """Convert a state from Go's order to that of the sequence, oldest number first, or back."""
+    # Go runs through its table backwards. The conversion is a reflection, so it is its own inverse.
     return [words[(_LENGTH - _SHORT - 1 - i) % _LENGTH] for i in range(_LENGTH)]
 
 
 @lru_cache(maxsize=1)
 def _mixed() -> tuple[int, ...]:
-    """What seeds are mixed with."""
+    """Return the words with which all seeds are mixed, in Go's order."""
+    # Go has them as a table of 607 numbers. Here they are computed: step n of a linear recurrence is a combination of
+    # its first terms, with the coefficients of x^n modulo the polynomial of the recurrence.
     known = np.array(_in_order(_words(1, 20, 10)), dtype=np.uint64)
     terms = np.empty(2 * _LENGTH, dtype=np.uint64)
     terms[:_LENGTH] = known
@@ -109,12 +118,14 @@ def _mixed() -> tuple[int, ...]:
         terms[i] = terms[i - _LENGTH] + terms[i - _SHORT]
     power = _power_of_x(_MIXED_STEPS)
     later = [int((power * terms[i : i + _LENGTH]).sum(dtype=np.uint64)) for i in range(_LENGTH)]
+    # Go's position in its table after so many steps is not the beginning.
     turned = _MIXED_STEPS % _LENGTH
     return tuple(_in_order(later[-turned:] + later[:-turned]))
 
 
 def _power_of_x(exponent: int) -> U64:
-    """Coefficients of x^exponent modulo x^607 - x^334 - 1, and modulo 2^64. Shape (607,)."""
+    """Return the coefficients of x^exponent modulo x^607 - x^334 - 1, and modulo 2^64. Shape (607,)."""
+    # By squaring: 43 multiplications of polynomials instead of 7.8e12 steps.
     found = np.zeros(_LENGTH, dtype=np.uint64)
     found[0] = 1
     for bit in bin(exponent)[2:]:
@@ -125,7 +136,8 @@ def _power_of_x(exponent: int) -> U64:
 
 
 def _reduced(terms: U64) -> U64:
-    """A polynomial modulo x^607 - x^334 - 1: from above, as many terms at a time as do not meet. Shape (607,)."""
+    """Return a polynomial modulo x^607 - x^334 - 1. Shape (607,)."""
+    # From the highest terms down, so many at a time that none of them is added to another of them.
     while (count := len(terms) - _LENGTH) > 0:
         first = max(_LENGTH, len(terms) - _SHORT)
         top = terms[first:]

@@ -1,4 +1,4 @@
-"""Groups of rows, gone through side by side."""
+"""Groups of rows: equal rows, runs of rows, and the position of each row within its group."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ import numpy.typing as npt
 
 I64 = npt.NDArray[np.int64]
 
-#: Rows up to which plain Python is quicker.
+#: The number of rows up to which plain Python is faster than NumPy.
 _FEW = 32
 
 
 def distinct(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """The values that there are, each once, in order. Whole numbers and texts: of several ``nan`` each is its own.
-
-    ``np.unique`` that is asked for no counts and no places loads ``numpy.ma`` to ask whether the array is a masked
-    one; here none is."""
+    """Return the different values in ascending order. For whole numbers and texts: each ``nan`` counts as different."""
+    # ``np.unique`` imports ``numpy.ma`` to find out whether the array is masked, which costs a command milliseconds.
     found = np.sort(np.asarray(values), axis=None)
     first = np.ones(len(found), dtype=np.bool_)
     first[1:] = found[1:] != found[:-1]
@@ -27,12 +25,14 @@ def distinct(values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def all_equal(values: list[Any]) -> bool:
-    """Whether some values, of which there is at least one, are all the same. ``nan`` is like nothing."""
+    """Return True if all values of a list, which must not be empty, are equal."""
+    # ``count`` runs in C, and is faster than a comprehension or a set.
     return values.count(values[0]) == len(values)
 
 
 def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Of rising whole numbers those that follow each other: the first one, and the one behind the last."""
+    """Split ascending whole numbers into runs without gaps. Yield the first number of each, and the one after the
+    last."""
     at = 0
     while at < len(numbers):
         start = numbers[at]
@@ -43,7 +43,7 @@ def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def nth_of_its_group(group: npt.NDArray[Any]) -> I64:
-    """For each row how many of its group come before it. Shapes (rows,) -> (rows,)."""
+    """Return for each row how many rows of its group come before it. Shapes (rows,) -> (rows,)."""
     if len(group) <= _FEW:
         count: dict[Any, int] = {}
         nth = []
@@ -58,26 +58,31 @@ def nth_of_its_group(group: npt.NDArray[Any]) -> I64:
 
 
 def in_turn(group: npt.NDArray[Any]) -> Iterator[tuple[I64, I64]]:
-    """The first row of every group, then the second ones, and so on: what is worked out row by row within each group,
-    for all groups at once. Each time the rows, and which group each is of, from 0; both (groups that are not
-    over,)."""
+    """Yield the first row of every group, then every second row, and so on.
+
+    So a calculation that goes row by row within each group can be done for all groups at once. Each step yields the
+    rows, and the number of each row's group (from 0). Shapes: (groups that have so many rows,).
+    """
     order, starts, lengths = _sorted(group)
     left = np.arange(len(starts))
     for step in range(int(lengths.max(initial=0))):
-        if step:
+        if step:  # every group has a first row
             left = left[lengths[left] > step]
         yield order[starts[left] + step], left
 
 
 def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
-    """Rows that are equal in every column, each (rows,), in groups: rising within each, the group of the first row
-    first."""
+    """Split rows into groups that are equal in every column (rows,).
+
+    Rows are ascending within a group, and groups are in the order of their first rows.
+    """
     count = len(columns[0])
     if count <= _FEW:
         found: dict[tuple[Any, ...], list[int]] = {}
         for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             found.setdefault(values, []).append(row)
         return [np.array(rows, dtype=np.int64) for rows in found.values()]
+    # One group is frequent (a gang of equal tasks), and is found without sorting.
     if all((column == column[0]).all() for column in columns):
         return [np.arange(count)]
     order = np.lexsort(columns)  # stable: equal rows keep their order
@@ -90,7 +95,7 @@ def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
 
 
 def neighbours(columns: Iterable[npt.NDArray[Any]]) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """Rows that are equal in every column, each (rows,), to the row before: their values, and how many there are."""
+    """Split rows into runs that are equal in every column (rows,). Yield the values of each run and its length."""
     listed = [column.tolist() for column in columns]
     if all(map(all_equal, listed)):
         yield tuple(values[0] for values in listed), len(listed[0])
@@ -100,7 +105,9 @@ def neighbours(columns: Iterable[npt.NDArray[Any]]) -> Iterator[tuple[tuple[Any,
 
 
 class RowsOf:
-    """Rows by the whole number that each has, found without looking at the others."""
+    """An index from whole numbers to the rows that have them."""
+
+    # One sort, and then two binary searches for each number: cheaper than a mask over all rows from the second on.
 
     __slots__ = ("_numbers", "_order")
 
@@ -109,10 +116,10 @@ class RowsOf:
         self._numbers = group[self._order]
 
     def __call__(self, *numbers: int) -> I64:
-        """Those that have one of some numbers, ascending."""
+        """Return the rows that have one of some numbers, ascending."""
         begin = self._numbers.searchsorted(numbers)
         end = self._numbers.searchsorted(numbers, side="right")
-        if len(begin) == 1:
+        if len(begin) == 1:  # ascending already, as the sort is stable
             return self._order[begin[0] : end[0]]
         lengths = end - begin
         places = np.arange(int(lengths.sum())) + np.repeat(end - lengths.cumsum(), lengths)
@@ -120,7 +127,7 @@ class RowsOf:
 
 
 def _sorted(group: npt.NDArray[Any]) -> tuple[I64, I64, I64]:
-    """Rows by group, in their order within each; where each group begins among them, and its length."""
+    """Return the rows sorted by group (stable), and the start and length of each group in that order."""
     order = group.argsort(kind="stable")
     ordered = group[order]
     begins = np.ones(len(group), dtype=bool)

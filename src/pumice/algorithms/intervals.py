@@ -1,4 +1,4 @@
-"""How far a mean of a few measurements may be off. Arrays in, numbers out."""
+"""Confidence intervals of means of a few measurements. Arrays in, numbers out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _NORMAL = 1.959964
 
 
 class Interval(NamedTuple):
-    """The mean of ``size`` measurements, and where the true one lies in 95 of 100 cases. ``low`` and ``high`` are
-    infinite for a single measurement."""
+    """The mean of ``size`` measurements with its 95 % confidence interval.
+
+    ``low`` and ``high`` are infinite for a single measurement.
+    """
 
     mean: float
     low: float
@@ -26,12 +28,13 @@ class Interval(NamedTuple):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the sign of the mean is no chance, as far as 95 of 100 go; a constant that is not 0 is none."""
+        """True if the mean differs from 0 significantly, at the 5 % level."""
+        # So does a constant other than 0, whose interval is a point.
         return self.low > 0 or self.high < 0
 
 
 def mean_interval(values: F64) -> Interval:
-    """The mean with its 95 % confidence interval, for measurements that scatter about normally. Shape (n,), n > 0.
+    """Return the mean with its 95 % confidence interval, for about normal measurements. Shape (n,), n > 0.
 
     Source: Student's t.
     """
@@ -43,10 +46,11 @@ def mean_interval(values: F64) -> Interval:
 
 
 def t_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t, to a thousandth.
+    """Return the 97.5 % quantile of Student's t, to a thousandth.
 
     Source: above ten degrees of freedom the expansion of Abramowitz, Stegun 26.7.5.
     """
+    # The expansion is not exact enough for few degrees of freedom.
     if freedom <= len(_FEW):
         return _FEW[freedom - 1]
     z = _NORMAL

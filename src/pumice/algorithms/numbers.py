@@ -1,4 +1,4 @@
-"""Equal numbers for equal values, in bounded room."""
+"""Numbers for values, in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Hashable
 
 
 class Numbers:
-    """Numbers for equal values. Forgets all values when there are too many; a value then gets a new number, which costs
-    sharing and nothing else."""
+    """Numbers for values: equal numbers mean equal values.
+
+    If there are too many values, all are forgotten. A value gets another number then, so equal values can have unequal
+    numbers. Callers share work between equal numbers, so that costs time and is not wrong.
+    """
 
     MAX = 65_536
 
@@ -16,10 +19,12 @@ class Numbers:
         self._of: dict[Hashable, int] = {}
 
     def of(self, value: Hashable) -> int:
+        """Return the number of a value, a new one if it has none."""
         found = self._of.get(value)
         if found is None:
             if len(self._of) >= self.MAX:
                 self._of.clear()
+            # Not from 0 again: numbers from before are still in columns. They are int32, hence the modulus.
             found = self._of[value] = self._next
             self._next = (self._next + 1) % 2**31
         return found

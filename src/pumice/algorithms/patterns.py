@@ -1,11 +1,12 @@
-"""Patterns out of API objects: whether a Go regular expression matches in a text, in time linear in the text.
+"""Patterns from API objects: matches Go regular expressions in time linear in the text.
 
-Python's ``re`` backtracks: a pattern such as ``(a+)+$`` can hold it for hours. These are matched by RE2, which Go's
-``regexp`` is modelled on. This is the one place in the core that uses a library besides NumPy, and it is imported when
-the first pattern is met: few clusters have any. Decision 0009 has the figures, and where RE2 and Go differ.
+Python's ``re`` backtracks, and a pattern such as ``(a+)+$`` can keep it busy for hours. RE2, on which Go's ``regexp``
+is
+modelled, does not. Few clusters have patterns, so the library is imported for the first one. Decision 0009 has the
+figures, and the differences between RE2 and Go.
 
-RE2 is an extra (``patterns``). Without it only plain text is matched, with ``^`` before it or ``$`` after it; every
-other pattern is refused, and the refusal names the extra.
+RE2 is an extra (``patterns``). Without it only plain text can be matched, with ``^`` before it or ``$`` after it; every
+other pattern is an error that names the extra.
 """
 
 from __future__ import annotations
@@ -16,20 +17,22 @@ from typing import Any
 from msgspec import Struct
 
 PATTERN_MAX = 512
-#: Bytes for one compiled pattern and what its searches keep; what needs more is refused, or searched without keeping.
+#: The most bytes for a compiled pattern and the states that its searches keep. A pattern that needs more is refused; a
+#: search that needs more goes on without keeping states.
 MEMORY_MAX = 256 * 1024
 _OPENING = re.compile(r"(\^?)((?:[A-Za-z0-9_-]|\\[.-])*)")
 _PLAIN = re.compile(_OPENING.pattern + r"(\$?)")
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be used, and why."""
+    """A pattern cannot be used, for the reason in the message."""
 
 
 class Pattern(Struct, frozen=True):
-    """A compiled pattern. Every match begins with ``opening``, ``anchored`` at the begin of the text.
+    """A compiled pattern.
 
-    ``opening`` is what can be told at a glance, often nothing. To look for it costs a tenth of a search.
+    Every match begins with the characters of ``opening``, which may be empty. If ``anchored``, a match begins at the
+    start of the text.
     """
 
     opening: str
@@ -38,20 +41,21 @@ class Pattern(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Steps of the compiled pattern: a search takes at most so many for each byte of the text."""
+        """The number of steps of the compiled pattern: the most that a search takes for each byte of the text."""
         return int(self._compiled.programsize)
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches somewhere in the text."""
+        """Return True if the pattern matches somewhere in the text."""
+        # Looking for the literal prefix costs a tenth of a search, and rules out most texts.
         if not (text.startswith(self.opening) if self.anchored else self.opening in text):
             return False
         return self._compiled.search(_utf8(text)) is not None
 
 
 def compile_pattern(pattern: str) -> Pattern:
-    """The pattern, ready to search with.
+    """Compile a pattern.
 
-    Raises: PatternError for what is no pattern, or one that is longer than PATTERN_MAX or needs more than MEMORY_MAX.
+    Raises: PatternError if it is invalid, longer than PATTERN_MAX, or needs more than MEMORY_MAX.
     """
     if len(pattern) > PATTERN_MAX:
         raise PatternError(f"a pattern of {len(pattern)} characters, at most {PATTERN_MAX}")
@@ -62,8 +66,8 @@ def compile_pattern(pattern: str) -> Pattern:
 
     options = re2.Options()
     options.max_mem = MEMORY_MAX
-    options.log_errors = False  # it would write to standard error
-    options.never_capture = True  # nobody asks what a group matched
+    options.log_errors = False  # RE2 writes them to standard error
+    options.never_capture = True  # groups are not used, and searches without them are faster
     try:
         compiled = re2.compile(_utf8(pattern), options)
     except re2.error as error:
@@ -83,7 +87,8 @@ class _PlainText(Struct, frozen=True):
         return len(self.text) + 1
 
     def search(self, text: bytes) -> Any:
-        """Return a match, here any value but None, if the text is in ``text`` at the place that is asked for."""
+        """Return a value that is not None if the plain text is in ``text``, at the anchored position if there is
+        one."""
         if self.at_begin and self.at_end:
             return True if text == self.text else None
         if self.at_begin:
@@ -92,7 +97,10 @@ class _PlainText(Struct, frozen=True):
 
 
 def _plain(pattern: str) -> Pattern:
-    """The pattern, where it is plain text. Raises: PatternError for every other pattern."""
+    """Compile a pattern of plain text without RE2.
+
+    Raises: PatternError for every other pattern.
+    """
     found = _PLAIN.fullmatch(pattern)
     if found is None:
         raise PatternError("RE2 is needed for this pattern and is not installed: pip install 'pumice[patterns]'")
@@ -101,17 +109,20 @@ def _plain(pattern: str) -> Pattern:
 
 
 def _opening(pattern: str) -> tuple[str, bool]:
-    """The plain characters that every match begins with, and whether a ``^`` stands before them."""
+    """Return the plain characters with which every match begins, and whether a ``^`` is before them."""
     found = _OPENING.match(pattern)
+    # With an alternative a match may begin with something else.
     if found is None or "|" in pattern:
         return "", False
     letters = found[2].replace("\\", "")
-    certain = pattern[found.end() : found.end() + 1] in ("", "[", ".", "$")  # anything else may repeat the last, or not
+    # Anything but these may be a quantifier, which makes the last character optional.
+    certain = pattern[found.end() : found.end() + 1] in ("", "[", ".", "$")
     return letters if certain else letters[:-1], bool(found[1])
 
 
 def _utf8(text: str) -> bytes:
-    """The text as RE2 reads it. Half of a surrogate pair, which YAML can write, counts as U+FFFD, as it does in Go."""
+    """Return the text in UTF-8, with U+FFFD for lone surrogates, as in Go."""
+    # YAML and JSON can express half of a surrogate pair, which UTF-8 cannot.
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -1,9 +1,4 @@
-"""Which of two sibling queues goes first. Numbers in, answers out; units and inf as in ``queue_tree``.
-
-Source: KAI proportion (queue order). Its last rule but one compares shares in all resources at once, so that two queues
-may be neither before nor after each other by it: keys alone cannot say it, ``compare_turns`` does. Plain numbers, since
-a key is asked for one queue at a time, whenever that queue changes.
-"""
+"""The order of sibling queues. Units and inf as in ``queue_tree``. Source: KAI ``proportion`` plugin (queue order)."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ Amounts = Sequence[float]  # (R,)
 Key = tuple[bool, bool, float, bool, float, float]
 
 _INF = float("inf")
-#: What a share of nothing makes of an amount.
+#: The factor in place of a division by a share of 0. Source: KAI.
 _NO_SHARE = 1000.0
 
 
@@ -27,12 +22,15 @@ def turn_key(
     total: Amounts,
     priority: float,
 ) -> Key:
-    """What is compared of a queue, one after the other, smallest first.
+    """Return the sort key of a queue. The smallest goes first.
 
-    ``job``: what its best job asks for. ``victims``: what would be taken from it. ``share``: its allocatable share. The
-    key: over its fair share in every resource; beyond its quota with the job; its priority; would hold something of
-    which it has no share; dominant share with the job and without the victims; dominant share as it is.
+    ``job`` is the request of its best job, ``victims`` what would be evicted from it, ``share`` its allocatable share.
+    The key has, in this order: it is over its fair share in every resource; it would be over its quota with the job;
+    its
+    priority; it would hold a resource of which it has no share; its dominant share with the job and without the
+    victims; its present dominant share.
     """
+    # A loop over plain numbers: keys are computed for one queue at a time, each time that queue changes.
     over, beyond, unshared, then, now = True, False, False, 0.0, 0.0
     each = zip(allocated, job, victims, fair, quota, share, total, strict=True)
     for has, more, less, fairly, due, part, whole in each:
@@ -47,7 +45,8 @@ def turn_key(
 
 
 def compare_turns(left: Key, right: Key, left_share: Amounts, right_share: Amounts) -> int:
-    """Negative: the left goes first, positive: the right, 0: neither."""
+    """Return a negative number if the left queue goes first, a positive one if the right does, else 0."""
+    # Not part of the key: the shares are compared in all resources at once, which orders only some pairs of queues.
     if left != right:
         return -1 if left < right else 1
     if left_share == right_share:

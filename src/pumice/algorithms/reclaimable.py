@@ -1,8 +1,6 @@
-"""Whether a queue may take from others what it asks for. Arrays in, answers out; units and inf as in ``queue_tree``.
+"""Rules of reclaiming: which amounts a queue may take from other queues. Units and inf as in ``queue_tree``.
 
-Few of all queues take part, so their amounts are plain numbers. Source: KAI proportion (reclaimable). There lumps are
-judged one after the other; as what remains only falls and both strategies ask for it to be above a bound, the last lump
-of each queue that loses decides for all before it.
+Source: KAI ``proportion`` plugin (reclaimable). A lump is what one step of an eviction takes from one leaf queue.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ _INF = float("inf")
 
 
 class QueueStates(Struct, frozen=True):
-    """Queues as they are before anything is taken. (Q, R), ``parent`` (Q,): a row, -1 none."""
+    """Queues before anything is reclaimed. Amounts are (Q, R); ``parent`` (Q,) is a row, -1 for none."""
 
     parent: Rows
     allocated: F64
@@ -31,7 +29,7 @@ class QueueStates(Struct, frozen=True):
     share: F64
 
     def line(self, row: int) -> list[int]:
-        """The queue, its parent and so on to the root."""
+        """Return the rows of a queue and its ancestors, up to the root."""
         found = [row]
         while (up := int(self.parent[found[-1]])) >= 0:
             found.append(up)
@@ -39,31 +37,37 @@ class QueueStates(Struct, frozen=True):
 
 
 def may_reclaim(states: QueueStates, queue: int, need: F64, preemptible: bool) -> bool:
-    """Whether it would stay within its fair share and, where it cannot be preempted, within its quota.
+    """Return True if a queue with ``need`` (R,) more would stay within its fair share.
 
-    ``need`` (R,).
+    If the need is of a job that cannot be preempted, what such jobs hold must also stay within the quota.
     """
     asked = need.tolist()
     if _exceeds(_plus(states.allocated[queue].tolist(), asked), states.fair[queue].tolist()):
         return False
-    held_fast = states.non_preemptible[queue].tolist()
-    return preemptible or not _exceeds(_plus(held_fast, asked), states.quota[queue].tolist())
+    fixed = states.non_preemptible[queue].tolist()
+    return preemptible or not _exceeds(_plus(fixed, asked), states.quota[queue].tolist())
 
 
 def is_reclaimable(
     states: QueueStates, queue: int, need: F64, preemptible: bool, leaves: Rows, lumps: F64, multiplier: float = 1.0
 ) -> bool:
-    """Whether ``queue`` may have ``need`` (R,) for what leaf queues lose: ``lumps`` (L, R), that of ``leaves`` (L,)
-    each, in the order in which they go.
+    """Return True if ``queue`` may get ``need`` (R,) by taking ``lumps`` (L, R) from ``leaves`` (L,), in this order.
 
-    ``multiplier``: how much fuller than its own share a queue above its fair share must find the one it takes from.
+    A queue above its fair share may only take from queues that are filled more than ``multiplier`` times as much as
+    itself, in parts of their fair shares.
     """
+    # Amounts are lists of plain numbers: few of all queues take part, each with few resources.
     line, asked = states.line(queue), need.tolist()
     lost, last = _losses(states, line, leaves, lumps)
     remaining = {row: _less(states.allocated[row].tolist(), amounts) for row, amounts in lost.items()}
-    above = dict(zip(line[1:], line, strict=False)) | {-1: line[-1]}  # the one of its line below each
+    # By queue of the line, the next one below it; for -1 the root. So siblings of the line are compared with their
+    # peer.
+    below = dict(zip(line[1:], line, strict=False)) | {-1: line[-1]}
+    # KAI checks lump after lump. What a queue has left only falls, and both rules require it to be above a bound, so
+    # the
+    # last lump of each queue decides for all lumps before it.
     for loser, place in last.items():
-        taker = above[int(states.parent[loser])]
+        taker = below[int(states.parent[loser])]
         if not _may_lose(states, taker, loser, asked, _plus(remaining[loser], lumps[place].tolist())):
             return False
     most = (lumps[0] if len(lumps) == 1 else lumps.max(axis=0, initial=0.0)).tolist()
@@ -75,8 +79,8 @@ def is_reclaimable(
             mine = [multiplier * full if full > 1 else -1.0 for full in _filled(held, states.fair[taker].tolist())]
             if any(_is_as_full(states, mine, row, remaining[row], involved) for row in siblings):
                 return False
-        held_fast = states.non_preemptible[taker].tolist()
-        if not preemptible and _exceeds(_plus(held_fast, asked), states.quota[taker].tolist()):
+        fixed = states.non_preemptible[taker].tolist()
+        if not preemptible and _exceeds(_plus(fixed, asked), states.quota[taker].tolist()):
             return False
     return True
 
@@ -84,8 +88,10 @@ def is_reclaimable(
 def _losses(
     states: QueueStates, line: list[int], leaves: Rows, lumps: F64
 ) -> tuple[dict[int, list[float]], dict[int, int]]:
-    """(what each queue that loses something loses, the place of the last lump of each that the taker's line parts
-    from)."""
+    """Return what each queue loses in all, and the index of the last lump of each loser.
+
+    A loser is the highest queue above a leaf that is not above the taker too.
+    """
     lost: dict[int, list[float]] = {}
     within, last = set(line), dict[int, int]()
     for leaf, place in {leaf: place for place, leaf in enumerate(leaves.tolist())}.items():
@@ -93,19 +99,21 @@ def _losses(
         path = states.line(leaf)
         for row in path:
             lost[row] = _plus(lost[row], amounts) if row in lost else amounts
-        parting = _parting(path, within)
-        last[parting] = max(place, last.get(parting, place))
+        loser = _highest_outside(path, within)
+        last[loser] = max(place, last.get(loser, place))
     return lost, last
 
 
-def _parting(path: list[int], within: set[int]) -> int:
-    """The highest of a line of queues that is not in another one; the leaf where all of it is."""
+def _highest_outside(path: list[int], within: set[int]) -> int:
+    """Return the highest queue of a path that is not in ``within``, or the leaf if there is none."""
     return next((row for row in reversed(path) if row not in within), path[0])
 
 
 def _may_lose(states: QueueStates, taker: int, loser: int, need: Amounts, before: Amounts) -> bool:
-    """Whether one more lump may go: what it has is above its share, or above its quota while the taker is within its
-    own."""
+    """Return True if the loser may lose one more lump.
+
+    It must hold more than its allocatable share before, or more than its quota while the taker stays within its own.
+    """
     if _exceeds(before, states.share[loser].tolist()):
         return True
     held = _plus(states.allocated[taker].tolist(), need)
@@ -113,14 +121,17 @@ def _may_lose(states: QueueStates, taker: int, loser: int, need: Amounts, before
 
 
 def _is_as_full(states: QueueStates, mine: Amounts, loser: int, remaining: Amounts, involved: Sequence[bool]) -> bool:
-    """Whether the taker, which is so full where it is above its fair share (else -1), is as full as one that loses."""
+    """Return True if the taker is filled at least as much as the loser in a resource that is involved.
+
+    ``mine`` is how much the taker is filled, or -1 where it is within its fair share.
+    """
     fair = states.fair[loser].tolist()
     each = zip(mine, _filled(remaining, fair), fair, involved, strict=True)
     return any(share > 0 and counts and full >= theirs for full, theirs, share, counts in each)
 
 
 def _filled(amounts: Amounts, fair: Amounts) -> list[float]:
-    """How full: nothing of nothing is 0, something of nothing inf, anything of unlimited 0."""
+    """Return amounts in parts of fair shares: 0 for nothing of nothing, inf for something of nothing."""
     return [
         amount / share if share else (_INF if amount > 0 else 0.0) for amount, share in zip(amounts, fair, strict=True)
     ]
@@ -135,5 +146,5 @@ def _less(left: Amounts, right: Amounts) -> list[float]:
 
 
 def _exceeds(amounts: Amounts, bounds: Amounts) -> bool:
-    """Whether any is above its bound."""
+    """Return True if an amount is above its bound."""
     return any(a > b for a, b in zip(amounts, bounds, strict=True))

@@ -1,10 +1,8 @@
-"""Which rows does a selector match? Over label columns instead of over one mapping after the other.
+"""Label selectors over many rows at once, by label columns. ``holds`` and ``matches`` are for one mapping of labels.
 
-A label column is dictionary-encoded: a code a row, -1 where the label is absent, and the value of each code. A
-requirement is decided once for each value and once for absence, then looked up by code; how many rows there are does
-not matter. ``holds`` and ``matches`` are the same questions about one plain mapping. Source: Kubernetes
-``labels.Selector``: NotIn and DoesNotExist match an absent label, Gt and Lt compare integers and match nothing that is
-no integer; an unknown operator matches nothing.
+A label column is dictionary-encoded: a code for each row, -1 where the label is absent, and the value of each code.
+Source: Kubernetes ``labels.Selector``. NotIn and DoesNotExist match an absent label. Gt and Lt compare integers, and do
+not match other values. An unknown operator matches nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _EVERY_ROW = slice(None)
 
 
 class Column(Protocol):
-    """One label over many rows: ``values[codes[i]]``, absent where the code is -1."""
+    """One label over many rows: row i has ``values[codes[i]]``, or not the label if the code is -1."""
 
     @property
     def codes(self) -> Codes: ...
@@ -41,7 +39,7 @@ class Column(Protocol):
 
 
 class EncodedColumn:
-    """A column from one value (or None for absent) a row."""
+    """A label column made from the value of each row, None where the label is absent."""
 
     __slots__ = ("_rows_of", "code_of", "codes", "values")
 
@@ -64,29 +62,34 @@ class EncodedColumn:
         return self.code_of.setdefault(value, len(self.code_of))
 
     def rows_with(self, values: Iterable[str]) -> I64:
-        """Rows that have one of some values, ascending."""
+        """Return the rows that have one of some values, ascending."""
         if self._rows_of is None:
             self._rows_of = RowsOf(self.codes)
         return self._rows_of(*[self.code_of[value] for value in dict.fromkeys(values) if value in self.code_of])
 
 
 def holds_over(requirement: Requirement, column: Column, rows: I64 | slice = _EVERY_ROW) -> Bool:
-    """Whether one requirement holds, row by row. Shape (rows,)."""
+    """Return for each row whether a requirement holds. Shape (rows,)."""
     key, codes = requirement.key, column.codes[rows]
-    if requirement.operator in ("In", "NotIn"):  # however many values the column has
+    # By code, without looking at the values: a label such as the host name has as many as there are nodes.
+    if requirement.operator in ("In", "NotIn"):
         named = [column.code_of[value] for value in requirement.values if value in column.code_of]
         if not named:  # also quick where a tenant names labels that no row has
             return np.full(len(codes), requirement.operator == "NotIn")
         found: Bool = codes == named[0] if len(named) == 1 else np.isin(codes, named)
         return found if requirement.operator == "In" else ~found
+    # Once for each value instead of once for each row. The answer for an absent label is last, where code -1 reads it.
     answers = [holds(requirement, {key: value}) for value in column.values]
-    answers.append(holds(requirement, {}))  # code -1 reads the last entry
+    answers.append(holds(requirement, {}))
     return np.array(answers, dtype=bool)[codes]
 
 
 def rows_matching(selector: LabelSelector, column_of: Callable[[str], EncodedColumn], every: I64) -> I64:
-    """Those of some rows, ascending, that a selector matches; the others have no labels. An empty selector matches
-    every row. Where it names values of a label nobody else is looked at."""
+    """Return which rows of ``every``, ascending, a selector matches. An empty selector matches all of them.
+
+    Rows that are not in ``every`` must not have labels.
+    """
+    # An In requirement comes first, if there is one: the index finds its rows, and only those are looked at further.
     named = next((each for each in selector.requirements if each.operator == "In"), None)
     rows = every if named is None else column_of(named.key).rows_with(named.values)
     for requirement in selector.requirements:

@@ -1,5 +1,5 @@
-"""Shares: dominant share of allocations, and water filling of deserved resources over weighted queues. Arrays in,
-arrays out."""
+"""Shares: the dominant share of an allocation, and Volcano's water filling over weighted queues. Arrays in, arrays
+out."""
 
 from __future__ import annotations
 
@@ -13,49 +13,54 @@ EPS = 0.1
 
 
 def dominant_share(allocated: F64, total: F64) -> F64:
-    """Largest part of ``total`` taken, over the dimensions there are. Shapes (..., R) and (R,) -> (...).
+    """Return the largest part of ``total`` that is allocated, over all resources. Shapes (..., R) and (R,) -> (...).
 
-    Source: dominant resource fairness (Ghodsi et al., NSDI'11); dimensions below 0.1 are not there, as in Volcano.
+    Source: dominant resource fairness (Ghodsi et al., NSDI'11). As in Volcano, a resource with a total below 0.1 does
+    not
+    count.
     """
     shares = np.divide(allocated, total, out=np.zeros(allocated.shape), where=total >= EPS)
     return np.asarray(np.maximum.reduce(shares, axis=-1, initial=0.0))
 
 
 def queue_share(allocated: F64, deserved: F64) -> F64:
-    """Largest part of what each queue deserves that it has. Shapes (Q, R) -> (Q,).
+    """Return the largest part of what each queue deserves that it holds. Shapes (Q, R) -> (Q,).
 
-    Dimensions that a queue deserves less than 0.1 of are left out. Source: Volcano proportion.
+    Resources of which a queue deserves less than 0.1 do not count. Source: Volcano ``proportion`` plugin.
     """
     ratio = np.divide(allocated, deserved, out=np.zeros(allocated.shape), where=deserved >= EPS)
     return np.maximum.reduce(ratio, axis=-1) if deserved.shape[-1] else np.zeros(len(deserved))
 
 
 def largest_part(held: list[float], of: list[float]) -> float:
-    """``queue_share`` of one queue: a few numbers are faster without arrays."""
+    """Return ``queue_share`` of one queue."""
+    # Lists, because arrays of a few numbers are slower. The same holds for ``all_at_most``.
     return max([h / o if o >= EPS else 0.0 for h, o in zip(held, of, strict=True)], default=0.0)
 
 
 def all_at_most(a: list[float], b: list[float]) -> bool:
-    """``at_most`` of one row, likewise."""
+    """Return ``at_most`` of one row."""
     return all(left - right < EPS for left, right in zip(a, b, strict=True))
 
 
 def at_most(a: F64, b: F64) -> Bool:
-    """a <= b in every dimension, within 0.1. Shapes (..., R) -> (...)."""
+    """Return True where a <= b in every resource, within 0.1. Shapes (..., R) -> (...)."""
     return np.asarray((a - b < EPS).all(axis=-1))
 
 
 def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: F64) -> F64:
-    """What each queue deserves: the total shared by weight, nobody more than it asks or may have, nobody less than its
+    """Return what each queue deserves: the total divided by weight, at most its request and limit, at least its
     guarantee.
 
     Shapes: ``total`` (R,), ``weight`` (Q,), the others (Q, R); ``limit`` may be inf. Returns (Q, R).
-    Each pass hands the remainder to the queues that still want something; ends when nothing is left or nothing moves.
-    Weights are whole numbers, and so add up to the same in any order. Source: Volcano proportion (the remainder is
-    fixed during a pass).
+    Source: Volcano ``proportion`` plugin, which fixes the remainder during a pass.
     """
+    # Each pass divides the remainder among the queues that are not satisfied, until nothing is left or nothing changes.
     deserved, remaining, most = np.zeros_like(request), total, np.minimum(limit, request)
-    weights = weight[:, None]  # of those that want nothing more: 0, with which they stay where they are
+    # A queue that needs nothing more gets weight 0, with which its amount stays. Weights are whole numbers, so their
+    # sum
+    # does not depend on the order of queues.
+    weights = weight[:, None]
     while (all_weights := np.add.reduce(weights, axis=None)) != 0:
         new = remaining * (weights / all_weights)
         new += deserved

@@ -1,4 +1,4 @@
-"""Exact best-k selection with a deterministic order among equals."""
+"""Exact selection of the k best, deterministic among equals."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _BLOCK = 64
 
 
 def top_k(score: F64, k: int) -> I64:
-    """Positions of the k highest scores, -inf excluded; of equal scores the lower positions. In no particular order.
+    """Return the positions of the k highest scores, except for -inf, in no particular order.
 
-    Shape (n,) -> (at most k,). The k-th highest of the block maxima is a lower bound of the k-th highest score, so only
-    what reaches it is looked at closely; that also keeps away from inputs on which a partition degenerates.
+    Among equal scores lower positions are chosen. Shapes (n,) -> (at most k,).
     """
     n = len(score)
     if k >= n:
@@ -27,9 +26,13 @@ def top_k(score: F64, k: int) -> I64:
     if best == -np.inf:
         return np.zeros(0, dtype=np.int64)
     equal = (score == best).nonzero()[0]
+    # Empty clusters of equal nodes: many share the best score, and on so many equal values a partition is slow.
     if len(equal) >= k:
         first: I64 = equal[:k]
         return first
+    # The k-th highest of the maxima of blocks is a lower bound of the k-th highest score: only what reaches it has to
+    # be
+    # sorted out, which is little more than k.
     floor = -np.inf
     starts = _starts(n)
     if k < len(starts):
@@ -45,12 +48,13 @@ def top_k(score: F64, k: int) -> I64:
 
 
 def _kth(values: F64, k: int) -> float:
-    """The k-th highest value."""
+    """Return the k-th highest value."""
     return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
 @lru_cache(maxsize=64)
 def _starts(n: int) -> I64:
+    # Kept by length: a scheduler asks for the same number of nodes again and again.
     starts = np.arange(0, n, _BLOCK)
     starts.setflags(write=False)
     return starts
