@@ -18,10 +18,10 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import LEASES, PODS
 from pumice.kube.controllers.leading import Controllers
+from tests.kube.controllers.test_controllers import JobOnServer, job
 from tests.kube.objects import CRDS
 from tests.kube.reflecting import FAST
 from tests.kube.server import ApiServer, find_assets
-from tests.kube.test_controllers import JobOnServer, job
 from tests.unit.deploy.helm import render
 
 DEPLOY = CRDS.parent

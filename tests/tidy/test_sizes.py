@@ -83,7 +83,7 @@ def test_architecture_is_a_map() -> None:
 def test_a_folder_is_seen_at_a_glance() -> None:
     """Plugins apart: a policy language has as many as its reference, a file each."""
     folders: dict[str, int] = {}
-    for path in repo.files(".py", under="src"):
+    for path in (p for top in ("src", "tests") for p in repo.files(".py", under=top)):
         if path.name != "__init__.py" and path.parent.name != "plugins":
             folders[repo.name(path.parent)] = folders.get(repo.name(path.parent), 0) + 1
     full = [f"{name}: {count} modules" for name, count in folders.items() if count > FOLDER_FILES_MAX]

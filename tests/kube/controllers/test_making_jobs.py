@@ -10,7 +10,7 @@ import pytest
 from pumice.kube.api.client import Client
 from pumice.kube.api.kinds import EVENTS, Kind
 from pumice.kube.controllers.kinds import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS
-from tests.kube.test_controllers import Obj, controlling, eventually, job
+from tests.kube.controllers.test_controllers import Obj, controlling, eventually, job
 
 _MINUTE_S = 60.0
 

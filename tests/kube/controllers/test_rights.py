@@ -17,13 +17,13 @@ from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import POD_GROUPS, PODS, QUEUES
 from pumice.kube.controllers.kinds import CRON_JOBS, JOBS
 from pumice.kube.informers.watch_failures import WatchFailures
+from tests.kube.controllers.test_controllers import controlling, eventually, job
 from tests.kube.objects import pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.server import ApiServer
-from tests.kube.test_controllers import controlling, eventually, job
 from tests.kube.waiting import until
 
-_RBAC = Path(__file__).resolve().parents[2] / "deploy" / "base" / "rbac.yaml"
+_RBAC = Path(__file__).resolve().parents[3] / "deploy" / "base" / "rbac.yaml"
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 _OF_LATER_VERSIONS = {"cronjobs", "jobflows", "jobtemplates", "namespaces", "priorityclasses"}
