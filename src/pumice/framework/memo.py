@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I64, AnyArray, read_only
+from pumice.columns.dtypes import I64, AnyArray, Bool, read_only
 from pumice.framework.cycle.world import STAMPED, World
 
 V = TypeVar("V")
@@ -114,6 +114,22 @@ class Memo:
         found.setflags(write=False)
         self.keep(question, rests_on, (stamps.copy(), found), stamps.nbytes + found.nbytes)
         return found
+
+    def rows_kept(self, question: Hashable, *stamps: I64) -> Bool:
+        """Return True for rows that ``keep_rows`` was given under the stamps that they have now. Shape (rows,)."""
+        count = len(stamps[0])
+        known: tuple[I64, ...] | None = self.recall(question, (count,))
+        if known is None:
+            return np.zeros(count, dtype=bool)
+        found: Bool = known[0] == stamps[0]
+        for before, now in zip(known[1:], stamps[1:], strict=True):
+            found &= before == now
+        return found
+
+    def keep_rows(self, question: Hashable, rows: Bool, *stamps: I64) -> None:
+        """Remember that something is true of ``rows`` (rows,) under the stamps that they have, and of no other row."""
+        kept = np.where(rows, stamps[0], -1), *[each.copy() for each in stamps[1:]]
+        self.keep(question, (len(rows),), kept, sum(each.nbytes for each in kept))
 
     # -- from one cycle to the next -----------------------------------------------------------------------------------
 

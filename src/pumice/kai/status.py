@@ -32,6 +32,8 @@ from pumice.model.workloads.gang import GangTimes, GroupResources, SchedulingCon
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 UNSCHEDULABLE = "Unschedulable"
+#: The memo's question about gangs whose status needs no write.
+_UP_TO_DATE = "status is up to date"
 _CONDITIONS_MAX = 64
 #: Seconds for which a condition keeps its numbers although they changed. Another reason is written at once.
 NUMBERS_STAND_S = 60.0
@@ -44,7 +46,7 @@ def close(ssn: Session) -> Writes:
     rows = _jobs_to_close(ssn, words, why)
     amounts = amounts_of(ssn.tables)
     updates = list(_Updates(ssn, rows, words, why, amounts).each())
-    _settle(ssn, rows, [update is None for update in updates])
+    _keep(ssn, rows, [update is None for update in updates])
     allocated, usages = _queues(ssn, amounts)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
@@ -125,22 +127,27 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 # -- gangs -------------------------------------------------------------------------------------------------------------
 
 
-def _settled(ssn: Session) -> I64:
-    """Return the stamps that jobs had when their status was last found up to date, -1 for none. Shape (J,)."""
-    count = ssn.tables.jobs.capacity
-    return ssn.memo.get("settled gangs", (count,), lambda: np.full(count, -1))
+def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArray:
+    """Return the rows of jobs whose status may have to be written."""
+    rows = ssn.live_jobs
+    # Comparing the status of every job with its objects each cycle is what this avoids: jobs are due if they changed,
+    # failed for another reason or in other numbers, or depend on time.
+    due = ~ssn.memo.rows_kept(_UP_TO_DATE, _stamps(ssn)) | _written(ssn)
+    due[_with_news(ssn, words, why)] = True
+    found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
+    return found
 
 
-def _settle(ssn: Session, rows: AnyArray, up_to_date: list[bool]) -> None:
-    """Remember the jobs whose status is up to date, with their stamps."""
-    settled = _settled(ssn).copy()
-    settled[rows] = np.where(np.array(up_to_date, dtype=bool), _before(ssn)[rows], -1)
+def _keep(ssn: Session, rows: AnyArray, up_to_date: list[bool]) -> None:
+    """Remember the jobs whose status is up to date, ``rows`` among them as given."""
+    kept = ssn.memo.rows_kept(_UP_TO_DATE, _stamps(ssn))
+    kept[rows] = up_to_date
     # A write may fail, and other components may answer a change of this session; these jobs are checked again.
-    settled[_written(ssn)] = -1
-    ssn.memo.keep("settled gangs", (len(settled),), settled)
+    kept[_written(ssn)] = False
+    ssn.memo.keep_rows(_UP_TO_DATE, kept, _stamps(ssn))
 
 
-def _before(ssn: Session) -> I64:
+def _stamps(ssn: Session) -> I64:
     """Return the stamps of jobs in the snapshot. Shape (J,)."""
     stamps = ssn.world.before.jobs.stamps
     assert stamps is not None
@@ -152,17 +159,6 @@ def _written(ssn: Session) -> AnyArray:
     stamps = ssn.tables.jobs.stamps
     assert stamps is not None
     return np.asarray(stamps > ssn.opened_at)
-
-
-def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArray:
-    """Return the rows of jobs whose status may have to be written."""
-    rows = ssn.live_jobs
-    # Comparing the status of every job with its objects each cycle is what this avoids: jobs are due if they changed,
-    # failed for another reason or in other numbers, or depend on time.
-    due = (_before(ssn) != _settled(ssn)) | _written(ssn)
-    due[_with_news(ssn, words, why)] = True
-    found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
-    return found
 
 
 def _with_news(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:

@@ -38,6 +38,37 @@ class Asking:
         return self.memo.get(question, rests_on, build, size)
 
 
+# -- what is true of rows
+
+
+STAMPS, FAILED = np.array([5, 6, 7]), np.array([0, 0, 9])
+
+
+@pytest.mark.parametrize(
+    ("stamps", "failed", "kept"),
+    [
+        pytest.param([5, 6, 7], [0, 0, 9], [True, False, True], id="rows that were kept, as they were"),
+        pytest.param([8, 6, 7], [0, 0, 9], [False, False, True], id="not a row with another stamp"),
+        pytest.param([5, 6, 7], [0, 0, 3], [True, False, False], id="nor where the second stamp is another"),
+        pytest.param([5, 6, 7, 8], [0, 0, 9, 0], [False] * 4, id="none of a table that has grown"),
+    ],
+)
+def test_rows_are_kept_while_all_their_stamps_are_the_same(
+    stamps: list[int], failed: list[int], kept: list[bool]
+) -> None:
+    memo = Memo()
+    memo.keep_rows("q", np.array([True, False, True]), STAMPS, FAILED)
+    assert memo.rows_kept("q", np.array(stamps), np.array(failed)).tolist() == kept
+    assert not memo.rows_kept("r", STAMPS, FAILED).any(), "another question"
+
+
+def test_stamps_that_are_written_on_later_are_not_those_that_were_kept() -> None:
+    memo, stamps, failed = Memo(), STAMPS.copy(), FAILED.copy()
+    memo.keep_rows("q", np.ones(3, dtype=bool), stamps, failed)
+    stamps[0], failed[1] = 50, 60
+    assert memo.rows_kept("q", stamps, failed).tolist() == [False, False, True]
+
+
 # -- when an answer holds
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,8 @@ from pumice.volcano.queues.gates import removals
 from pumice.volcano.queues.tree import QueueTree
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+#: The memo's question about jobs whose status needs no write.
+_UP_TO_DATE = "status is up to date"
 #: As plain integers, which index lists faster than members of an enumeration.
 RUNNING, SUCCEEDED, FAILED = int(TaskStatus.RUNNING), int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)
 
@@ -52,68 +53,40 @@ def conditions(ssn: Session) -> Conditions:
     return ssn.shared(Conditions, lambda: Conditions(ssn.uid, ssn.now))
 
 
-class Settled(NamedTuple):
-    """Jobs whose status was up to date (J,): their ``stamps`` in the snapshot, -1 for none, and how they had failed.
-    Replaced and never modified."""
-
-    stamps: I64
-    failed_as: I64
-
-
-class _News:
-    """Jobs whose status may have changed: the store or this session changed them since their status was last up to
-    date, or they failed in another way than then."""
-
-    __slots__ = ("_as_of", "_before", "_found", "_settled", "_ssn", "_told")
-
-    def __init__(self, ssn: Session) -> None:
-        count, before = ssn.tables.jobs.capacity, ssn.world.before.jobs.stamps
-        assert before is not None
-        self._ssn, self._before, self._told = ssn, before, conditions(ssn).by_job
-        # Kept in the memo across cycles. Without it, every cycle would compare the status of every job.
-        self._settled: Settled = ssn.memo.get(
-            "settled", (count,), lambda: Settled(np.full(count, -1), np.zeros(count, dtype=np.int64))
-        )
-        self._found: list[int] = []
-        self._as_of = -1
-
-    def rows(self) -> list[int]:
-        """Return the rows of these jobs, ascending, once the actions are over."""
-        ssn, now = self._ssn, self._ssn.tables.versions.next()
-        # Every write takes a version, so successive versions mean that nothing was written since the last call.
-        if now != self._as_of + 1:
-            due = (self._before != self._settled.stamps) | (ssn.trace.failed_as != self._settled.failed_as)
-            self._found = (due | self._written()).nonzero()[0].tolist()
-        self._as_of = now
-        return sorted({*self._found, *ssn.trace.tried, *self._told})
-
-    def _written(self) -> Bool:
-        """Return True for jobs that this session has written. Shape (J,)."""
-        stamps = self._ssn.tables.jobs.stamps
-        assert stamps is not None
-        return np.asarray(stamps > self._ssn.opened_at)
-
-    def settle(self, rows: list[int], updates: Mapping[int, PodGroupUpdate]) -> None:
-        """Remember that the status of these jobs is up to date, except of those with an update or written by this
-        session."""
-        if not rows:
-            return
-        ssn, (stamps, failed_as) = self._ssn, self._settled
-        stamps, failed_as, written = stamps.copy(), failed_as.copy(), self._written()
-        stamps[rows], failed_as[rows] = self._before[rows], ssn.trace.failed_as[rows]
-        # Whether an update reaches the store is not known yet, so such jobs are checked again.
-        stamps[[row for row in rows if written[row] or row in ssn.trace.tried or row in updates]] = -1
-        ssn.memo.keep("settled", (len(stamps),), Settled(stamps, failed_as))
-
-
-def _news(ssn: Session) -> _News:
-    """Return the changed jobs of the session."""
-    return ssn.shared(_News, lambda: _News(ssn))
-
-
 def jobs_to_close(ssn: Session) -> list[int]:
     """Return the rows of jobs whose status may have to be written, ascending."""
-    return [row for row in _news(ssn).rows() if _has_status(ssn.tables.jobs, row)]
+    return [row for row in _due(ssn) if _has_status(ssn.tables.jobs, row)]
+
+
+def _due(ssn: Session) -> list[int]:
+    """Return the rows whose status may be out of date, ascending: the store or this session changed them since it was
+    up to date, they failed in another way than then, or a plugin has set a condition."""
+    # Without the memo, every cycle would compare the status of every job.
+    due = ~ssn.memo.rows_kept(_UP_TO_DATE, *_stamps(ssn)) | _written(ssn)
+    return sorted({*due.nonzero()[0].tolist(), *ssn.trace.tried, *conditions(ssn).by_job})
+
+
+def _stamps(ssn: Session) -> tuple[I64, I64]:
+    """Return on what the status of a job rests: its stamp in the snapshot, and how it failed. Shapes (J,)."""
+    stamps = ssn.world.before.jobs.stamps
+    assert stamps is not None
+    return stamps, ssn.trace.failed_as
+
+
+def _written(ssn: Session) -> Bool:
+    """Return True for jobs that this session has written. Shape (J,)."""
+    stamps = ssn.tables.jobs.stamps
+    assert stamps is not None
+    return np.asarray(stamps > ssn.opened_at)
+
+
+def _keep(ssn: Session, updates: Iterable[int]) -> None:
+    """Remember that the status of all jobs is up to date, except of those with an update or written by this
+    session."""
+    up_to_date = ~_written(ssn)
+    # Whether an update reaches the store is not known yet, so such jobs are checked again.
+    up_to_date[[*updates, *ssn.trace.tried]] = False
+    ssn.memo.keep_rows(_UP_TO_DATE, up_to_date, *_stamps(ssn))
 
 
 def _has_status(jobs: JobTable, row: int) -> bool:
@@ -124,13 +97,13 @@ def _has_status(jobs: JobTable, row: int) -> bool:
 
 def close(ssn: Session) -> Writes:
     """Return what should be written."""
-    news, fresh, jobs, updates = _news(ssn), conditions(ssn).by_job, ssn.tables.jobs, {}
-    rows = news.rows()
+    fresh, jobs, updates, rows = conditions(ssn).by_job, ssn.tables.jobs, {}, _due(ssn)
     for row in rows:
         update = new_status(ssn, row, fresh.get(row, {})) if _has_status(jobs, row) else None
         if update is not None:
             updates[row] = update
-    news.settle(rows, updates)
+    if rows:
+        _keep(ssn, updates)
     moved = sorted(ssn.trace.moved)
     return Writes(
         groups=tuple(sorted(updates.values(), key=lambda update: update.job)),
