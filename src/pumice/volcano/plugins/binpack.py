@@ -42,6 +42,7 @@ class Binpack:
         binpack_resources: str = "",
         binpack_resources_: Mapping[str, float] | None = None,
     ) -> None:
+        # A weight of 0 would score every node 0, so nodes are not scored at all.
         self.unused_points = () if binpack_weight else (points.node_order,)
         weights = {"cpu": float(binpack_cpu), "memory": float(binpack_memory)}
         given = binpack_resources_ or {}
@@ -51,6 +52,7 @@ class Binpack:
         self._facts = ssn.tables.nodes.facts
         self._weights = {name: 1.0 if weight < 0 else weight for name, weight in weights.items()}
         self._scale = 100.0 * binpack_weight
+        # Requests and allocatable amounts do not change within a session, so this is computed once for a class.
         self._of_class: dict[int, list[Counted]] = {}
 
     @points.node_order

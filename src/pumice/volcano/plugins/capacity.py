@@ -86,9 +86,11 @@ class Capacity:
     ) -> None:
         self.ssn, self.hierarchy = ssn, hierarchy
         self.level = max(0, ancestorReclaimLevel) if hierarchy else 0
+        # At level 0 no ancestor is consulted, so its rule has nothing to exclude.
         self.common_count = commonAncestorsCount or not self.level
         queues = ssn.tables.queues
         self.tree, self.of = self._shape()
+        # One job in an inner queue stops placement, admission and reclaim in the whole cluster, as in Volcano.
         self.problem = self.tree.problem or (self._misplaced_job() if hierarchy else "")
         amounts, up = queue_amounts(ssn), self.tree.summed_up
         allocated = up(amounts.allocated)
@@ -99,7 +101,9 @@ class Capacity:
         self.allocated = ssn.column("capacity.allocated", "queue", values=allocated)
         self.inqueue = ssn.column("capacity.inqueue", "queue", values=up(amounts.inqueue))
         self.share = ssn.column("capacity.share", "queue", values=self.of.share(allocated))
+        # Few clusters have gated pods. Without any, no room needs to be reserved for them.
         self.kept = ReservedRoom(ssn, self.tree) if has_gated_pods(ssn) else None
+        # A column, so that memoized answers about queues also rest on whether the tree is valid.
         self.works = ssn.column("capacity.works", values=np.array([not self.problem]))
         self._empty: list[bool] = self.of.deserves_nothing().tolist()
         # Lists, because a comparison of two queues reads single values.
@@ -143,6 +147,7 @@ class Capacity:
         wrong = live[~self.tree.is_leaf[jobs.queue[live]]]
         if not len(wrong):
             return ""
+        # The smallest UID, so that every cycle names the same job.
         first = min(wrong.tolist(), key=jobs.uids.__getitem__)
         return (
             f'queue "{self.ssn.tables.queues.names[jobs.queue[first]]}" of job {jobs.uids[first]} has queues below it'
@@ -197,6 +202,7 @@ class Capacity:
         if not queue.open or not self.tree.is_leaf[queue.row]:
             return 0
         line = self.tree.line(queue.row)
+        # A queue can take no more than the tightest of its ancestors leaves.
         room = self.most.array[line] - self.allocated.array[line]
         count = fitting(tasks, room.min(axis=0)) if self.kept is None else self.kept.fitting(line, tasks, room)
         return count if self.devices is None else min(count, self.devices.fitting(queue.row, tasks.rows.tolist()))
@@ -278,6 +284,7 @@ class Capacity:
         if self._partly_deserved(queue, asked):
             return np.ones(len(candidates), dtype=bool)
         within = [row for row in self.tree.above(queue, self.level) if self._partly_deserved(row, asked)]
+        # Many candidates belong to few queues, so the question is answered once per queue.
         found, inverse = np.unique(candidates.queue, return_inverse=True)
         due = [any(row not in self.tree.line(other) for row in within) for other in found.tolist()]
         return np.array(due, dtype=bool)[inverse]
@@ -338,10 +345,12 @@ class Capacity:
 
     def _move(self, run: TaskRun, sign: float) -> None:
         """Add tasks to their queue and its ancestors, or subtract them."""
+        # Pods without a PodGroup have no queue.
         if run.queue < 0:
             return
         line = self.tree.line(run.queue)
         self.ssn.journal.add(self.allocated, line, sign * run.total)
         if self.devices is not None:
             self.devices.move(run.rows, run.queue, sign)
+        # At once, because the action compares shares before it chooses the next queue.
         self.ssn.journal.put(self.share, line, self.of.share(self.allocated.array[line], line))

@@ -50,6 +50,7 @@ class Cooldown:
         """Return when the next protection of a running pod ends, if any job is waiting."""
         if self.ssn.is_idle:
             return None
+        # If no job is waiting, none asks for evictions, and the end of a protection changes no answer.
         ends = self.until[(self.until > self.ssn.now) & (self.ssn.tables.tasks.status == _RUNNING)]
         return float(ends.min()) if len(ends) else None
 
@@ -83,6 +84,8 @@ class _Known(NamedTuple):
 def _until(memo: Memo, pods: Sequence[Pod]) -> F64:
     """Return until when each pod is protected; only pods that changed are read. Shape (T,)."""
     known: _Known | None = memo.recall(_Known, ())
+    # A pod object is replaced when the pod changes, so the same object still says what was read before. ``known.pods``
+    # keeps the old objects alive. Otherwise a new object could get the address of an old one.
     ids = np.fromiter(map(id, pods), dtype=np.int64, count=len(pods))
     found = np.full(len(pods), -np.inf)
     changed = np.ones(len(pods), dtype=bool)

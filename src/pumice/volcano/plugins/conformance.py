@@ -48,6 +48,7 @@ class Conformance:
     @points.consolidate_victims(reads=(ROWS, PODS, JOBS))
     def movable(self, job: Job, jobs: JobRows) -> Bool:
         """Return the jobs without critical or system pods. Shape (rows,)."""
+        # A job moves as a whole, so one such pod keeps all of it in place.
         tables, rows = self.ssn.tables, jobs.rows.tolist()
         found = [bool(ordinary(TaskRows(tables, tables.jobs.tasks[row])).all()) for row in rows]
         return np.array(found, dtype=bool)

@@ -163,6 +163,7 @@ class DeviceShare:
         families = self._ledger.families_of(cls.row)
         if not families:
             return None
+        # Of a batch, too, only the first pod may be bound to the cards of a node.
         further = np.zeros(len(nodes), dtype=bool) if nodes.further is None else nodes.further > 0
         held = self._locks.bars(nodes, families, further)
         return FilterResult(held.astype(np.int32), ((), (LOCKED_NODE,)))
@@ -196,6 +197,7 @@ class DeviceShare:
         """Return the nodes on which the cards are still in use. Shape (rows,)."""
         ledger, cls = self._ledger, task.cls.row
         assert ledger is not None
+        # If no pod with cards is leaving, no cards will become free, and there is nothing to wait for.
         if not ledger.asks[cls] or not ledger.some_leave:
             return None
         return np.array([isinstance(ledger.at_once(task.row, node), Unfit) for node in nodes.rows.tolist()], dtype=bool)

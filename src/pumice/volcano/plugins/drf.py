@@ -102,6 +102,7 @@ class Drf:
     def _move(self, run: TaskRun, sign: float) -> None:
         """Add tasks to their job, or subtract them."""
         job = run.job
+        # Pods without a PodGroup have no job.
         if job < 0:
             return
         self.ssn.journal.add(self.allocated, job, sign * run.total)
@@ -122,6 +123,7 @@ def _held(ssn: Session) -> tuple[F64, F64]:
     """Return what jobs hold when the session begins (J, R), and their shares (J,). Read-only."""
     jobs, total = ssn.tables.jobs, ssn.total.tobytes()
     assert jobs.stamps is not None
+    # Only shares of jobs that changed are computed again.
     shares = ssn.memo.by_row("drf.share", (total,), jobs.stamps, lambda rows: _shares(ssn, rows))
     return read_only(jobs.allocated.copy()), shares
 

@@ -98,6 +98,8 @@ class Extender:
             "on_deallocate": extender_deallocateFuncVerb,
         }
         opened = not extender_onSessionOpenVerb or self._opens(extender_onSessionOpenVerb)
+        # Quirk of Volcano, kept on purpose: if the program does not answer here and is not ignorable, it is asked
+        # nothing in this session, as if the policy did not name the plugin.
         self.unused_hooks = tuple(hook for hook, verb in self._verbs.items() if not verb or not opened)
 
     @staticmethod
@@ -245,6 +247,7 @@ class Extender:
         except OutsideError:
             return Vote.PERMIT if self._ignorable else Vote.REJECT
         status = answer.get("status")
+        # The exact type, because JSON's ``true`` is an int in Python and would permit.
         return Vote(status) if type(status) is int and status in (-1, 0, 1) else Vote.REJECT
 
     @points.job_ready(reads=(ROWS, PODS, NOW))
@@ -286,6 +289,7 @@ class Extender:
         try:
             self._ask(self._verbs["close"])
         except OutsideError:
+            # The session is over, so no decision rests on the answer.
             return
 
 
@@ -312,6 +316,7 @@ def _unfit(status: object) -> Unfit | None:
 
 def _score(value: object) -> float:
     """Return a valid score, or 0."""
+    # An infinite or huge score would make the scores of all other plugins vanish in rounding.
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and abs(value) <= _SCORE_MAX:
         return float(value)
     return 0.0

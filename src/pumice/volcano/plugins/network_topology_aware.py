@@ -96,6 +96,7 @@ class NetworkTopologyAware:
     def gradient_for_job(self, job: Job, start: int, purpose: str) -> list[list[int]] | None:
         """Return the hypernodes to try for a job, by tier."""
         bound = job_bound(self.ssn.tables, job.row)
+        # A job without a topology may use the whole of the start.
         if bound is None:
             return [[start]]
         held = int(self.ssn.tables.jobs.hypernode[job.row])
@@ -108,6 +109,7 @@ class NetworkTopologyAware:
         if bound is None:
             return [[start]]
         tasks = self.ssn.tables.tasks
+        # Placed tasks already have their room.
         pending = sub.tasks[tasks.status[sub.tasks] == PENDING]
         needed = self.ssn.tables.classes.req[tasks.cls[pending]].sum(axis=0)
         return self._gradient(start, bound, sub.hypernode, needed, purpose)
@@ -202,6 +204,7 @@ class NetworkTopologyAware:
     def _prefer_occupied(self, score: F64, hypernodes: I32, job: int) -> None:
         """Add the share of the job's tasks in each hypernode, if several have the highest score."""
         best = np.flatnonzero(score == score.max())
+        # Occupancy only breaks ties, as in Volcano.
         if len(best) < 2:
             return
         held = self._tasks_by_hypernode(job)
@@ -245,6 +248,7 @@ class NetworkTopologyAware:
         held = task.job_hypernode
         if held < 0:
             return np.zeros(len(leaves))
+        # All tasks of a gang ask about the same hypernode.
         scores = self.ssn.shared((NAME, "near", held), lambda: self._near(held))[leaves]
         self._prefer_occupied(scores, leaves, task.job.row)
         return scores * MAX_SCORE * self.weight
@@ -253,6 +257,7 @@ class NetworkTopologyAware:
         """Return how near each hypernode is to one: 1 for itself, and less the higher their common ancestor.
         Shape (H,)."""
         tree, lowest, highest = self.tree, int(self.tree.tiers[0]), int(self.tree.tiers[-1])
+        # With one tier all others are equally far, and the formula below would divide by 0.
         if lowest == highest:
             return np.ones(len(tree))
         near: F64 = (highest - tree.tier[tree.meeting(held)]) / (highest - lowest)

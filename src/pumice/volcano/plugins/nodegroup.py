@@ -71,6 +71,7 @@ class NodeGroup:
         self._score: F64 = np.array([*map(self._scores, rules)]).reshape(len(rules), -1)
         self._pair_of, self.limits = self._pairs()
         self.allocated = ssn.column("nodegroup.allocated", values=self._held())
+        # Without limits nothing is counted, so placements do not need to be followed.
         events: tuple[Question, ...] = () if len(self.limits) else (points.on_allocate, points.on_deallocate)
         self.unused_points = (*events, *(() if self._score.any() else (points.node_order,)))
 
@@ -82,6 +83,7 @@ class NodeGroup:
         own = [_some(queue.affinity) for queue in queues.objs]
         if self._inherit:
             tree = QueueTree.of(queues)
+            # From the root downwards, so that a parent's rules are settled before its children's.
             for row in (row for level in tree.levels for row in level.tolist()):
                 if own[row] is None and tree.parent[row] >= 0:
                     own[row] = own[tree.parent[row]]
@@ -127,10 +129,12 @@ class NodeGroup:
         place = {group: at for at, group in enumerate(self._groups)}
         for row, queue in enumerate(queues.objs):
             for group, amounts in queue.group_limits or ():
+                # inf: the queue has no limit for resources that the annotation does not name.
                 limit = np.full(len(axis), np.inf)
                 for name, amount in amounts:
                     if name in axis.column:
                         limit[axis.column[name]] = amount
+                # A group without nodes holds nothing, so its limit has no effect.
                 if group in place and np.isfinite(limit).any():
                     pair_of[row, place[group]] = len(limits)
                     limits.append(limit)

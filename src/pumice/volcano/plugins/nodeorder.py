@@ -140,6 +140,7 @@ class NodeOrder:
     def _plan(self, cls: int) -> Plan:
         """Return the plan of a class."""
         spec = self.ssn.tables.classes.specs[cls]
+        # Keyed by what the plan reads of the pod, so that classes that differ only in their requests share a plan.
         question = "plan", self._taints, self._node_affinity, spec.tolerations, spec.affinity.node_preferred
         plan = self._facts.get(question, lambda: self._by_nodes(spec))
         # The part that rests on node objects is cached across sessions; the part about pods holds for this session

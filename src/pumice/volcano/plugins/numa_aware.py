@@ -68,8 +68,10 @@ class NumaAware:
         rows = np.flatnonzero(tables.tasks.alive)
         rows = rows[asks[tables.tasks.cls[rows]]] if len(asks) else rows[:0]
         self._index = {row: i for i, row in enumerate(rows.tolist())}
+        # A column has one width. Nodes with fewer CPUs leave the end of their rows unused.
         free, taken, on = self._begin(rows)
         self.free = ssn.column("numa-aware.free", "node", self._width, values=free)
+        # No code reads this column. It makes memoized answers rest on the agents' reports.
         signs = [0.0 if place is None else place.sign for place in self._places]
         ssn.column("numa-aware.agents", "node", values=np.array(signs, dtype=np.float64))
         self.taken = ssn.column("numa-aware.taken", values=taken)

@@ -42,6 +42,7 @@ class Overcommit:
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
         """Count the minimum of an admitted job."""
+        # Jobs without minResources are admitted without a vote and promise nothing.
         if self.ssn.tables.jobs.has_min[job.row]:
             self.ssn.journal.add(self.inqueue, 0, minimum(self.ssn, job))
 

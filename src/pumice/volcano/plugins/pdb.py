@@ -30,6 +30,7 @@ class Pdb:
                 allowed.append(budget.allowed)
                 self._leaving.update((budget.namespace, name) for name in budget.disrupted)
         self.allowed = ssn.column("pdb.allowed", values=np.array(allowed, dtype=np.int64))
+        # No code reads this column. It makes memoized answers rest on the budgets.
         self.made = ssn.column("pdb.made", values=np.array([ssn.tables.budgets["objs"].version]))
         self._sets: list[tuple[int, ...]] = [(), ()]
         self._number: dict[object, int] = {}

@@ -57,6 +57,7 @@ class Priority:
         """Return tasks of jobs with lower priority, and tasks of lower priority in the preemptor's own job.
         Shape (rows,)."""
         own, job = preemptor.job, candidates.job
+        # A pod without a job has no job priority to compare.
         if own.row < 0:
             return np.zeros(len(candidates), dtype=bool)
         lower_job = self.ssn.tables.jobs.priority[job] < own.priority

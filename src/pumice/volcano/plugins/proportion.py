@@ -47,6 +47,7 @@ class Proportion:
 
     def __init__(self, ssn: Session, *, deservedKept: bool = False) -> None:
         self.ssn = ssn
+        # Volcano's proportion has no such hook, so it does not limit which queues a gang reclaims from.
         self.unused_points = () if deservedKept else (points.unified_evictable,)
         amounts, entitled, memo = queue_amounts(ssn), _entitled_by(ssn), ssn.memo
         self.request, self.takes_part = amounts.request, amounts.has_jobs
@@ -196,5 +197,6 @@ def _capability(ssn: Session) -> F64:
     """Return the most each queue can have: what other guarantees leave of the cluster, up to its own capability; inf
     if unlimited. Shape (Q, R)."""
     guarantee = ssn.tables.queues.guarantee
+    # Guarantees may add up to more than the cluster has.
     left = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
     return read_only(np.minimum(left, ssn.tables.queues.capability))

@@ -108,7 +108,9 @@ class Rescheduling:
         if idle.any() and len(busy):
             room = self._room(load, idle)
             table = self.ssn.tables.tasks
+            # Only pods marked as preemptable may be evicted.
             where = np.where(table.preemptable[tasks.rows], table.node[tasks.rows], -1)
+            # Stable, so that equally busy nodes are relieved in the order of their rows.
             for node in busy[np.argsort(-load[busy].sum(axis=1), kind="stable")].tolist():
                 self._relieve(tasks, (where == node).nonzero()[0], load[node], node, room, found)
         return found
@@ -129,6 +131,7 @@ class Rescheduling:
         """Mark the tasks to evict from one node. Updates ``load`` and ``room``."""
         assert self.limits is not None
         pods, req = tasks.pods, tasks.tables.classes.req
+        # At least 1, because a node may state none of a resource, and its load is divided by this.
         has = np.maximum(tasks.tables.nodes.facts.view_allocatable[node, _AMOUNTS], 1.0)
 
         def importance(at: int) -> tuple[Any, ...]:

@@ -100,6 +100,7 @@ class ResourceStrategyFit:
             return np.zeros(len(nodes))
         room, used = nodes.allocatable[:, columns], nodes.used[:, columns] + cls.req[columns]
         counts = (room > 0) & (weights > 0)
+        # Divided by 1 where a node has none; ``counts`` removes the term.
         part = np.where(most, used, room - used) / np.where(room > 0, room, 1.0)
         score: F64 = (np.where(counts, part, 0.0) * weights).sum(axis=1) * (100.0 * self._strategies.weight / total)
         score[((used > room) & counts).any(axis=1)] = 0.0
@@ -138,6 +139,7 @@ class ResourceStrategyFit:
         """Reject nodes on which a task without a listed resource would leave too little for tasks with one.
         Shape (rows,)."""
         rates = {name: rate for name, rate in self._proportions.rates.items() if name in self._axis.column}
+        # CPU and memory are reserved for tasks like this one, so it may use them.
         if any(cls.req[self._axis.column[name]] >= EPS for name in rates):
             return None
         idle, allocatable = nodes.idle, nodes.allocatable
@@ -147,6 +149,7 @@ class ResourceStrategyFit:
             devices = idle[:, self._axis.column[name]]
             left = idle - cls.req
             short = (left[:, CPU] < devices * cpu) | (left[:, MEMORY] < devices * memory * _MEMORY_UNIT)
+            # Nodes without such devices reserve nothing for them.
             short &= allocatable[:, self._axis.column[name]] > 0
             why.append((Unfit(f"proportional of resource {name} check failed", Code.UNRESOLVABLE),))
             codes[(codes == 0) & short] = len(why) - 1

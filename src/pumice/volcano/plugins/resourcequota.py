@@ -34,6 +34,7 @@ class ResourceQuotas:
             limited = np.isin(self._names, quota.limited)
             self.hard[row] = np.where(limited, self._amounts(quota.hard), np.inf)
             self.used[row] = self._amounts(quota.used)
+        # No code reads this column. It makes memoized answers rest on the quotas.
         ssn.column("resourcequota.quotas", values=np.stack([self.hard, self.used]))
         self.pending = ssn.column("resourcequota.pending", values=np.zeros((len(self._place), len(self._names))))
         self.unused_points = () if len(quotas) else (points.job_enqueueable, points.job_enqueued)
@@ -56,6 +57,7 @@ class ResourceQuotas:
             return Vote.PERMIT
         pending = self.pending.array[self._place[job.group.namespace]]
         for row in self._of_namespace[job.group.namespace]:
+            # A quota that is exceeded in names that the job does not ask for does not reject it.
             if ((self.used[row] + pending + asked > self.hard[row]) & (asked > 0)).any():
                 return self._refusal(row, asked)
         return Vote.PERMIT

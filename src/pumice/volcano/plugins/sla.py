@@ -38,6 +38,7 @@ class Sla:
         stamps = ssn.tables.jobs.stamps
         assert stamps is not None
         self.waits: F64 = ssn.memo.by_row("sla.waits", (self.common,), stamps, self._waits_of)
+        # If no job has a deadline, both hooks would only abstain.
         no_deadlines = not (self.waits[ssn.live_jobs] > 0).any()
         self.unused_points = (points.job_enqueueable, points.job_pipelined) if no_deadlines else ()
 

@@ -189,6 +189,7 @@ class Tdm:
     @points.session_close
     def close(self) -> None:
         """Remember when tasks were last evicted from zones."""
+        # Without the action shuffle no victims are evicted, and the period does not begin.
         if self.due.array[0] and self.ssn.policy.has_action("shuffle"):
             self.ssn.notes[EVICTED_AT] = self.ssn.now
 

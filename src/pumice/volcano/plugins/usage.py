@@ -105,6 +105,7 @@ class Usage:
         if self.ssn.is_idle:
             return None
         fresh = self.measured.array[:, 2] > 0
+        # A measurement is recent up to its age limit and including it, so answers change at the next larger number.
         moments = [np.nextafter(self._at[fresh] + FRESH_S, np.inf), self._due[self._due > self.ssn.now]]
         return min((float(each.min()) for each in moments if len(each)), default=None)
 
