@@ -10,13 +10,11 @@ REGULAR, FRACTION, MIG_INSTANCE = "Regular", "Fraction", "MigInstance"
 
 
 class BindRequest(Struct, frozen=True):
-    """``gpu_groups``: the devices it is to share. ``backoff_limit``: how many further tries there are, None for none.
+    """A request to bind one pod. Source: KAI BindRequest.
 
-    ``claims``: what the claims of the pod are to be given, by their names in the pod's spec. Written and not read.
-
-    ``pod_uid``: of the pod that owns it, empty where none does: another pod of its name is none of its business.
-
-    ``unread``: what of it could not be read, and why. It holds nothing then.
+    ``gpu_groups``: the devices that it shares. ``backoff_limit``: how many further attempts it has, None for none.
+    ``claims``: allocations of the pod's claims, by their names in the pod's spec; written and never read. ``pod_uid``:
+    UID of its owner, "" if no pod owns it. ``unread``: fields that could not be read, and why; then it holds nothing.
     """
 
     namespace: str
@@ -45,16 +43,18 @@ class BindRequest(Struct, frozen=True):
 
     @property
     def pod_key(self) -> str:
-        """``namespace/pod`` of the pod it is about."""
+        """``namespace/name`` of its pod."""
         return f"{self.namespace}/{self.pod}"
 
     def is_about(self, pod_uid: str) -> bool:
-        """Whether it is about the pod of this uid, which has its name."""
+        """Return True if the request is about the pod with this UID and not about an earlier pod of the same name."""
         return self.pod_uid in ("", pod_uid)
 
     @property
     def is_live(self) -> bool:
-        """Whether its pod counts on its node: until it failed and no try is left. Source: KAI bindrequest_info."""
+        """True if its pod counts on its node, which ends when it has failed and no attempt is left. Source: KAI
+        bindrequest_info."""
+        # A request that cannot be read reserves nothing: its amounts would be guessed.
         if not self.node or self.unread:
             return False
         return self.phase != "Failed" or self.failed_attempts < (self.backoff_limit or 0)

@@ -1,4 +1,4 @@
-"""What a cycle decides, as values. A planner takes them one by one; nothing else leaves the core."""
+"""The decisions of a cycle, as values. Nothing else leaves the core."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from pumice.model.resources import Resource
 from pumice.model.workloads.gang import GangTimes
 from pumice.model.workloads.podgroup import PodGroupStatus
 
-#: In the context of a bind: the groups with which the pod shares its devices.
+#: Keys of the context of a bind. Groups: those with which the pod shares its devices.
 GPU_GROUPS = "gpu_groups"
-#: And what the claims of the pod must say before it is bound: a tuple of ``ClaimGrant``.
+#: Allocations that the claims of the pod must have before it is bound: a tuple of ``ClaimGrant``.
 CLAIMS = "claims"
 
 
 class ClaimGrant(NamedTuple):
-    """A claim that a pod uses (``namespace/name``; ``namespace/pod/number`` where the pod does not say yet how the one
-    is called that is made for it), and what it was given for that, None where it had been given it before."""
+    """A claim that a pod uses, and its allocation, or None if it already had one.
+
+    ``claim``: ``namespace/name``, or ``namespace/pod/number`` while the pod's status does not name the claim that is
+    made for it.
+    """
 
     claim: str
     allocation: Allocation | None
 
 
-#: And which volumes its claims are to have before it is bound: a tuple of ``VolumeGrant``.
+#: Volumes that the claims of the pod must have before it is bound: a tuple of ``VolumeGrant``.
 VOLUMES = "volumes"
 
 
-#: And what the pod is to say of the shared devices that it was given, as soon as it is bound: a ``DeviceGrant``.
+#: The shared devices that the pod has been given, to be written with its binding: a ``DeviceGrant``.
 DEVICES = "devices"
 
 
 class VolumeGrant(NamedTuple):
-    """A claim of a volume (``namespace/name``), the volume that it was given, empty for one that is to be made, and the
-    node for which."""
+    """A PersistentVolumeClaim (``namespace/name``), its volume ("" for one to be provisioned), and the node that the
+    volume is for."""
 
     claim: str
     uid: str
@@ -47,7 +50,7 @@ class VolumeGrant(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """Put a pod on a node."""
+    """Bind a pod to a node."""
 
     pod: str  # namespace/name
     uid: str
@@ -57,7 +60,7 @@ class Bind(NamedTuple):
 
 
 class Evict(NamedTuple):
-    """Take a pod off its node, for a reason that users see."""
+    """Evict a pod, for a reason that users read."""
 
     pod: str
     uid: str
@@ -70,14 +73,14 @@ Decision = Bind | Evict
 
 
 class Refusal(Struct, frozen=True):
-    """A planner's no to one decision. The task it names is undone, nothing else."""
+    """A planner's refusal of one decision. Only the task that it names is undone."""
 
     reason: str
 
 
 class PodGroupUpdate(Struct, frozen=True):
-    """A PodGroup status that differs from the one in the snapshot and should be written. ``times``: those of a gang of
-    KAI's that differ likewise, None: they do not."""
+    """The new status of a PodGroup, which differs from that in the snapshot. ``times``: new times of a KAI gang, None
+    if they have not changed."""
 
     job: str
     status: PodGroupStatus
@@ -85,7 +88,7 @@ class PodGroupUpdate(Struct, frozen=True):
 
 
 class PodNotice(Struct, frozen=True):
-    """The PodScheduled=False condition a waiting pod should carry, and the node it is nominated to (or empty)."""
+    """The condition PodScheduled=False of a waiting pod, and the node that it is nominated to ("" for none)."""
 
     pod: str
     uid: str
@@ -95,17 +98,19 @@ class PodNotice(Struct, frozen=True):
 
 
 class GateRemoval(NamedTuple):
-    """Take Volcano's queue gate off a pod that waits: its queue may take it on."""
+    """Remove Volcano's queue gate from a waiting pod, because its queue can take it."""
 
     pod: str  # namespace/name
     uid: str
 
 
 class Writes(Struct, frozen=True):
-    """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name,
-    and for the same queues ``usages``, in a language that writes such; ``gates`` that are to be taken off pods.
-    ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
-    ``notes``, which the next snapshot has again."""
+    """What the cycle wants to be written: all that differs from the snapshot.
+
+    ``groups``: statuses of PodGroups. ``queues``: ``status.allocated`` by queue. ``usages``: the further status of
+    KAI's queues. ``gates``: gates to remove. The store remembers ``job_hypernodes`` and ``sub_hypernodes`` (row -> row
+    of the hypernode), and ``notes``, which the next snapshot contains.
+    """
 
     groups: tuple[PodGroupUpdate, ...] = ()
     queues: Mapping[str, Resource] = {}

@@ -1,4 +1,4 @@
-"""Disruption budgets."""
+"""PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pumice.model.pod import LabelSelector
 
 
 class PodDisruptionBudget(Struct, frozen=True):
-    """A PodDisruptionBudget. ``allowed``: how many of its pods may be disrupted now, as its controller last wrote;
-    ``disrupted``: names of pods that are on their way out and counted already, sorted."""
+    """A PodDisruptionBudget. ``allowed``: how many of its pods may be disrupted now, as its controller has written.
+    ``disrupted``: names of pods being disrupted, which ``allowed`` already counts, sorted."""
 
     namespace: str
     name: str

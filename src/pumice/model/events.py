@@ -1,4 +1,4 @@
-"""What happened in the cluster, as values: the only input of the store."""
+"""Changes in the cluster, as values: the only input of the store."""
 
 from __future__ import annotations
 
@@ -45,38 +45,39 @@ Object = (
 
 
 class Seen(Struct, frozen=True):
-    """An object is there, new or changed. Seeing the same thing twice is harmless."""
+    """An object exists, new or changed. Applying it twice has no further effect."""
 
     obj: Object
 
 
 class Gone(Struct, frozen=True):
-    """An object is not there any more. ``key`` is ``namespace/name``, or the name of a cluster-wide object."""
+    """An object no longer exists. ``key``: ``namespace/name``, or the name of a cluster-wide object."""
 
     kind: type[Object]
     key: str
 
 
 class Undone(Struct, frozen=True):
-    """A decision that was taken could not be carried out: the pod is again what was last seen of it."""
+    """A decision could not be carried out. The pod returns to the state in which it was last seen."""
 
     pod: str  # namespace/name
     uid: str
 
 
 class PodsSeen(Struct, frozen=True):
-    """Pods, by key, of which each is seen, in this order: many that are told together cost little more than one."""
+    """Many pods that exist, by key, in this order."""
 
+    # One event for many pods, because events one by one cost several times as much.
     pods: Mapping[str, Pod]
 
 
 class PodsGone(Struct, frozen=True):
-    """Pods, by key, of which each is gone, in this order."""
+    """Pods that no longer exist, by key, in this order."""
 
     keys: tuple[str, ...]
 
 
-#: What happened to one object.
+#: A change of one object.
 Event = Seen | Gone | Undone
-#: What a cluster tells at a time.
+#: All that the store accepts.
 News = Event | PodsSeen | PodsGone

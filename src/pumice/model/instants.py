@@ -1,4 +1,4 @@
-"""Moments as Kubernetes writes them."""
+"""Times as Kubernetes writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 
 @lru_cache(maxsize=16_384)
 def epoch_of(stamp: str) -> float | None:
-    """Seconds since the epoch, None for what is no RFC 3339 time. By arithmetic: the core imports no calendar."""
+    """Return seconds since the epoch, or None if the text is not an RFC 3339 time."""
+    # By arithmetic, because the core must not import datetime or time, which would give it a clock.
     match = _INSTANT.fullmatch(stamp)
     if match is None:
         return None

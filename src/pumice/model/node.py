@@ -1,4 +1,4 @@
-"""What the API server said about a node."""
+"""Nodes as the API server describes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pumice.model.resources import EMPTY, Resource
 
 
 class Taint(Struct, frozen=True):
-    """What keeps pods away that do not tolerate it."""
+    """A taint of a node, which rejects pods that do not tolerate it."""
 
     key: str
     value: str = ""
@@ -19,17 +19,17 @@ class Taint(Struct, frozen=True):
 
 
 class NodeImage(Struct, frozen=True):
-    """A container image that is on a node, by all its names."""
+    """A container image on a node, with all its names."""
 
     names: tuple[str, ...]
     size_bytes: int
 
 
 class Node(Struct, frozen=True):
-    """One node. ``allocatable`` is status.allocatable in canonical units; ``oversubscription`` comes on top of it.
+    """A node.
 
-    ``unread``: what of it could not be read, and why. It is ``unschedulable`` then, where that may have forbidden
-    something.
+    ``allocatable``: status.allocatable in canonical units, to which ``oversubscription`` is added. ``unread``: fields
+    that could not be read, and why; the node is ``unschedulable`` then if they may have forbidden something.
     """
 
     name: str
@@ -48,6 +48,6 @@ class Node(Struct, frozen=True):
 
     @property
     def barred(self) -> bool:
-        """Whether what could not be read of it may have forbidden something: then it accepts no new pods, whoever
-        tolerates a cordon."""
+        """True if an unreadable field may have forbidden something. Such a node accepts no new pods."""
+        # Stronger than a cordon: a pod that tolerates cordons is not placed here either.
         return bool(self.unread) and self.unschedulable

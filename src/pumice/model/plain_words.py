@@ -1,4 +1,4 @@
-"""What a value that somebody wrote is, in words that need no Python."""
+"""Name types of values in words that need no Python."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ _KINDS = (
 
 
 def kind_of(value: object) -> str:
-    """What a value read from a file is, in the words of who wrote the file."""
+    """Return what a value read from a file is, in the words of YAML."""
     return next((words for kind, words in _KINDS if isinstance(value, kind)), f"a {type(value).__name__}")

@@ -1,7 +1,7 @@
-"""What the API server said about a pod, cut down to what a scheduler reads.
+"""Pods as the API server describes them, reduced to what a scheduler reads.
 
-``PodSpec`` holds everything that two pods of one job normally share. Equal specs should be one object: the core
-groups tasks by it (see ``columns.classes``), so interning them is what makes a gang of a thousand cheap.
+``PodSpec`` holds everything that pods of one job normally share. Equal specs should be one object, because the core
+groups tasks by it (see ``columns.classes``). Sharing them is what makes a gang of a thousand pods cheap.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pumice.model.strategy import ResourceStrategy
 
 
 class _EmptyMap(dict[str, str]):
-    """A mapping that stays empty and, unlike Python 3.11's mappingproxy, has a hash."""
+    """A mapping that stays empty and, unlike Python 3.11's mappingproxy, is hashable."""
 
     __slots__ = ()
 
@@ -35,8 +35,8 @@ class _EmptyMap(dict[str, str]):
 EMPTY_MAP: Mapping[str, str] = _EmptyMap()
 
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
-#: KAI's words on a pod: its queue, where it has no PodGroup yet (and of a claim: whose it is), and its place among its
-#: siblings, larger first.
+#: KAI's labels of a pod: its queue, while it has no PodGroup (of a claim: the owner's queue), and its order among the
+#: pods of its gang, larger first.
 KAI_QUEUE_LABEL = "kai.scheduler/queue"
 KAI_TASK_PRIORITY_LABEL = "kai.scheduler/task-priority"
 TASK_SPEC_KEY = "volcano.sh/task-spec"
@@ -44,9 +44,10 @@ TASK_PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 PREEMPTABLE_KEY = "volcano.sh/preemptable"
 REVOCABLE_ZONE_KEY = "volcano.sh/revocable-zone"
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
-#: Annotations that hold the whole object as its user wrote it, environment and all: never written down.
+#: Annotations that hold the whole object as its user wrote it, with its environment, which may contain secrets. They
+#: are never written to files.
 WHOLE_OBJECT_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
-#: Among the gates of a pod that has no node and cannot be read: what was not read may say where it must not run.
+#: A gate of a pod without a node that could not be read: an unreadable field may say where it must not run.
 UNREAD_GATE = "pumice.dev/unread"
 
 
@@ -54,17 +55,17 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 def is_true(text: str | None) -> bool:
-    """Whether an annotation says yes. Source: Go strconv.ParseBool."""
+    """Return True if an annotation is true. Source: Go strconv.ParseBool."""
     return text in _TRUE
 
 
 def without_queue_gate(gates: tuple[str, ...]) -> tuple[str, ...]:
-    """Scheduling gates without the one of Volcano's queues; the others stay. Source: Volcano."""
+    """Return scheduling gates without that of Volcano's queues. Source: Volcano."""
     return tuple(gate for gate in gates if gate != QUEUE_GATE)
 
 
 class Requirement(Struct, frozen=True):
-    """One ``matchExpressions`` (or ``matchFields``) entry. Operators: In NotIn Exists DoesNotExist Gt Lt."""
+    """One entry of ``matchExpressions`` or ``matchFields``. Operators: In NotIn Exists DoesNotExist Gt Lt."""
 
     key: str
     operator: str
@@ -72,30 +73,30 @@ class Requirement(Struct, frozen=True):
 
 
 class LabelSelector(Struct, frozen=True):
-    """AND of all requirements; ``matchLabels`` are stored as ``In`` with one value. Empty matches everything."""
+    """A conjunction of requirements; ``matchLabels`` are stored as ``In`` with one value. Empty: matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
 class NodeSelectorTerm(Struct, frozen=True):
-    """AND of label requirements and of field requirements (only ``metadata.name``). An empty term matches nothing."""
+    """A conjunction of requirements on labels and on fields (only ``metadata.name``). Empty: matches nothing."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
 class PreferredNodeTerm(Struct, frozen=True):
-    """Nodes that a pod would rather run on, and how much so (1 to 100)."""
+    """Nodes that a pod prefers, with a weight from 1 to 100."""
 
     weight: int
     term: NodeSelectorTerm
 
 
 class PodAffinityTerm(Struct, frozen=True):
-    """One inter-pod (anti-)affinity term. ``namespaces`` is already resolved to the pod's own when none is named.
+    """A term of inter-pod affinity or anti-affinity.
 
-    ``selector`` None matches no pod. ``namespace_selector`` None means it was not given; an empty one means every
-    namespace.
+    ``namespaces``: the pod's own if the term names none. ``selector`` None: matches no pod. ``namespace_selector``
+    None: not given; empty: every namespace.
     """
 
     topology_key: str
@@ -106,7 +107,7 @@ class PodAffinityTerm(Struct, frozen=True):
 
 
 class Toleration(Struct, frozen=True):
-    """Taints that do not keep a pod away. No key: of any key."""
+    """Taints that a pod tolerates. No key: any key."""
 
     key: str = ""
     operator: str = "Equal"
@@ -115,7 +116,7 @@ class Toleration(Struct, frozen=True):
 
 
 class TopologySpreadConstraint(Struct, frozen=True):
-    """How evenly pods like this one lie over the domains of a node label."""
+    """How evenly pods must be spread over the domains of a node label."""
 
     max_skew: int
     topology_key: str
@@ -127,7 +128,7 @@ class TopologySpreadConstraint(Struct, frozen=True):
 
 
 class Affinity(Struct, frozen=True):
-    """Which nodes, and which pods near it, a pod must have or would rather have."""
+    """Nodes, and pods near it, that a pod requires or prefers."""
 
     node_required: tuple[NodeSelectorTerm, ...] | None = None  # OR of terms; None: not given
     node_preferred: tuple[PreferredNodeTerm, ...] = ()
@@ -141,7 +142,7 @@ NO_AFFINITY = Affinity()
 
 
 class HostPort(Struct, frozen=True):
-    """A port of the node that a pod takes for itself."""
+    """A port of the node that a pod occupies."""
 
     port: int
     protocol: str = "TCP"
@@ -151,9 +152,9 @@ class HostPort(Struct, frozen=True):
 class PodSpec(Struct, frozen=True):
     """The part of a pod that decides where it can run. Hashable; equal values are interchangeable.
 
-    ``request`` is the whole request incl. init containers, overhead and ``pods: 1`` (canonical units);
-    ``gpu_share`` are parts of GPUs, beside the request;
-    ``nonzero_milli_cpu`` and ``nonzero_memory`` are kube-scheduler's request with defaults (100m, 200MB a container).
+    ``request``: total request with init containers, overhead and ``pods: 1``, in canonical units. ``gpu_share``: shares
+    of GPUs, in addition to the request. ``nonzero_milli_cpu`` and ``nonzero_memory``: kube-scheduler's request with
+    defaults (100m and 200 MiB per container).
     """
 
     request: Resource
@@ -181,7 +182,7 @@ class PodSpec(Struct, frozen=True):
 
 
 class PodCondition(Struct, frozen=True):
-    """One of ``status.conditions`` of a pod."""
+    """One of a pod's ``status.conditions``."""
 
     type: str
     status: str
@@ -191,13 +192,12 @@ class PodCondition(Struct, frozen=True):
 
 
 class Pod(Struct, frozen=True):
-    """One pod. Times are seconds since the epoch.
+    """A pod. Times are seconds since the epoch.
 
-    ``unread``: what of it could not be read, and why; everything else here is true. ``closes_node``: it is on its node,
-    and may hold more of it than ``spec`` says: as long as it is there, that node takes nothing new. ``stays``: its
-    eviction was refused lately, so nobody counts on it. ``made_claims``: what the claims are called that were made for
-    it from templates, at the places of ``spec.resource_claims``. ``finish_time``: when its last container ended, once
-    none runs any more.
+    ``unread``: fields that could not be read, and why; all other fields are right. ``closes_node``: the pod is on its
+    node and may hold more than ``spec`` says, so the node takes no new pods while it is there. ``stays``: its eviction
+    was refused recently, so no plan rests on it. ``made_claims``: names of the claims made for it from templates, at
+    the positions of ``spec.resource_claims``. ``finish_time``: when its last container ended, None while one runs.
     """
 
     namespace: str
@@ -225,20 +225,20 @@ class Pod(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``"""
+        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def group_key(self) -> str:
-        """``namespace/podgroup``, empty when the pod belongs to none."""
+        """``namespace/podgroup``, or "" if the pod has no PodGroup."""
         group = self.annotations.get(GROUP_NAME_ANNOTATION, "")
         return f"{self.namespace}/{group}" if group else ""
 
     @property
     def revocable_zone(self) -> str:
-        """``*`` where it may run on nodes of any revocable zone, empty where on none of them.
+        """``*`` if the pod may run on nodes of any revocable zone, "" if on none.
 
-        Source: Volcano. A pod that says that it is preemptable may, unless it says otherwise.
+        Source: Volcano. A preemptable pod may, unless it says otherwise.
         """
         zone = self.annotations.get(REVOCABLE_ZONE_KEY)
         if zone is None:
@@ -247,5 +247,5 @@ class Pod(Struct, frozen=True):
 
     @property
     def role(self) -> str:
-        """The task role (``volcano.sh/task-spec``): annotation first, then label."""
+        """Role of the task (``volcano.sh/task-spec``): the annotation, or else the label."""
         return self.annotations.get(TASK_SPEC_KEY) or self.labels.get(TASK_SPEC_KEY, "")

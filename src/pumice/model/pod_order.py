@@ -1,4 +1,4 @@
-"""Which of two pods goes first when no plugin has an opinion. Source: Volcano CompareTask."""
+"""Order of two pods if no plugin orders them. Source: Volcano CompareTask."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pumice.model.pod import Pod
 
 
 def name_index(name: str) -> int | None:
-    """The number a pod name ends in, when it has at least three ``-`` parts."""
+    """Return the number at the end of a pod's name, if the name has at least three parts separated by ``-``, else
+    None."""
     before, _, last = name.rpartition("-")
     if "-" not in before:
         return None
@@ -17,7 +18,7 @@ def name_index(name: str) -> int | None:
 
 
 def compare_pods(left: Pod, right: Pod) -> int:
-    """Smaller index first where both names have one, else older first, else smaller UID."""
+    """Compare: smaller index first if both names have one, else older first, else smaller UID."""
     a, b = name_index(left.name), name_index(right.name)
     if a is not None and b is not None and a != b:
         return -1 if a < b else 1

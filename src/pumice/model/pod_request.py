@@ -1,7 +1,7 @@
-"""What a pod asks for, from its raw ``spec`` and ``status`` mappings (the API's JSON; any list may be null or absent).
+"""Compute requests and limits of a pod from its raw ``spec`` and ``status`` (JSON of the API; any list may be null).
 
-Units are those of ``Resource``. Raises everywhere: QuantityError naming the resource.
-Source: Kubernetes' pod requests and limits as Volcano reads them: in-place resize and pod-level resources are on.
+Units are those of ``Resource``. All functions raise QuantityError, naming the resource. Source: Kubernetes' pod
+requests and limits as Volcano reads them, with in-place resize and pod-level resources.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from pumice.model.resources import CPU, EMPTY, MEMORY, PODS, Resource
 
-#: What a container that does not say is taken to use by kube-scheduler's scores: 100m CPU, 200 MiB.
+#: What kube-scheduler's scores assume for a container without a request: 100m CPU, 200 MiB.
 DEFAULT_MILLI_CPU = 100.0
 DEFAULT_MEMORY = 200.0 * 1024 * 1024
 
-#: Where a status has what containers hold, and sidecars.
+#: Parts of a status with what containers and sidecars hold.
 CONTAINER_STATUSES = ("containerStatuses", "initContainerStatuses")
 
 _Raw = Mapping[str, Any]
@@ -24,29 +24,30 @@ _Amount = Callable[[_Raw], Resource]
 
 
 def pod_request(spec: _Raw, status: _Raw | None = None) -> Resource:
-    """The whole request: containers, init containers, pod-level requests, overhead, and one of ``pods``."""
+    """Return the total request: containers, init containers, pod-level requests, overhead, and one of ``pods``."""
     total = _at_peak(spec, _held(status, "requests"), _declared("requests")).add_scalar(PODS, 1.0)
     return _with_overhead(_with_pod_level(total, spec, "requests"), spec)
 
 
 def pod_request_without_init(spec: _Raw, status: _Raw | None = None) -> Resource:
-    """The request without init containers (sidecars neither) and without the ``pods`` entry."""
+    """Return the request without init containers, sidecars and the entry ``pods``."""
     running = _sum_of_containers(spec, _held(status, "requests"))
     return _with_overhead(_with_pod_level(running, spec, "requests"), spec)
 
 
 def pod_limit(spec: _Raw, status: _Raw | None = None) -> Resource:
-    """The limits, without a ``pods`` entry. Overhead adds only to what is limited."""
+    """Return the limits, without an entry ``pods``."""
     peak = _at_peak(spec, _held(status, "limits"), _declared("limits"))
     limit = _with_pod_level(peak, spec, "limits")
+    # Overhead is added only to what is limited; an overhead alone would limit what the pod does not.
     overhead = spec.get("overhead") or {}
     return limit.add(Resource.from_list({name: amount for name, amount in overhead.items() if limit.get(name) != 0}))
 
 
 def nonzero_request(spec: _Raw) -> tuple[float, float]:
-    """(milli-cores, bytes) of the request, where a container that does not name one of them gets a default for it.
+    """Return (milli-cores, bytes) of the request, with defaults for containers that do not name them.
 
-    Source: kube-scheduler's non-zero requests, which its least-allocated and most-allocated scores read.
+    Source: kube-scheduler's non-zero requests, which its scores of least and most allocated read.
     """
     total = _with_pod_level(_at_peak(spec, _with_defaults, _with_defaults), spec, "requests")
     total = _with_overhead(total, spec)
@@ -54,15 +55,18 @@ def nonzero_request(spec: _Raw) -> tuple[float, float]:
 
 
 def _sum_of_containers(spec: _Raw, amount: _Amount) -> Resource:
+    """Return the sum of an amount over all containers."""
     return reduce(Resource.add, map(amount, spec.get("containers") or ()), EMPTY)
 
 
 def _at_peak(spec: _Raw, running: _Amount, once: _Amount) -> Resource:
-    """The most used at one time: when all containers run, or by an init container and the sidecars before it.
+    """Return the most that is used at one time: by all containers together, or by an init container and the sidecars
+    before it.
 
-    ``running`` answers for containers and sidecars, which can be resized, ``once`` for init containers that end.
+    ``running``: amount of containers and sidecars, which can be resized. ``once``: amount of init containers that end.
     """
     sidecars = peak = EMPTY
+    # In order: an init container runs beside the sidecars that started before it, and not beside later ones.
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
             sidecars = sidecars.add(running(container))
@@ -72,7 +76,8 @@ def _at_peak(spec: _Raw, running: _Amount, once: _Amount) -> Resource:
 
 
 def _with_pod_level(total: Resource, spec: _Raw, kind: str) -> Resource:
-    """``total`` with each cpu, memory or hugepages amount that the pod itself names in place of its containers'."""
+    """Return ``total`` with the amounts of CPU, memory and hugepages that the pod names itself instead of its
+    containers'."""
     named = _amounts(spec, kind)
     if not named:
         return total
@@ -85,33 +90,38 @@ def _with_pod_level(total: Resource, spec: _Raw, kind: str) -> Resource:
 
 
 def _is_pod_level(name: str) -> bool:
+    """Return True for resources that Kubernetes lets a pod name itself."""
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
 def _with_overhead(total: Resource, spec: _Raw) -> Resource:
+    """Return ``total`` with the overhead of the runtime class."""
     overhead = spec.get("overhead")
     return total.add(Resource.from_list(overhead)) if overhead else total
 
 
 def _amounts(owner: _Raw, kind: str) -> _Raw:
-    """The ``requests`` or ``limits`` of a container, a container status or a pod spec."""
+    """Return ``requests`` or ``limits`` of a container, a container status or a pod spec."""
     return (owner.get("resources") or {}).get(kind) or {}
 
 
 def declared(container: _Raw) -> Resource:
-    """What one container asks for."""
+    """Return the request of one container."""
     return Resource.from_list(_amounts(container, "requests"))
 
 
 def _declared(kind: str) -> _Amount:
+    """Return a function that reads the declared amount of a container."""
     return lambda container: Resource.from_list(_amounts(container, kind))
 
 
 def _held(status: _Raw | None, kind: str) -> _Amount:
-    """What a container holds: the most of what spec and status say; the status alone where a resize cannot be done."""
+    """Return a function that reads what a container holds: the maximum of spec and status, or the status alone if a
+    resize is infeasible."""
     status = status or {}
     statuses = (each for key in CONTAINER_STATUSES for each in status.get(key) or ())
     resized = {each.get("name"): each for each in statuses if each.get("resources") is not None}
+    # Without a resized container, which is the rule, the status is not read again per container.
     if not resized:
         return _declared(kind)
     infeasible = any(
@@ -133,7 +143,9 @@ def _held(status: _Raw | None, kind: str) -> _Amount:
 
 
 def _with_defaults(container: _Raw) -> Resource:
+    """Return CPU and memory of a container, with defaults for those that it does not name."""
     named = _amounts(container, "requests")
+    # By name and not by value: an explicit request of 0 gets no default, as in kube-scheduler.
     own = Resource.from_list(named)
     return Resource(
         own.milli_cpu if CPU in named else DEFAULT_MILLI_CPU, own.memory if MEMORY in named else DEFAULT_MEMORY

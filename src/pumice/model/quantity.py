@@ -1,7 +1,7 @@
-"""Kubernetes quantities and Go durations: text in, exact numbers out, and back.
+"""Parse and format Kubernetes quantities and Go durations, exactly.
 
-Source: Kubernetes ``resource.Quantity`` (MilliValue, Value, String) and Go's ``time.ParseDuration``. Stricter in what
-would silently become a wrong number there: no digits, or more than an int64 holds, is an error here.
+Source: Kubernetes ``resource.Quantity`` (MilliValue, Value, String) and Go's ``time.ParseDuration``. Texts that would
+silently become wrong numbers there are errors here: those without digits, and those beyond an int64.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _DURATION_FORM = "numbers with units (ns us ms s m h) such as 1h30m, 1.5h or 500
 
 
 class QuantityError(ValueError):
-    """Not a Kubernetes quantity, or one that does not fit."""
+    """The value is not a Kubernetes quantity, or out of bounds."""
 
 
 class DurationError(ValueError):
-    """Not a Go duration, or one that does not fit."""
+    """The text is not a Go duration, or out of bounds."""
 
 
 def milli_value(quantity: Quantity) -> int:
-    """The quantity in thousandths, rounded away from zero: ``100.1m`` is 101.
+    """Return the quantity in thousandths, rounded away from zero: ``100.1m`` is 101.
 
-    Raises: QuantityError naming what was found and what is accepted.
+    Raises: QuantityError with what was found and what is accepted.
     """
     if isinstance(quantity, str):
         return _milli_of_text(quantity)
@@ -62,9 +62,9 @@ def milli_value(quantity: Quantity) -> int:
 
 
 def whole_value(quantity: Quantity) -> int:
-    """The quantity in whole units, rounded away from zero: ``1500m`` is 2.
+    """Return the quantity in whole units, rounded away from zero: ``1500m`` is 2.
 
-    Raises: QuantityError naming what was found and what is accepted.
+    Raises: QuantityError with what was found and what is accepted.
     """
     if isinstance(quantity, str):
         return _whole_of_text(quantity)
@@ -73,28 +73,35 @@ def whole_value(quantity: Quantity) -> int:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _milli_of_text(text: str) -> int:
+    """Return thousandths of a text. Cached, because few texts occur in many pods."""
     return _scaled_text(text, 1000)
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _whole_of_text(text: str) -> int:
+    """Return whole units of a text. Cached like ``_milli_of_text``."""
     return _scaled_text(text, 1)
 
 
 def _scaled_number(quantity: Quantity, scale: int) -> int:
+    """Return a number times ``scale``, within an int64."""
     if isinstance(quantity, float):
         return _scaled_text(repr(quantity), scale)  # the shortest text that reads back as this float
     if isinstance(quantity, bool) or not isinstance(quantity, int):
         raise QuantityError(f"{kind_of(quantity)} is not a quantity; accepted: {_QUANTITY_FORM}")
+    # Python refuses to print very long integers, so these are described.
     shown = str(quantity) if quantity.bit_length() <= 128 else f"an integer of {quantity.bit_length()} bits"
     return _fitting(quantity * scale, shown, scale)
 
 
 def _scaled_text(text: str, scale: int) -> int:
+    # Bounded before the expression runs. Exponents have two digits at most, so the powers of ten stay small.
+    """Return a text times ``scale``, rounded away from zero, within an int64."""
     match = _QUANTITY.fullmatch(text) if len(text) <= _TEXT_MAX else None
     if match is None:
         raise QuantityError(f"{_shown(text)} is not a quantity; accepted: {_QUANTITY_FORM}")
     sign, whole, fraction, suffix, exponent = match.groups(default="")
+    # Integers only: a float would lose the last digits of large amounts.
     power = int(exponent or _DECIMAL_POWERS.get(suffix, 0)) - len(fraction)
     numerator = int(whole + fraction) * _BINARY_FACTORS.get(suffix, 1) * scale * 10 ** max(power, 0)
     magnitude = -(-numerator // 10 ** max(-power, 0))
@@ -102,6 +109,7 @@ def _scaled_text(text: str, scale: int) -> int:
 
 
 def _fitting(amount: int, shown: str, scale: int) -> int:
+    """Return an amount that fits an int64. Raise QuantityError otherwise."""
     if INT64_MIN <= amount <= INT64_MAX:
         return amount
     bound = f"larger than {INT64_MAX}" if amount > 0 else f"smaller than {INT64_MIN}"
@@ -109,15 +117,16 @@ def _fitting(amount: int, shown: str, scale: int) -> int:
 
 
 def _shown(text: str) -> str:
+    """Return a text in quotes, shortened."""
     return repr(text) if len(text) <= _TEXT_MAX else f"{text[:16]!r}... ({len(text)} characters, at most {_TEXT_MAX})"
 
 
 def format_quantity(name: str, value: float) -> str:
-    """The canonical text for an amount of resource ``name``, as Kubernetes itself would write it.
+    """Return the canonical text for an amount of resource ``name``, as Kubernetes writes it.
 
-    Units: ``cpu`` milli-cores, ``memory`` bytes, ``pods`` whole, every other name thousandths. A fraction of the unit
-    is cut off. Memory of 1 KiB and more takes a binary suffix where that is exact, all else a decimal one.
-    Raises: QuantityError where the value is not finite or larger than an int64.
+    Units: ``cpu`` milli-cores, ``memory`` bytes, ``pods`` whole, all others thousandths; fractions of a unit are cut
+    off. Memory of 1 KiB and more has a binary suffix if that is exact, everything else a decimal suffix. Raises:
+    QuantityError if the value is not finite or does not fit an int64.
     """
     if not INT64_MIN <= value <= INT64_MAX:
         raise QuantityError(f"{value} of {name} cannot be written as a quantity: it is beyond an int64")
@@ -130,6 +139,7 @@ def format_quantity(name: str, value: float) -> str:
 
 
 def _with_suffix(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
+    """Return an amount with the largest suffix that is exact."""
     if amount == 0:
         return "0"
     level = 0
@@ -140,9 +150,9 @@ def _with_suffix(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a Go duration such as ``1h30m`` or ``500ms``, exact to the nanosecond.
+    """Return seconds of a Go duration such as ``1h30m`` or ``500ms``, exact to the nanosecond.
 
-    Raises: DurationError naming what was found and what is accepted.
+    Raises: DurationError with what was found and what is accepted.
     """
     if not isinstance(text, str):
         raise DurationError(f"{kind_of(text)} is not a duration; accepted: {_DURATION_FORM}")
@@ -157,15 +167,16 @@ def parse_duration(text: str) -> float:
 
 
 def _nanoseconds(whole: str, fraction: str, unit: str) -> int:
+    """Return the nanoseconds of one number with its unit."""
     places: int = 10 ** len(fraction)
     return int(whole + fraction) * _NANOSECONDS[unit] // places
 
 
 def saturating_add(a: int, b: int) -> int:
-    """``a + b``, held at the bounds of an int64. Source: Volcano's counts of dynamic resources."""
+    """Return ``a + b`` within the bounds of an int64. Source: Volcano's counts of dynamic resources."""
     return min(max(a + b, INT64_MIN), INT64_MAX)
 
 
 def saturating_mul(a: int, b: int) -> int:
-    """``a * b``, held at the bounds of an int64. Source: Volcano's counts of dynamic resources."""
+    """Return ``a * b`` within the bounds of an int64. Source: Volcano's counts of dynamic resources."""
     return min(max(a * b, INT64_MIN), INT64_MAX)

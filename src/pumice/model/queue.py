@@ -1,4 +1,4 @@
-"""Queues, priority classes and quotas."""
+"""Queues, PriorityClasses and ResourceQuotas."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec import Struct
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.resources import EMPTY, Resource
 
-#: Where a job goes that names no queue. Source: Volcano.
+#: Queue of jobs that name none. Source: Volcano.
 DEFAULT_QUEUE = "default"
 
 
 class NodeGroupAffinity(Struct, frozen=True):
-    """Names of node groups (label ``volcano.sh/nodegroup-name``) that a queue must, or would rather, use or avoid."""
+    """Node groups (label ``volcano.sh/nodegroup-name``) that a queue must use or avoid, or prefers to."""
 
     required: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
@@ -22,14 +22,15 @@ class NodeGroupAffinity(Struct, frozen=True):
     anti_preferred: tuple[str, ...] = ()
 
 
-#: By node group, then by resource: an amount in canonical units. What is not named is not limited.
+#: By node group and resource: an amount in canonical units. Resources that are not named are not limited.
 GroupLimits = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
 
 
 class Quota(Struct, frozen=True):
-    """What a queue has of one resource: ``quota`` is its own, up to ``limit`` it may borrow, by ``over_quota_weight``.
+    """What a queue may have of one resource: its own ``quota``, and up to ``limit`` what others leave, shared by
+    ``over_quota_weight``.
 
-    Units: milli-cores, bytes or milli-devices; None is unlimited. Source: KAI QueueResource, whose default is nothing.
+    Units: milli-cores, bytes or milli-devices. None: unlimited. Source: KAI QueueResource, whose default is 0.
     """
 
     quota: float | None = 0.0
@@ -38,7 +39,7 @@ class Quota(Struct, frozen=True):
 
 
 class QueueSharing(Struct, frozen=True):
-    """How a queue of KAI's shares the cluster. Minimum runtimes are in seconds, None where the queue says nothing."""
+    """Quotas of a queue of KAI. Minimum runtimes are in seconds, None if the queue does not set them."""
 
     cpu: Quota = Quota()
     memory: Quota = Quota()
@@ -48,8 +49,11 @@ class QueueSharing(Struct, frozen=True):
 
 
 class QueueUsage(Struct, frozen=True):
-    """What the status of a queue of KAI's says beside what it and all below it hold: what of that is not preemptible,
-    what they hold and ask for, and the queues directly below it, by name."""
+    """Status of a queue of KAI, in addition to what it holds.
+
+    ``non_preemptible``: the part of that which is not preemptible. ``requested``: what the jobs in and below it hold
+    and ask for. ``children``: names of the queues directly below it.
+    """
 
     non_preemptible: Resource = EMPTY
     requested: Resource = EMPTY
@@ -57,14 +61,11 @@ class QueueUsage(Struct, frozen=True):
 
 
 class Queue(Struct, frozen=True):
-    """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them.
+    """A queue. ``capability``, ``deserved`` and ``guarantee`` are None if the spec does not set them.
 
-    ``group_limits``: how much it may hold of each node group, None where that cannot be read.
-
-    ``sharing`` is what a queue of KAI's says in their place, and ``usage`` its status; None for one of Volcano's.
-
-    ``unread``: what of it could not be read, and why. It is closed then, it and every queue below it take nothing new,
-    and nothing is reclaimed from it.
+    ``group_limits``: what it may hold of each node group, None if unreadable. ``sharing`` and ``usage``: quotas and
+    status of a queue of KAI, None for one of Volcano. ``unread``: fields that could not be read, and why. Such a queue
+    is closed: it and all queues below it take nothing new, and nothing is reclaimed from it.
     """
 
     name: str
@@ -90,12 +91,12 @@ class Queue(Struct, frozen=True):
 
     @property
     def barred(self) -> bool:
-        """Whether what could not be read of it may have forbidden something."""
+        """True if an unreadable field may have forbidden something."""
         return bool(self.unread) and self.state == "Closed" and not self.reclaimable
 
 
 class PriorityClass(Struct, frozen=True):
-    """A named priority. ``unread``: the unreadable fields, and why; with any, it counts as the lowest priority."""
+    """A named priority. ``unread``: fields that could not be read, and why; then it counts as the lowest priority."""
 
     name: str
     value: int
@@ -105,9 +106,9 @@ class PriorityClass(Struct, frozen=True):
 
 
 class ResourceQuota(Struct, frozen=True):
-    """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names.
+    """What a namespace may use (``hard``) and uses (``used``). The prefix ``requests.`` is removed from names.
 
-    ``unread``: what of it could not be read, and why. Nothing is left of that then.
+    ``unread``: fields that could not be read, and why; then nothing of their resources is left.
     """
 
     namespace: str

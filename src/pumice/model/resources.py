@@ -1,7 +1,7 @@
-"""An amount of resources, as one immutable value.
+"""An amount of resources, as an immutable value.
 
-Units: milli-cores, bytes, whole ``pods`` and thousandths of every other (scalar) resource.
-Source: Volcano's ``Resource``. Its comparisons are not here: the core compares arrays.
+Units: milli-cores, bytes, whole ``pods``, and thousandths of every other (scalar) resource. Source: Volcano's
+``Resource``. Its comparisons are not here, because the core compares arrays.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
 
-#: Amounts that differ by less are equal, and amounts below it are nothing.
+#: Amounts that differ by less are equal, and a smaller amount is nothing. Source: Volcano minResource.
 MIN_RESOURCE = 0.1
-#: Scalars that every pod uses and that therefore say nothing about what it needs.
+#: Scalars that every pod uses, so that they say nothing about what it needs.
 IGNORED_SCALARS = frozenset({PODS})
 
 _NO_SCALARS: Mapping[str, float] = MappingProxyType({})
@@ -34,10 +34,10 @@ _EXTENDED_RESOURCE = re.compile(
 
 
 class Resource(Struct, frozen=True):
-    """Amounts by resource name. ``scalars`` None (none were ever named) differs from an empty mapping in ``==`` alone.
+    """Amounts by resource name. ``==`` is exact, and only there does ``scalars`` None (none named) differ from an empty
+    mapping.
 
-    ``max_task_num`` is how many pods a node takes; it is carried along and takes part in no operation.
-    ``==`` is exact.
+    ``max_task_num``: how many pods a node takes. No operation reads it.
     """
 
     milli_cpu: float = 0.0
@@ -46,14 +46,18 @@ class Resource(Struct, frozen=True):
     max_task_num: int = 0
 
     def __post_init__(self) -> None:
+        # Sorted, so that amounts that are equal have equal hashes and texts, whatever order the API sent.
+        """Freeze ``scalars``, sorted by name."""
         if self.scalars is not None:
             force_setattr(self, "scalars", MappingProxyType(dict(sorted(self.scalars.items()))))
 
     def __hash__(self) -> int:
+        """Hash, although ``scalars`` is a mapping."""
         scalars = None if self.scalars is None else tuple(self.scalars.items())
         return hash((self.milli_cpu, self.memory, scalars, self.max_task_num))
 
     def __reduce__(self) -> tuple[type[Resource], tuple[float, float, dict[str, float] | None, int]]:
+        """Make amounts picklable: a mapping proxy is not."""
         scalars = None if self.scalars is None else dict(self.scalars)
         return Resource, (self.milli_cpu, self.memory, scalars, self.max_task_num)
 
@@ -61,7 +65,7 @@ class Resource(Struct, frozen=True):
 
     @classmethod
     def from_list(cls, quantities: Mapping[str, Quantity] | None, ignored: Container[str] = frozenset()) -> Resource:
-        """The amounts of a Kubernetes resource list. Names that are not scalars, and ``ignored`` ones, are left out.
+        """Return the amounts of a Kubernetes resource list, without ``ignored`` names and those that are not scalars.
 
         Raises: QuantityError naming the resource.
         """
@@ -85,13 +89,13 @@ class Resource(Struct, frozen=True):
         return cls(float(milli_cpu), float(memory), scalars or None, pods)
 
     def to_list(self) -> dict[str, str]:
-        """The Kubernetes resource list, in canonical texts; cpu and memory are always in it."""
+        """Return the Kubernetes resource list in canonical texts. It always contains cpu and memory."""
         return {name: format_quantity(name, amount) for name, amount in self._items()}
 
     # -- reading
 
     def get(self, name: str) -> float:
-        """The amount of one resource, 0 where it is not named."""
+        """Return the amount of one resource, 0 if it is not named."""
         if name == CPU:
             return self.milli_cpu
         if name == MEMORY:
@@ -99,13 +103,14 @@ class Resource(Struct, frozen=True):
         return self._named.get(name, 0.0)
 
     def is_empty(self) -> bool:
-        """Whether there is nothing of anything but ``pods``."""
+        """Return True if all amounts but ``pods`` are 0."""
         return all(amount < MIN_RESOURCE for name, amount in self._items() if name not in IGNORED_SCALARS)
 
     # -- arithmetic
 
     def add(self, other: Resource) -> Resource:
-        """Both together."""
+        """Return the sum."""
+        # Shared with the result if ``other`` adds nothing: values are never modified.
         scalars = self.scalars
         if other.scalars:
             scalars = dict(self._named)
@@ -114,14 +119,14 @@ class Resource(Struct, frozen=True):
         return self._with(self.milli_cpu + other.milli_cpu, self.memory + other.memory, scalars)
 
     def multi(self, factor: float) -> Resource:
-        """Every amount times ``factor``, not rounded."""
+        """Return every amount times ``factor``, without rounding."""
         scalars = self.scalars
         if scalars is not None:
             scalars = {name: amount * factor for name, amount in scalars.items()}
         return self._with(self.milli_cpu * factor, self.memory * factor, scalars)
 
     def set_max(self, other: Resource | None) -> Resource:
-        """The larger of both in each dimension; None changes nothing."""
+        """Return the maximum in each dimension. None changes nothing."""
         if other is None:
             return self
         scalars = self.scalars
@@ -132,21 +137,24 @@ class Resource(Struct, frozen=True):
         return self._with(max(self.milli_cpu, other.milli_cpu), max(self.memory, other.memory), scalars)
 
     def add_scalar(self, name: str, amount: float) -> Resource:
-        """The same and this much more of one scalar."""
+        """Return the amount with this much more of one scalar."""
         return self._with(self.milli_cpu, self.memory, {**self._named, name: self._named.get(name, 0.0) + amount})
 
     # -- pieces of the above
 
     @property
     def _named(self) -> Mapping[str, float]:
+        """Amounts of scalars, empty for None."""
         return _NO_SCALARS if self.scalars is None else self.scalars
 
     def _items(self) -> Iterator[tuple[str, float]]:
+        """Yield each name with its amount."""
         yield CPU, self.milli_cpu
         yield MEMORY, self.memory
         yield from self._named.items()
 
     def _with(self, milli_cpu: float, memory: float, scalars: Mapping[str, float] | None) -> Resource:
+        """Return other amounts with the same ``max_task_num``."""
         return Resource(milli_cpu, memory, scalars, self.max_task_num)
 
 
@@ -155,7 +163,9 @@ EMPTY = Resource()
 
 @lru_cache(maxsize=1024)
 def is_kept_scalar(name: str) -> bool:
-    """Whether a resource that is not cpu, memory or pods is scheduled by. Source: Kubernetes' scalar resource names."""
+    """Return True if a resource other than cpu, memory and pods is scheduled by. Source: Kubernetes' scalar resource
+    names."""
+    # Object counts of quotas have the form of a resource name but no pod requests them.
     if name.startswith("count/"):
         return False
     return (

@@ -1,7 +1,7 @@
-"""Does a selector match a set of labels?
+"""Match labels against selectors.
 
-Source: Kubernetes ``labels.Selector`` and ``nodeaffinity``: NotIn and DoesNotExist match a label that is absent; Gt and
-Lt compare integers of 64 bits. An operator that nobody knows matches nothing.
+Source: Kubernetes ``labels.Selector`` and ``nodeaffinity``. NotIn and DoesNotExist match an absent label; Gt and Lt
+compare integers of 64 bits. An unknown operator matches nothing.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 
 
 def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Whether every requirement holds. An empty selector matches everything."""
+    """Return True if every requirement holds. An empty selector matches everything."""
     return all(holds(requirement, labels) for requirement in selector.requirements)
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether one requirement holds."""
+    """Return True if one requirement holds."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
@@ -38,6 +38,7 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(value: str, requirement: Requirement) -> bool:
+    """Return True if an integer label is above (Gt) or below (Lt) the value of the requirement."""
     if len(requirement.values) != 1:
         return False
     found, bound = _integer(value), _integer(requirement.values[0])
@@ -47,7 +48,8 @@ def _compares(value: str, requirement: Requirement) -> bool:
 
 
 def _integer(text: str) -> int | None:
-    """None for what is no whole number of 64 bits."""
+    """Return an integer of 64 bits, None for other texts."""
+    # At most 19 digits: parsing a long number is expensive, and labels come from users.
     match = _INTEGER.fullmatch(text)
     number = int(match[1] + match[2]) if match else None
     return number if number is not None and -(2**63) <= number < 2**63 else None

@@ -1,7 +1,4 @@
-"""Where a task and a pod group can be.
-
-Source: the task states and their bit values are Volcano's (``TaskStatus``).
-"""
+"""States of tasks and PodGroups. Source: Volcano TaskStatus."""
 
 from __future__ import annotations
 
@@ -9,8 +6,9 @@ from enum import IntEnum, StrEnum
 
 
 class TaskStatus(IntEnum):
-    """State of one task. The values are dense so that a state can index a counter column."""
+    """State of a task."""
 
+    # Dense, so that a state indexes a column of counters. Volcano's values are bits.
     PENDING = 0
     ALLOCATED = 1
     PIPELINED = 2
@@ -24,21 +22,21 @@ class TaskStatus(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name users see, as in ``Pending``."""
+        """The name that users read, such as ``Pending``."""
         return self.name.capitalize()
 
 
 STATUS_COUNT = len(TaskStatus)
 
-#: Resources are held on a node.
+#: States in which a task holds resources of a node.
 ALLOCATED_STATUSES = frozenset({TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED})
-#: A victim may be chosen from these.
+#: States in which a task can be a victim.
 PREEMPTABLE_STATUSES = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
 COMPLETED_STATUSES = frozenset({TaskStatus.FAILED, TaskStatus.SUCCEEDED})
 
 
 def status_of_pod(phase: str, *, node_name: str, deleting: bool) -> TaskStatus:
-    """The task state that a pod's own fields stand for. Source: Volcano ``getTaskStatus``."""
+    """Return the state of a task by the fields of its pod. Source: Volcano ``getTaskStatus``."""
     if phase in ("Running", "Pending", ""):
         if deleting:
             return TaskStatus.RELEASING
@@ -53,6 +51,8 @@ def status_of_pod(phase: str, *, node_name: str, deleting: bool) -> TaskStatus:
 
 
 class PodGroupPhase(StrEnum):
+    """Phase of a PodGroup. Source: Volcano PodGroupPhase."""
+
     PENDING = "Pending"
     INQUEUE = "Inqueue"
     RUNNING = "Running"

@@ -1,4 +1,4 @@
-"""How nodes are to be scored for a pod, in its own words."""
+"""How nodes should be scored for a pod, by its annotations."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ NAMES_MAX, WEIGHT_MAX, TEXT_MAX = 64, 1_000_000, 8192
 
 
 class ResourceStrategy(Struct, frozen=True):
-    """``most``: the fuller a node, the better; else the emptier. ``weights``: of resources, by name; none where the pod
-    gives none that can be read, and then no node has a score."""
+    """``most``: fuller nodes are better, else emptier ones. ``weights``: by resource; without any, no node has a
+    score."""
 
     most: bool = False
     weights: tuple[tuple[str, int], ...] = ()
 
 
 def resource_strategy(annotations: Mapping[str, str]) -> ResourceStrategy | None:
-    """What annotations say of it; None where they say nothing. Source: Volcano resource-strategy-fit."""
+    """Return the strategy in annotations, or None if there is none. Source: Volcano resource-strategy-fit."""
     scoring = annotations.get(SCORING_ANNOTATION)
     return None if not scoring else _strategy_of(scoring, annotations.get(WEIGHT_ANNOTATION, ""))
 
 
 @lru_cache(maxsize=1024)
 def _strategy_of(scoring: str, weights: str) -> ResourceStrategy:
+    """Return the strategy for the texts of two annotations. Cached, because pods of a job have equal annotations."""
     return ResourceStrategy(scoring == MOST_ALLOCATED, _weights_of(weights))
 
 
 def _weights_of(text: str) -> tuple[tuple[str, int], ...]:
+    """Return weights from JSON, none if the text is invalid or out of bounds."""
     try:
         found = json.loads(text) if len(text) <= TEXT_MAX else None
     except (ValueError, RecursionError):

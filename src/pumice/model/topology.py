@@ -1,4 +1,4 @@
-"""Where nodes are near each other, as the API server says it: HyperNodes (Volcano), levels of labels (KAI)."""
+"""Topology of nodes as the API server describes it: HyperNodes (Volcano) and levels of labels (KAI)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOP_HYPERNODE = "<cluster-top-hypernode>"
 
 
 class HyperNodeMember(Struct, frozen=True):
-    """One member entry. Exactly one selector is set; ``type`` is ``Node`` or ``HyperNode``."""
+    """A member entry. Exactly one selector is set. ``type``: ``Node`` or ``HyperNode``."""
 
     type: str
     exact: str | None = None
@@ -19,10 +19,7 @@ class HyperNodeMember(Struct, frozen=True):
 
 
 class HyperNode(Struct, frozen=True):
-    """A set of nodes that are near to each other.
-
-    ``unread``: what of it could not be read, and why. It is empty then.
-    """
+    """A set of nodes near each other. ``unread``: fields that could not be read, and why; then the set is empty."""
 
     name: str
     tier: int
@@ -34,9 +31,9 @@ class HyperNode(Struct, frozen=True):
 
 
 class Topology(Struct, frozen=True):
-    """``levels``: node-label keys, from the widest to the narrowest. A node that lacks one of them is outside.
+    """Levels of topology. ``levels``: keys of node labels, the widest first. A node that lacks one is outside.
 
-    ``unread``: what of it could not be read, and why. It has no levels then.
+    ``unread``: fields that could not be read, and why; then there are no levels.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Volumes that pods ask for by claims, and what says where they can be had.
+"""Volumes, claims for volumes, and where volumes can be provisioned.
 
 Source: Kubernetes core/v1, storage.k8s.io/v1.
 """
@@ -11,15 +11,16 @@ from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP, LabelSelector, NodeSelectorTerm
 
-#: Only one pod at a time may use a claim of this mode.
+#: Access mode of a claim that only one pod at a time can use.
 ONCE_POD = "ReadWriteOncePod"
-#: Of a class of which nothing is made: only volumes that are there can be bound.
+#: Provisioner of classes for which no volumes are made: only existing volumes can be bound.
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class PersistentVolumeClaim(Struct, frozen=True):
-    """A PersistentVolumeClaim. ``volume``: the one it has, or is to have. ``bound``: that both say so. ``lost``: its
-    volume is gone. ``node``: for which a volume is being made. ``size``: bytes."""
+    """A PersistentVolumeClaim. ``volume``: the volume that it has or will have. ``bound``: claim and volume name each
+    other. ``lost``: its volume no longer exists. ``node``: node for which a volume is being provisioned. ``size``:
+    bytes."""
 
     namespace: str
     name: str
@@ -42,8 +43,8 @@ class PersistentVolumeClaim(Struct, frozen=True):
 
 
 class PersistentVolume(Struct, frozen=True):
-    """A PersistentVolume. ``claim``: whose it is (``namespace/name``), empty for nobody's; ``claim_uid``: of that very
-    one. ``nodes``: where it can be used, None everywhere. ``driver`` and ``handle``: of CSI."""
+    """A PersistentVolume. ``claim``: its claim (``namespace/name``), "" for none; ``claim_uid``: UID of that claim.
+    ``nodes``: where it can be used, None for everywhere. ``driver`` and ``handle``: of CSI."""
 
     name: str
     class_name: str = ""
@@ -60,8 +61,8 @@ class PersistentVolume(Struct, frozen=True):
 
 
 class StorageClass(Struct, frozen=True):
-    """``waits``: a volume is bound or made when a pod that wants it has its node. ``nodes``: where volumes can be made
-    for, None everywhere."""
+    """A StorageClass. ``waits``: volumes are bound or provisioned when their pod has a node. ``nodes``: where volumes
+    can be provisioned, None for everywhere."""
 
     name: str
     provisioner: str = NO_PROVISIONER
@@ -70,14 +71,14 @@ class StorageClass(Struct, frozen=True):
 
 
 class CSINode(Struct, frozen=True):
-    """How many volumes of each driver a node takes; drivers without a limit are left out."""
+    """How many volumes of each driver a node takes. Drivers without a limit are not listed."""
 
     name: str
     limits: tuple[tuple[str, int], ...] = ()
 
 
 class CSIStorageCapacity(Struct, frozen=True):
-    """How many bytes a class has left for the nodes that ``nodes`` selects, and the largest volume among them."""
+    """How many bytes a class has left on the nodes that ``nodes`` selects, and its largest volume."""
 
     namespace: str
     name: str

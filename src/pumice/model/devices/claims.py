@@ -1,4 +1,4 @@
-"""Dynamic resource allocation: what drivers offer on nodes (slices of devices), and claims of some of it.
+"""Dynamic resource allocation: devices that drivers offer on nodes, in slices, and claims for devices.
 
 Source: Kubernetes resource.k8s.io/v1.
 """
@@ -11,15 +11,17 @@ from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP, NodeSelectorTerm, Toleration
 
-#: Devices that one claim may have, and pods that may use it at once. Source: Kubernetes API limits.
+#: Limits of the Kubernetes API: devices of one claim, and pods that use it at once.
 CLAIM_DEVICES_MAX = 32
 CLAIM_USERS_MAX = 256
 
 
 class DeviceOption(Struct, frozen=True):
-    """So many devices of a class, or, with ``every``, all of them that a node has. ``name``: that of an alternative,
-    empty where there is one option only. ``selectors``: CEL expressions. ``capacity``: how much each device must give
-    of its dimensions."""
+    """One way to satisfy a request: ``count`` devices of a class, or with ``every`` all that a node has.
+
+    ``name``: name of the alternative, "" if the request has only one option. ``selectors``: CEL expressions.
+    ``capacity``: how much each device must provide of its dimensions.
+    """
 
     device_class: str
     count: int = 1
@@ -32,21 +34,21 @@ class DeviceOption(Struct, frozen=True):
 
 
 class DeviceRequest(Struct, frozen=True):
-    """One of its ``options``, the first that there is."""
+    """A request, satisfied by the first of its ``options`` that is available."""
 
     name: str
     options: tuple[DeviceOption, ...]
 
 
 class SameAttribute(Struct, frozen=True):
-    """The devices of these requests (none: of all) must have one value of an attribute."""
+    """The devices of these requests must have the same value of an attribute. No requests: all of the claim."""
 
     attribute: str
     requests: tuple[str, ...] = ()
 
 
 class AllocatedDevice(Struct, frozen=True):
-    """A device, by what names it, and the request that it was given for (``request/alternative``)."""
+    """A device with the request that it satisfies (``request/alternative``)."""
 
     request: str
     driver: str
@@ -55,14 +57,15 @@ class AllocatedDevice(Struct, frozen=True):
 
 
 class Allocation(Struct, frozen=True):
-    """What a claim was given. ``nodes``: where it can be used, None everywhere."""
+    """The devices of a claim. ``nodes``: where they can be used, None for everywhere."""
 
     devices: tuple[AllocatedDevice, ...] = ()
     nodes: tuple[NodeSelectorTerm, ...] | None = None
 
 
 class ResourceClaim(Struct, frozen=True):
-    """``reserved_for``: uids of the pods that may use it. ``unknown``: what it asks for that Pumice cannot give."""
+    """A ResourceClaim. ``reserved_for``: UIDs of the pods that may use it. ``unknown``: a feature that it needs and
+    Pumice does not support, "" for none."""
 
     namespace: str
     name: str
@@ -81,9 +84,10 @@ class ResourceClaim(Struct, frozen=True):
 
     @property
     def devices(self) -> tuple[tuple[str, int], ...]:
-        """How many of each device class it asks for, sorted by class; what cannot be told counts as one, and of
-        alternatives the first."""
+        """Number of devices per device class, sorted by class."""
         found: dict[str, int] = {}
+        # The number for ``every`` depends on the node, and that of alternatives on which one is chosen. A quota needs a
+        # number before that: 1, and the first alternative.
         for request in self.requests:
             first = request.options[0]
             if first.device_class:
@@ -92,7 +96,7 @@ class ResourceClaim(Struct, frozen=True):
 
 
 class ResourceClaimTemplate(Struct, frozen=True):
-    """What every claim that is made from it asks for."""
+    """What claims made from this template ask for."""
 
     namespace: str
     name: str
@@ -108,14 +112,14 @@ class ResourceClaimTemplate(Struct, frozen=True):
 
 
 class DeviceClass(Struct, frozen=True):
-    """A device is of the class where all ``selectors``, CEL expressions, say so."""
+    """A device belongs to the class if all ``selectors`` (CEL expressions) are true."""
 
     name: str
     selectors: tuple[str, ...] = ()
 
 
 class DeviceAttribute(Struct, frozen=True):
-    """``kind``: string, int, bool or version."""
+    """An attribute of a device. ``kind``: string, int, bool or version."""
 
     name: str  # domain/name
     kind: str
@@ -123,7 +127,7 @@ class DeviceAttribute(Struct, frozen=True):
 
 
 class DeviceTaint(Struct, frozen=True):
-    """As of a node."""
+    """A taint of a device, with the meaning of a node's taint."""
 
     key: str
     value: str
@@ -131,7 +135,8 @@ class DeviceTaint(Struct, frozen=True):
 
 
 class Device(Struct, frozen=True):
-    """``capacity``: amounts by ``domain/name``. ``unknown``: why it can be given to nobody here."""
+    """A device. ``capacity``: amounts by ``domain/name``. ``unknown``: why it cannot be allocated here, "" if it
+    can."""
 
     name: str
     attributes: tuple[DeviceAttribute, ...] = ()
@@ -141,10 +146,10 @@ class Device(Struct, frozen=True):
 
 
 class ResourceSlice(Struct, frozen=True):
-    """Devices of a pool: on one node, on those that ``nodes`` select, or on all (both empty).
+    """Devices of a pool: on one node, on the nodes that ``nodes`` selects, or on all nodes if both are empty.
 
-    ``generation``: of slices of one pool only those of the highest one count, and only where all ``slice_count`` of
-    them are there.
+    ``generation``: of a pool, only slices of the highest generation count, and only if all ``slice_count`` of them
+    exist.
     """
 
     name: str

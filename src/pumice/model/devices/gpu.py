@@ -1,4 +1,4 @@
-"""Parts of GPUs: what a pod asks of a device that it shares, and what a node says of its devices, in KAI's words."""
+"""Shares of GPUs: what a pod requests of shared devices, and what a node says of its devices. Source: KAI."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ GPU_RESOURCE = "nvidia.com/gpu"
 GPU_FRACTION_ANNOTATION = "gpu-fraction"
 GPU_MEMORY_ANNOTATION = "gpu-memory"
 GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
-#: On a pod that has devices: the group of pods it shares its one device with.
+#: Label of a pod with one shared device: the group of pods that share it.
 GPU_GROUP_LABEL = "runai-gpu-group"
-#: The same for a pod on several devices: a label a group, ``runai-gpu-group/<group>``.
+#: Labels of a pod with several shared devices, one per group: ``runai-gpu-group/<group>``.
 GPU_GROUP_PREFIX = f"{GPU_GROUP_LABEL}/"
-#: Where the pods are that hold a device which others share, and what they write on themselves: which one they got.
+#: Namespace of KAI's reservation pods, which hold devices that others share, and their annotation with the index of the
+#: device.
 RESERVATION_NAMESPACE, GPU_INDEX_ANNOTATION = "kai-resource-reservation", "run.ai/reserve_for_gpu_index"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 MIG_PREFIX = "nvidia.com/mig-"
 MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 GPU_COUNT_LABEL = "nvidia.com/gpu.count"
-#: Devices that one pod may share: each is looked at for every node.
+#: Devices that one pod may share. Bounded, because each is searched for on every node.
 SHARED_DEVICES_MAX = 1024
-#: GPU memory of a device about which nothing is said.
+#: GPU memory of a device if the node does not say. Source: KAI node_info.
 UNKNOWN_GPU_MEMORY_MIB = 100
 
 _BYTES_FROM = 1 << 20  # a label of so much and more is in bytes
-#: MiB: what has more is no device.
+#: MiB; a larger value is not a device's.
 GPU_MEMORY_MAX = 1 << 40
 _FRACTION = re.compile(r"[0-9]{0,9}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
@@ -40,18 +41,19 @@ _GPU_DOMAINS = ("nvidia.com", "amd.com", "intel.com")
 
 
 def is_gpu(name: str) -> bool:
-    """Whether a driver of devices, or a class of devices that is called after it, is one of GPUs: ``gpu.nvidia.com``,
+    """Return True if a driver, or a device class named after it, is one of GPUs: ``gpu.nvidia.com``,
     ``nvidia.com/gpu``."""
     domain, _, kind = name.rpartition("/")
     return (kind == "gpu" and domain in _GPU_DOMAINS) or (name.startswith("gpu.") and name[4:] in _GPU_DOMAINS)
 
 
 class GpuShare(Struct, frozen=True):
-    """A part of each of ``devices`` GPUs. Of ``fraction`` (of a device, above 0 and at most 1, in hundredths) and
-    ``memory_mib`` one is given, the other 0; neither, for a pod that only has MIG instances of the old kind.
+    """A share of each of ``devices`` GPUs.
 
-    ``problem``: what is wrong with it, in words. Such a pod finds no node, and where it runs it counts as whole
-    devices. ``legacy_mig``: it has MIG instances that an annotation names.
+    Either ``fraction`` (of a device, above 0 and at most 1, in hundredths) or ``memory_mib`` is set and the other is 0;
+    neither, for a pod that only has MIG instances of the old kind. ``legacy_mig``: an annotation names MIG instances.
+    ``problem``: what is wrong with the annotations, "" for nothing. A pod with a problem fits no node, and counts as
+    whole devices where it runs.
     """
 
     fraction: float = 0.0
@@ -62,7 +64,7 @@ class GpuShare(Struct, frozen=True):
 
 
 def gpu_share(annotations: Mapping[str, str]) -> GpuShare | None:
-    """What annotations say of shared GPUs; None where they say nothing. Source: KAI pod_info."""
+    """Return the share that annotations ask for, or None if they ask for none. Source: KAI pod_info."""
     fraction, memory = annotations.get(GPU_FRACTION_ANNOTATION), annotations.get(GPU_MEMORY_ANNOTATION)
     devices = annotations.get(GPU_DEVICES_ANNOTATION)
     legacy = _names_mig(annotations)
@@ -72,7 +74,8 @@ def gpu_share(annotations: Mapping[str, str]) -> GpuShare | None:
 
 
 def _names_mig(annotations: Mapping[str, str]) -> bool:
-    """Asked of every pod that is read, where a generator would cost twice as much as the loop."""
+    """Return True if a key of annotations names a MIG instance."""
+    # Every pod that is read comes through here, and a generator would take twice as long as this loop.
     for key in annotations:  # noqa: SIM110
         if key.startswith(MIG_PREFIX):
             return True
@@ -81,6 +84,7 @@ def _names_mig(annotations: Mapping[str, str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _share_of(fraction: str | None, memory: str | None, devices: str | None, legacy: bool) -> GpuShare:
+    """Return the share for the texts of the three annotations. Cached, because pods of a job have equal annotations."""
     count = _whole(devices, SHARED_DEVICES_MAX) if devices is not None else 1
     if count is None:
         wanted = f"a whole number from 1 to {SHARED_DEVICES_MAX}"
@@ -102,29 +106,33 @@ def _share_of(fraction: str | None, memory: str | None, devices: str | None, leg
 
 
 def _wrong(key: str, found: str | None, wanted: str, devices: int, legacy: bool) -> GpuShare:
-    """Whole devices, with what is wrong."""
+    """Return whole devices with a problem: annotation, found, wanted."""
     shown = (found or "")[:40]
+    # Escaped, because the text is shown in a terminal and in logs.
     shown = shown if shown.isprintable() else ascii(shown)
     return GpuShare(1.0, 0, devices, legacy, f'annotation {key}: found "{shown}", wanted {wanted}')
 
 
 def _fraction(text: str) -> float | None:
-    """A fraction in hundredths, None for what is none: one that would round to nothing would cost nothing."""
+    """Return a fraction in hundredths, None if it is invalid."""
     if len(text) > 40 or not _FRACTION.fullmatch(text) or not any(map(str.isdigit, text)):
         return None
     try:
         value = float(text)
     except ValueError:
         return None
+    # A fraction that rounds to 0 would cost the queue nothing, so it is refused. 1 is refused as in KAI: a whole device
+    # is requested as ``nvidia.com/gpu``.
     return hundredths(value) if value < 1 and hundredths(value) > 0 else None
 
 
 def hundredths(amount: float) -> float:
-    """An amount of GPUs as it is charged: rounded to 1/100. Source: KAI resource_info."""
+    """Return an amount of GPUs as it is charged, rounded to hundredths. Source: KAI resource_info."""
     return round(amount * 100) / 100
 
 
 def _whole(text: str | None, most: int) -> int | None:
+    """Return a whole number from 1 to ``most``, None for other texts."""
     if text is None or not _WHOLE.fullmatch(text):
         return None
     value = int(text)
@@ -132,7 +140,7 @@ def _whole(text: str | None, most: int) -> int | None:
 
 
 def labels_of_groups(groups: Sequence[str], share: GpuShare | None) -> dict[str, str]:
-    """The labels by which a pod says with which groups it shares its devices. Source: KAI's binder."""
+    """Return the labels of a pod that shares devices with these groups. Source: KAI binder."""
     if not groups:
         return {}
     if share is not None and share.devices > 1:
@@ -141,25 +149,23 @@ def labels_of_groups(groups: Sequence[str], share: GpuShare | None) -> dict[str,
 
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """The groups of pods with which a pod shares its devices, sorted."""
+    """Return the groups of pods with which a pod shares its devices, sorted."""
     found = {key[len(GPU_GROUP_PREFIX) :] for key in labels if key.startswith(GPU_GROUP_PREFIX)}
     one = labels.get(GPU_GROUP_LABEL)
     return tuple(sorted(found | ({one} if one else set())))
 
 
 def node_gpu_memory(labels: Mapping[str, str]) -> int:
-    """MiB of each device of a node, a multiple of 100; 0 where none is known, which no request for memory fits.
-
-    Source: KAI node_info: large values are bytes; what is not known counts as 100 and fits nothing.
-    """
+    """Return MiB of each device of a node, a multiple of 100, or 0 if unknown. Source: KAI node_info."""
     text = labels.get(GPU_MEMORY_LABEL, "")
     value = int(text) if _WHOLE.fullmatch(text) else 0
+    # Some versions of the device plugin write bytes instead of MiB.
     mib = value >> 20 if value >= _BYTES_FROM else value
     return mib - mib % 100
 
 
 @lru_cache(maxsize=256)
 def mig_gpus(resource: str) -> int:
-    """What one MIG instance counts in a quota: ``mig-Ng.Mgb`` is N GPUs; 0 for a resource that is none."""
+    """Return how many GPUs a MIG instance counts in a quota (``mig-Ng.Mgb``: N), 0 for other resources."""
     match = _MIG.fullmatch(resource)
     return int(match[1]) if match else 0

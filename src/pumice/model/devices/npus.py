@@ -1,4 +1,4 @@
-"""The NPUs that an agent lists on its node, in JSON. Source: HAMi's annotation ``hami.io/node-register-<word>``."""
+"""NPUs that an agent lists on its node, as JSON. Source: HAMi's annotation ``hami.io/node-register-<word>``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _CHARACTERS_MAX, _CARDS_MAX, _AMOUNT_MAX = 1 << 17, 64, 1 << 40
 
 
 class Npu(Struct, frozen=True):
-    """One NPU. ``count``: how many containers may share it; ``memory`` in MiB; ``network``: which one it is in, None
-    where that is not said."""
+    """One NPU. ``count``: how many containers can share it. ``memory``: MiB. ``network``: number of its network, None
+    if it is not given."""
 
     id: str
     count: int
@@ -25,7 +25,8 @@ class Npu(Struct, frozen=True):
 
 @lru_cache(maxsize=4096)
 def listed_npus(text: str) -> tuple[Npu, ...] | str:
-    """The NPUs that an annotation lists; a sentence for one that cannot be used."""
+    """Return the NPUs in an annotation, or a text that says what is wrong with it."""
+    # Bounded before it is parsed: the annotation comes from the cluster and may be of any size.
     if len(text) > _CHARACTERS_MAX:
         return f"found {len(text)} characters, wanted at most {_CHARACTERS_MAX}"
     try:
@@ -42,10 +43,12 @@ def listed_npus(text: str) -> tuple[Npu, ...] | str:
 
 
 def _npu(given: object) -> Npu | None:
+    """Return one NPU, None if a field is missing or out of bounds."""
     if not isinstance(given, Mapping):
         return None
     name, network = given.get("id"), given.get("customInfo", given.get("custominfo"))
     amounts = [given.get(key, 0) for key in ("count", "devmem", "devcore")]
+    # bool is excluded, since it is an int in Python.
     wrong = any(not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= _AMOUNT_MAX for each in amounts)
     if wrong or not isinstance(name, str) or not name or len(name) > 253:
         return None

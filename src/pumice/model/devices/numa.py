@@ -1,4 +1,4 @@
-"""Which CPUs of a node are near to each other, and what a pod wants of that."""
+"""NUMA topology of nodes, and what a pod asks of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from msgspec import Struct
 
 POLICY_ANNOTATION = "volcano.sh/numa-topology-policy"
 NONE, BEST_EFFORT, RESTRICTED, SINGLE = "none", "best-effort", "restricted", "single-numa-node"
-#: NUMA nodes of a machine: every set of them is looked at. Kubelets know no more either.
+#: NUMA nodes of a machine. Bounded, because every set of them is examined; the kubelet has the same bound.
 NUMA_NODES_MAX = 8
 CPUS_MAX = 4096
 
 
 class Cpu(Struct, frozen=True):
-    """A logical CPU, and where it is."""
+    """A logical CPU with its place."""
 
     id: int
     numa: int
@@ -23,9 +23,12 @@ class Cpu(Struct, frozen=True):
 
 
 class Numatopology(Struct, frozen=True):
-    """What the agent of a node says of its CPUs. ``free``: CPUs that no pod has for itself, None where nothing is said;
-    ``reserved``: how many are set aside for the system; ``assigned``: (uid, ``namespace/name``) of pods whose CPUs are
-    not among the free ones any more. ``unread``: what of it could not be read, and why: nothing is free then."""
+    """The CPUs of a node, as its agent reports them.
+
+    ``free``: CPUs that no pod uses exclusively, None if not reported. ``reserved``: how many are reserved for the
+    system. ``assigned``: (UID, ``namespace/name``) of pods whose CPUs are no longer among the free ones. ``unread``:
+    fields that could not be read, and why; then nothing is free.
+    """
 
     name: str
     cpu_policy: str = ""
@@ -38,14 +41,14 @@ class Numatopology(Struct, frozen=True):
 
 
 class NumaAsk(Struct, frozen=True):
-    """What a pod of quality Guaranteed wants: its ``policy``, empty for none of its own; ``containers``: name and
-    milli-cores of each."""
+    """What a pod of QoS class Guaranteed asks for: its ``policy``, "" for none of its own, and name and milli-cores of
+    each of its ``containers``."""
 
     policy: str = ""
     containers: tuple[tuple[str, float], ...] = ()
 
 
 def numa_policy(annotations: Mapping[str, str]) -> str:
-    """The policy that annotations name; one that is not known is as none."""
+    """Return the policy in annotations, "" if there is none or it is unknown."""
     found = annotations.get(POLICY_ANNOTATION, "")
     return found if found in (BEST_EFFORT, RESTRICTED, SINGLE) else ""

@@ -1,6 +1,6 @@
-"""Devices that Volcano shares out card by card: what pods ask of them, and the annotations that say it.
+"""Devices that Volcano allocates card by card: requests of pods, and annotations.
 
-Names of resources and annotations are those of Volcano's ``deviceshare``, of its device plugins, and of HAMi.
+Source: names of resources and annotations are those of Volcano's deviceshare plugin, its device plugins, and HAMi.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NPU_MODE_ANNOTATION, HAMI_CORE = "huawei.com/vnpu-mode", "hami-core"
 _COUNTED_BY_CARD = frozenset({VGPU_MEMORY, VGPU_PERCENTAGE, VGPU_CORES})
 _NPU, _PARTS_OF_NPUS = "huawei.com/", ("-memory", "-core")
 
-#: Of the resources of shared devices.
+#: Domains of the resources of shared devices.
 DEVICE_DOMAINS = ("volcano.sh/", "huawei.com/")
 _ASKED = ("volcano.sh/gpu-", "volcano.sh/vgpu-", "huawei.com/")
 _WISHES = frozenset(
@@ -43,39 +43,40 @@ _WISHES = frozenset(
         *(SPREAD_ANNOTATION, NPU_MODE_ANNOTATION),
     }
 )
-#: Characters of an annotation that are looked at: a longer one is a wish that nothing can fulfil.
+#: Longest annotation that is read. A longer one is a wish that no card fulfils.
 WISH_CHARACTERS_MAX = 4096
 
-#: Of one container, by the name of the resource: its limits, in whole units.
+#: Limits of one container by name of the resource, in whole units.
 Limits = tuple[tuple[str, int], ...]
 
 
 class DeviceAsk(Struct, frozen=True):
-    """What a pod asks of shared devices: of each container, of each init container; and its ``wishes``, which are
-    annotations that say which cards would do."""
+    """What a pod asks of shared devices: limits of its ``containers``, limits of its init containers (``first``), and
+    ``wishes``, annotations that restrict which cards it accepts."""
 
     containers: tuple[Limits, ...] = ()
     first: tuple[Limits, ...] = ()
     wishes: tuple[tuple[str, str], ...] = ()
 
     def wish(self, annotation: str) -> str | None:
-        """What an annotation says, None where the pod has none."""
+        """Return the value of an annotation, or None if the pod does not have it."""
         return next((value for key, value in self.wishes if key == annotation), None)
 
     @property
     def too_long(self) -> str:
-        """The first annotation that is longer than is looked at, empty for none."""
+        """The first annotation that is too long to be read, "" for none."""
         return next((key for key, value in self.wishes if len(value) > WISH_CHARACTERS_MAX), "")
 
     def most(self, name: str) -> int:
-        """What is asked of one resource at a time: by all containers together, or by one init container."""
+        """Return the most of a resource that the pod uses at one time: all containers together, or one init
+        container."""
         first = max((dict(limits).get(name, 0) for limits in self.first), default=0)
         return max(first, sum(dict(limits).get(name, 0) for limits in self.containers))
 
 
 class DeviceGrant(Struct, frozen=True):
-    """What a pod will say of itself, in ``annotations``, once the bind that is on its way is done: which cards it
-    got. ``locks``: which locks of its node must be taken first."""
+    """The cards of a pod, as ``annotations`` to be written once it is bound. ``locks``: locks of its node that must be
+    taken before."""
 
     namespace: str
     name: str
@@ -89,26 +90,27 @@ class DeviceGrant(Struct, frozen=True):
 
 
 def is_counted_by_card(resource: str) -> bool:
-    """Whether a resource is counted card by card, by whoever shares devices out, and by nobody else: a sum over a
-    pod's containers says nothing of it. Source: Volcano's list of ignored devices."""
+    """Return True if a resource is counted per card only, so that a sum over containers means nothing. Source:
+    Volcano's list of ignored devices."""
     return resource in _COUNTED_BY_CARD or (resource.startswith(_NPU) and resource.endswith(_PARTS_OF_NPUS))
 
 
 def counted_in_sums(amount: Resource) -> Resource:
-    """What is asked, without what is counted card by card."""
+    """Return an amount without the resources that are counted per card."""
     scalars = amount.scalars or {}
+    # Nearly all pods have none, and then the same object is returned.
     if not any(map(is_counted_by_card, scalars)):
         return amount
     return replace(amount, scalars={name: n for name, n in scalars.items() if not is_counted_by_card(name)})
 
 
 def is_shared_device(resource: str) -> bool:
-    """Whether a resource may be one of shared devices."""
+    """Return True if a resource may be one of shared devices."""
     return resource.startswith(_ASKED)
 
 
 def device_wishes(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Which of a pod's annotations say what cards would do, sorted."""
+    """Return the annotations of a pod that restrict which cards it accepts, sorted."""
     found = [key for key in annotations if key in _WISHES or key.startswith(HAMI)]
     if not found:
         return ()

@@ -1,4 +1,4 @@
-"""ResourceClaims, their templates, device classes and slices of devices from their decoded objects."""
+"""Decode ResourceClaims, their templates, DeviceClasses and ResourceSlices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from pumice.model.manifest.terms import node_selector, tolerations
 from pumice.model.quantity import milli_value
 
 _EXACT, _ALL = "ExactCount", "All"
-#: Lists longer than any that an API server takes.
+#: Longer than any list that an API server accepts.
 _LISTED_MAX = 4_096
 _TAINT_EFFECTS = ("None", "NoSchedule", "NoExecute")
 _KINDS = ("string", "int", "bool", "version")
@@ -90,6 +90,7 @@ def read_resource_slice(obj: Obj) -> ResourceSlice:
     own, everywhere = text(spec, "nodeName", "spec"), flag(spec, "allNodes", "spec")
     terms = () if own or everywhere else node_selector(spec, "nodeSelector", "spec") or ()
     devices = tuple(_device(device, f"spec.devices[{i}]") for i, device in enumerate(_few(spec, "devices", "spec")))
+    # Slices in which each device names its own nodes are not supported yet, so they offer nothing.
     if not (own or everywhere or terms):  # each device says where it is: not yet
         devices = ()
     return ResourceSlice(
@@ -126,7 +127,8 @@ def _asked(spec: Obj, path: str) -> tuple[tuple[DeviceRequest, ...], tuple[SameA
 
 
 def _request(obj: Obj, path: str) -> DeviceRequest:
-    """As v1 writes it, ``exactly`` or ``firstAvailable``, or as v1beta1, which has the fields of ``exactly`` itself."""
+    """Return a request. v1 writes ``exactly`` or ``firstAvailable``; v1beta1 has the fields of ``exactly`` in the
+    request itself."""
     own_name = text(obj, "name", path)
     several = _few(obj, "firstAvailable", path)
     if several:
@@ -164,9 +166,10 @@ def _selectors(obj: Obj, path: str) -> tuple[str, ...]:
 
 
 def _unknown(spec: Obj, path: str) -> str:
-    """What a claim asks for that is not looked at, and so cannot be given."""
+    """Return the first feature that a claim needs and Pumice does not support, or ""."""
     asked = table(spec, "devices", path)
     constraints = tables(asked, "constraints", at(path, "devices"))
+    # Such a claim is kept with this text instead of being refused: its pod then waits with a reason that users see.
     if any(each.get("matchAttribute") is None for each in constraints):
         return "a constraint other than matchAttribute"
     if any(each.admin for request in _asked(spec, path)[0] for each in request.options):

@@ -1,4 +1,4 @@
-"""One decoded Kubernetes object in, one of our values out: all of it, or else what counts of it all the same."""
+"""Decode Kubernetes objects into values of ``model``, in full, or as far as an unreadable object still counts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ Value = (
 
 
 class Reading(NamedTuple):
-    """``value``: what counts of an object. ``error``: what is wrong with it, at first. ``effect``: what follows."""
+    """The result of reading an object. ``error``: the first error in it. ``effect``: its consequence."""
 
     value: Value
     error: ManifestError | None = None
@@ -101,14 +101,14 @@ class Reading(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What is to be said of it; empty where nothing is wrong."""
+        """What users are told of the object, "" if it was read in full."""
         return f"{self.error}; {self.effect}" if self.error is not None else ""
 
 
 class Decoder:
-    """Turns objects into values. It owns the cache that makes equal pod specs one object; use one a thread.
+    """Decode objects. Holds the cache that makes equal pod specs one object, so each thread needs its own.
 
-    ``default_queue`` and ``default_scheduler`` stand where an object names none.
+    ``default_queue`` and ``default_scheduler``: for objects that name none.
     """
 
     def __init__(
@@ -119,21 +119,22 @@ class Decoder:
         self.specs = SpecCache(specs_max)
 
     def decode(self, obj: object) -> Value:
-        """The value of a decoded object.
+        """Return the value of a decoded object.
 
-        Raises: UnsupportedKind for a kind that Pumice does not read, ManifestError for anything wrong in the object.
+        Raises: UnsupportedKind for kinds that Pumice does not read, ManifestError for any error in the object.
         """
         return self.decode_as(*_with_kind(obj))
 
     def read(self, obj: object) -> Reading:
-        """What counts of a decoded object, whatever is wrong with it.
+        """Return what counts of a decoded object, whatever errors are in it.
 
         Raises: as ``decode``, for kinds of which nothing counts then (jobs), and for objects without a name.
         """
         return self.read_as(*_with_kind(obj))
 
     def read_as(self, api_version: str, kind: str, obj: Obj) -> Reading:
-        """The same for an object whose kind is known from elsewhere."""
+        """Return what counts of an object whose kind is already known. Raises: as ``read``."""
+        # The strict reader first: nearly all objects are readable, and for them nothing is repaired.
         try:
             return Reading(self.decode_as(api_version, kind, obj))
         except UnsupportedKind:
@@ -150,7 +151,7 @@ class Decoder:
             return Reading(value, error, effect_of(value))
 
     def decode_as(self, api_version: str, kind: str, obj: Obj) -> Value:
-        """As ``decode``, for an object whose kind is known from elsewhere, as in a typed list."""
+        """Return the value of an object whose kind is already known, as in a typed list. Raises: as ``decode``."""
         reader = _READERS.get((api_version, kind))
         if reader is None:
             raise UnsupportedKind(where(obj, kind), _short(f"{api_version} {kind}"))
@@ -161,7 +162,7 @@ class Decoder:
 
 
 def _with_kind(obj: object) -> tuple[str, str, Obj]:
-    """(apiVersion, kind, the object). Raises: ManifestError."""
+    """Return apiVersion, kind and the object. Raises: ManifestError."""
     if type(obj) is not dict:
         raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -172,7 +173,7 @@ def _with_kind(obj: object) -> tuple[str, str, Obj]:
 
 
 def where(obj: Obj, kind: str = "") -> str:
-    """``Pod bench/x``, as far as the object says."""
+    """Return ``Pod bench/x``, as far as the object says."""
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     parts = [_short(metadata.get(key)) for key in ("namespace", "name")]
@@ -220,7 +221,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     **{(version, "DeviceClass"): lambda _, obj: read_device_class(obj) for version in _DEVICES},
 }
 
-#: How to read what counts of an object that cannot be read, with the reader of its kind.
+#: Readers of what counts of an unreadable object. Each uses the strict reader of its kind.
 _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] = {
     ("v1", "Pod"): salvaged_pod,
     ("v1", "Node"): salvaged_node,

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets from their decoded objects."""
+"""Decode PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pumice.model.manifest.terms import maybe_label_selector
 
 
 def read_disruption_budget(obj: Obj) -> PodDisruptionBudget:
-    """What it allows now is in its status; one that no controller has looked at allows nothing."""
+    """Return a budget. A budget whose status no controller has written allows no disruption."""
     metadata, status = table(obj, "metadata", ""), table(obj, "status", "")
     return PodDisruptionBudget(
         namespace=namespace_of(metadata),

@@ -1,4 +1,4 @@
-"""How much a queue may hold of each node group, from its annotation."""
+"""Decode the annotation that limits what a queue may hold of each node group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ GROUPS_MAX = 256
 
 
 def group_limits(annotations: Mapping[str, str]) -> GroupLimits | None:
-    """By group, then by resource, in canonical units; None where it cannot be read. Source: Volcano nodegroup."""
+    """Return limits by group and resource in canonical units, or None if they are invalid. Source: Volcano
+    nodegroup."""
     text = annotations.get(LIMITS_ANNOTATION)
     if text is None:
         return ()

@@ -1,4 +1,4 @@
-"""PodGroups, queues, priority classes and quotas from their decoded objects."""
+"""Decode PodGroups, Queues, PriorityClasses and ResourceQuotas."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_pod_group(obj: Obj, default_queue: str) -> PodGroup:
 
 
 def maybe_topology(obj: Obj, key: str, path: str) -> NetworkTopology | None:
-    """A ``networkTopology``; mode ``hard`` where none is given, as the CRD says."""
+    """Return a ``networkTopology``. The default mode is ``hard``, as in the CRD."""
     found = maybe_table(obj, key, path)
     if found is None:
         return None
@@ -102,7 +102,7 @@ def _sub_group(item: Obj, path: str) -> SubGroupPolicy:
 
 
 def _status(status: Obj) -> PodGroupStatus:
-    """An empty phase reads as Pending, which is how Volcano treats it."""
+    """Return the status. An empty phase is Pending, as in Volcano."""
     return PodGroupStatus(
         phase=choice(status, "phase", "status", _PHASES, "Pending"),
         conditions=tuple(
@@ -188,6 +188,7 @@ def read_resource_quota(obj: Obj) -> ResourceQuota:
     metadata = table(obj, "metadata", "")
     spec = table(obj, "spec", "")
     status = table(obj, "status", "")
+    # The status first: it is what the quota controller enforces now, and the spec may be newer.
     hard = _quota_amounts(status, "status", "hard") or _quota_amounts(spec, "spec", "hard")
     return ResourceQuota(
         namespace=namespace_of(metadata),
@@ -199,7 +200,8 @@ def read_resource_quota(obj: Obj) -> ResourceQuota:
 
 
 def _quota_amounts(obj: Obj, path: str, key: str) -> Obj:
-    """A quota's amounts. ``requests.cpu`` means ``cpu`` to a scheduler; where both are given the plain name stands."""
+    """Return the amounts of a quota. ``requests.cpu`` limits the same as ``cpu``; if both are given, the plain name
+    counts."""
     found = quantities(obj, key, path) or {}
     trimmed = {k.removeprefix("requests."): amount for k, amount in found.items() if k.startswith("requests.")}
     return trimmed | {k: amount for k, amount in found.items() if not k.startswith("requests.")}

@@ -1,4 +1,4 @@
-"""A HyperNode from its decoded object."""
+"""Decode HyperNodes."""
 
 from __future__ import annotations
 

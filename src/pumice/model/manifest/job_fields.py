@@ -1,4 +1,4 @@
-"""A job from its decoded object. What the admission webhooks would fill in or refuse is filled in and refused here.
+"""Decode jobs, with the defaults and rules of Volcano's admission webhooks, which a file has not passed.
 
 Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
 """
@@ -122,7 +122,7 @@ def read_batch_job(obj: Obj, cache: SpecCache, default_scheduler: str) -> BatchJ
 
 
 class _Templates:
-    """Reads pod templates of one job."""
+    """Reads the pod templates of one job."""
 
     def __init__(self, namespace: str, job: str, scheduler: str, class_name: str, cache: SpecCache) -> None:
         self.namespace, self.job, self.scheduler, self.class_name, self.cache = (
@@ -134,13 +134,14 @@ class _Templates:
         )
 
     def read(self, owner: Obj, path: str) -> PodTemplate:
-        """The ``template`` of a task or job."""
+        """Return the ``template`` of a task or job."""
         path, template = at(path, "template"), table(owner, "template", path)
         metadata, raw = table(template, "metadata", path), table(template, "spec", path)
         labels = text_map(metadata, "labels", f"{path}.metadata")
         owned = Owner(self.namespace, labels)
         annotations = text_map(metadata, "annotations", f"{path}.metadata")
         spec = read_pod_spec(RawPodSpec(raw, {}, f"{path}.spec", owned, self.job, annotations), self.cache)
+        # Volcano gives pods without a class the class of their job.
         if self.class_name and not spec.priority_class_name:
             spec = self.cache.intern(replace(spec, priority_class_name=self.class_name))
         return PodTemplate(
@@ -153,7 +154,7 @@ class _Templates:
 
 
 def _with_queue_gate(written: tuple[str, ...], annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """The gates of a pod that asks its queue to let it in: Volcano's webhook adds that one where it is missing."""
+    """Return the gates of a pod. Volcano's webhook adds the queue gate to pods whose annotation asks for it."""
     asks = annotations.get(QUEUE_GATE) == "true" and QUEUE_GATE not in written
     return (*written, QUEUE_GATE) if asks else written
 
@@ -184,7 +185,10 @@ def _task(item: Obj, path: str, index: int, templates: _Templates) -> JobTask:
 
 
 def check_dependencies(named: Iterable[tuple[str, Iterable[str]]], path: str, key: str) -> None:
-    """Names of a list are unique, and what each item refers to (by its ``key``) is among them. Raises: FieldError."""
+    """Check that names in a list are unique, and that the names that each item refers to (by ``key``) are among them.
+
+    Raises: FieldError.
+    """
     items, names = list(named), set[str]()
     for i, (item, _) in enumerate(items):
         if item in names:
@@ -197,7 +201,7 @@ def check_dependencies(named: Iterable[tuple[str, Iterable[str]]], path: str, ke
 
 
 def _check_tasks(tasks: tuple[JobTask, ...]) -> None:
-    """Names are unique, dependencies are among them, and together there are not too many pods."""
+    """Check that names are unique, that dependencies exist, and that there are not too many pods."""
     check_dependencies(((task.name, task.depends_on) for task in tasks), "spec.tasks", "dependsOn.name")
     total = sum(task.replicas for task in tasks)
     if total > JOB_PODS_MAX:

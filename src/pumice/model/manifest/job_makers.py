@@ -1,4 +1,4 @@
-"""CronJobs, JobFlows and JobTemplates from their decoded objects. Who makes Jobs of them refuses what cannot be."""
+"""Decode CronJobs, JobFlows and JobTemplates. Their controllers validate the spec."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pumice.model.workloads.job_makers import JobMaker
 
 
 def read_job_maker(obj: Obj, kind: str) -> JobMaker:
-    """Raises: FieldError."""
+    """Return the object with its identity. Raises: FieldError."""
     metadata = table(obj, "metadata", "")
+    # Read only to check them: a controller reads annotations without expecting errors.
     text_map(metadata, "annotations", "metadata")
     table(obj, "spec", "")
     creation = instant(metadata, "creationTimestamp", "metadata") or 0.0

@@ -1,7 +1,7 @@
-"""From a job to its PodGroup and pods, and from a bare pod to a PodGroup of its own, as Volcano's controllers do it.
+"""Make PodGroups and pods of jobs, and a PodGroup for a bare pod, as Volcano's controllers do.
 
-Source: Volcano's job controller (``createOrUpdatePodGroup``, ``createJobPod``) and podgroup controller.
-A created PodGroup has the phase Pending, where Volcano leaves it empty until the first session.
+Source: Volcano's job controller (``createOrUpdatePodGroup``, ``createJobPod``) and podgroup controller. A new PodGroup
+has the phase Pending; Volcano leaves it empty until the first session.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ NO_VALUES: Values = {}
 
 
 def podgroup_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> PodGroup:
-    """The PodGroup of a job. ``priorities``, the value of each PriorityClass, decide whose requests count first."""
+    """Return the PodGroup of a job. ``priorities``: values of PriorityClasses, which decide whose requests count
+    first."""
     group_name = group_name_of(job)
     return PodGroup(
         namespace=job.namespace,
@@ -69,12 +70,12 @@ def podgroup_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> PodGroup:
 
 
 def group_name_of(job: VolcanoJob) -> str:
-    """``<job>-<uid>``; the name alone for a job that no API server has given a uid."""
+    """Return ``<job>-<uid>``, or the name alone for a job that has no UID."""
     return f"{job.name}-{job.uid}" if job.uid else job.name
 
 
 def pods_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
-    """The pods of a job, task by task. The pods of one task share one ``PodSpec``."""
+    """Yield the pods of a job, task by task. Pods of a task share one ``PodSpec``."""
     group = group_name_of(job)
     for task in job.tasks:
         spec = _with_priority(task.template.spec, priorities)
@@ -137,11 +138,14 @@ def _sub_group(task: JobTask) -> SubGroupPolicy:
 
 
 def _min_resources(job: VolcanoJob, priorities: Values) -> Resource:
-    """The requests of the pods that must run: tasks of higher priority before others, ``min_available`` in all."""
+    """Return the requests of the pods that must run: of tasks with higher priority first, ``min_available`` in
+    total."""
     order = sorted(job.tasks, key=lambda task: -priorities.get(task.template.spec.priority_class_name, 0))
     counts = dict.fromkeys((task.name for task in order), 0)
     left = job.min_available
     enough_for_all = left >= sum(task.minimum for task in order)
+    # First the minimum of each task, and what is left by priority up to all replicas. If the job's minimum is smaller
+    # than that of its tasks together, as Volcano allows, priority alone decides.
     for limit in ("minimum", "replicas") if enough_for_all else ("replicas",):
         for task in order:
             count = min(left, max(getattr(task, limit) - counts[task.name], 0))
@@ -154,11 +158,12 @@ def _min_resources(job: VolcanoJob, priorities: Values) -> Resource:
     return total
 
 
-# -- Kubernetes' own Job, and pods that nobody groups
+# -- Kubernetes' own Job, and pods without a group
 
 
 def pods_of_batch_job(job: BatchJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
-    """The pods that a ``batch/v1`` Job runs at first, in no group yet. (Kubernetes gives them random names.)"""
+    """Yield the first pods of a ``batch/v1`` Job, without a group. Kubernetes gives them random names; these are
+    numbered."""
     template: PodTemplate = job.template
     labels = {**template.labels, "batch.kubernetes.io/job-name": job.name, "job-name": job.name}
     spec = _with_priority(template.spec, priorities)
@@ -178,10 +183,10 @@ def pods_of_batch_job(job: BatchJob, priorities: Values = NO_VALUES) -> Iterator
 
 
 def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY_MAP) -> tuple[PodGroup, Pod]:
-    """The PodGroup that Volcano makes for a pod without one, and the pod as it then names it.
+    """Return the PodGroup that Volcano makes for a pod without one, and the pod with its name.
 
-    Pods of one controlling owner come to the same group. ``owner_annotations`` are those of the owner (a ReplicaSet,
-    DaemonSet, StatefulSet or Job); they may set the minimum, which otherwise is one.
+    Pods of one controlling owner get the same group. ``owner_annotations``: annotations of the owner (a ReplicaSet,
+    DaemonSet, StatefulSet or Job), which may set the minimum; otherwise it is 1.
     """
     group_name = f"podgroup-{(pod.owner[2] if pod.owner else '') or pod.uid}".replace("/", "-")
     min_member = _count(owner_annotations.get(GROUP_MIN_MEMBER_ANNOTATION, ""))
@@ -207,14 +212,15 @@ def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY
 
 
 def is_bare(pod: Pod, scheduler_names: tuple[str, ...] = ("volcano",)) -> bool:
-    """Whether a pod is ours and names no group."""
+    """Return True if a pod is scheduled by us and names no group."""
     annotations = pod.annotations
     named = annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION)
     return not named and pod.scheduler_name in scheduler_names
 
 
 def _topology_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
-    """Either annotation makes a wish: hard unless a valid mode is given, bounded only by an integer."""
+    """Return the topology in annotations. Either annotation is enough: hard unless a valid mode is given, and bounded
+    only by an integer."""
     mode, tier = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_TIER)
     if mode is None and tier is None:
         return None
@@ -224,7 +230,7 @@ def _topology_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
 
 
 def _budget(annotations: Mapping[str, str]) -> dict[str, str]:
-    """One of the two disruption budgets; the minimum goes first."""
+    """Return one of the two disruption budgets, the minimum if both are set."""
     for key in (_MIN_AVAILABLE_BUDGET, _MAX_UNAVAILABLE_BUDGET):
         if key in annotations:
             return {key: annotations[key]}
@@ -232,12 +238,13 @@ def _budget(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def _count(written: str) -> int:
-    """An annotated minimum; 1 where it is no number of at least 0."""
+    """Return the minimum in an annotation, 1 if it is not a number of at least 0."""
+    # Below 10 digits, so that the number fits the field of 32 bits, and parsing stays cheap.
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else 1
 
 
 def _with_priority(spec: PodSpec, priorities: Values) -> PodSpec:
-    """What Kubernetes' admission does: the value of the named class becomes the pod's priority."""
+    """Return the spec with the priority of its class, as Kubernetes' admission sets it."""
     if spec.priority is not None or spec.priority_class_name not in priorities:
         return spec
     return replace(spec, priority=priorities[spec.priority_class_name])

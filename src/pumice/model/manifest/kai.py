@@ -1,4 +1,4 @@
-"""KAI's kinds from their decoded objects: Queue, PodGroup, Topology, BindRequest. Source: KAI's API types."""
+"""Decode KAI's kinds: Queue, PodGroup, Topology, BindRequest. Source: KAI's API types."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from pumice.model.workloads.gang import (
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 DEFAULT_QUEUE_PRIORITY = 100
-#: Levels of one Topology; each is a column over all nodes.
+#: Levels of one Topology. Bounded, because each is a column over all nodes.
 LEVELS_MAX = 16
 #: Groups of shared devices in one BindRequest.
 GPU_GROUPS_MAX = 1024
 
-#: Conditions of one PodGroup, one a pool of nodes, and reasons of each: the newest count.
+#: Conditions of one PodGroup (one per node pool) and reasons of each that are read. The newest count.
 CONDITIONS_MAX = 64
 
 _AMOUNT_MAX = 1e12
@@ -67,7 +67,7 @@ _STAMP_MAX = 40
 
 
 def read_kai_queue(obj: Obj) -> Queue:
-    """Amounts are in milli-cores, 10^6 bytes and devices there; -1 is unlimited, what is not named is nothing."""
+    """Return a queue. The API has milli-cores, 10^6 bytes and devices; -1 is unlimited, and the default is 0."""
     metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
     resources, path = table(spec, "resources", "spec"), "spec.resources"
     return Queue(
@@ -92,7 +92,8 @@ def read_kai_queue(obj: Obj) -> Queue:
 
 
 def _usage(status: Obj) -> QueueUsage | None:
-    """What the status says; None where it was never written."""
+    """Return the status of a queue, or None if it was never written."""
+    # None and not an empty status: an empty one would look as if every queue had to be written anew.
     if not status.keys() & {"allocatedNonPreemptible", "requested", "childQueues"}:
         return None
     fast, asked = (maybe_resource(status, key, "status") or EMPTY for key in ("allocatedNonPreemptible", "requested"))
@@ -113,7 +114,7 @@ def _in_units(value: float, unit: float) -> float | None:
 
 
 def _runtime(spec: Obj, key: str) -> float | None:
-    """Seconds. Source: Kubernetes' metav1.Duration."""
+    """Return seconds, or None if not given. Source: Kubernetes' metav1.Duration."""
     if spec.get(key) is None:
         return None
     try:
@@ -166,7 +167,7 @@ def _group_status(status: Obj) -> PodGroupStatus:
 
 
 def _group_resources(status: Obj) -> GroupResources | None:
-    """None where it was never written."""
+    """Return the amounts in a status, or None if they were never written."""
     if not status.get("resourcesStatus"):
         return None
     written, path = table(status, "resourcesStatus", "status"), "status.resourcesStatus"
@@ -205,6 +206,7 @@ def _sub_groups(spec: Obj) -> tuple[SubGroup, ...]:
     found = [_sub_group(item, f"spec.subGroups[{i}]") for i, item in enumerate(listed)]
     parents = {each.parent for each in found}
     for i, each in enumerate(found):
+        # A pod set of 0 pods would be ready at once; a set of sub-groups has no pods of its own and may say 0.
         if each.name not in parents and each.min_member < 1:
             raise FieldError(
                 f"spec.subGroups[{i}].minMember", str(each.min_member), f"an integer from 1 to {INT32_MAX}"
@@ -217,7 +219,7 @@ def _sub_groups(spec: Obj) -> tuple[SubGroup, ...]:
 
 
 def _sub_group(item: Obj, path: str) -> SubGroup:
-    """Names are compared in lower case, as KAI does with those of parents."""
+    """Return a sub-group. Names are in lower case, in which KAI compares them with those of parents."""
     return SubGroup(
         name=name(item, "name", path).lower(),
         min_member=whole(item, "minMember", path, 1, 0),
@@ -228,7 +230,8 @@ def _sub_group(item: Obj, path: str) -> SubGroup:
 
 
 def _constraint(owner: Obj, path: str) -> TopologyConstraint | None:
-    """Source: KAI: a constraint without a topology or without levels asks for nothing."""
+    """Return a topology constraint, or None. In KAI, a constraint without a topology or without levels has no
+    effect."""
     found, path = maybe_table(owner, "topologyConstraint", path), at(path, "topologyConstraint")
     if found is None:
         return None
@@ -249,7 +252,7 @@ def _preemptibility(spec: Obj) -> str:
 
 
 def _stamp(value: str | None) -> float | None:
-    """A time that a scheduler noted; what cannot be read was not noted."""
+    """Return a time that a scheduler noted, or None if it is unreadable."""
     return epoch_of(value) if value and len(value) <= _STAMP_MAX else None
 
 

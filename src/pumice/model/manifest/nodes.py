@@ -1,4 +1,4 @@
-"""A node from its decoded object."""
+"""Decode nodes."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def _image(item: Obj, path: str) -> NodeImage:
 
 
 def _oversubscription(annotations: Mapping[str, str]) -> Resource:
-    """What an agent offers on top of allocatable: milli-cores and bytes, as floats.
+    """Return what an agent offers in addition to allocatable: milli-cores and bytes.
 
-    Source: Volcano ``setNodeOthersResource``: what cannot be read counts as 0.
+    Source: Volcano ``setNodeOthersResource``. Unreadable values count as 0.
     """
     if _OVERSUBSCRIPTION_CPU not in annotations and _OVERSUBSCRIPTION_MEMORY not in annotations:
         return EMPTY

@@ -1,4 +1,4 @@
-"""A Numatopology from its decoded object. Source: Volcano's custom resource (spec 06 §4)."""
+"""Decode Numatopologies. Source: Volcano's custom resource in nodeinfo.volcano.sh."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_numa_topology(obj: Obj) -> Numatopology:
 
 
 def _cpus(detail: Obj) -> tuple[Cpu, ...]:
-    """Raises: FieldError for numbers that are none, and for more than a machine has."""
+    """Return the CPUs. Raises: FieldError for invalid numbers, and for more CPUs than a machine has."""
     where = "spec.cpuDetail"
     if len(detail) > CPUS_MAX:
         raise FieldError(where, f"{len(detail)} CPUs", f"at most {CPUS_MAX}")
@@ -63,11 +63,12 @@ def _number(value: object, where: str) -> int:
 
 
 def _cpu_set(listed: str, where: str) -> list[int]:
-    """``0-3,8``. Raises: FieldError."""
+    """Return the CPUs in a list such as ``0-3,8``. Raises: FieldError."""
     found: set[int] = set()
     for part in filter(None, (each.strip() for each in listed.split(","))):
         first, dash, last = part.partition("-")
         low, high = _number(first, where), _number(last if dash else first, where)
+        # Checked before the range is expanded, because a short text may name a huge one.
         if high < low or high - low > CPUS_MAX or len(found) > CPUS_MAX:
             raise FieldError(where, shown(listed), "a list of CPUs, such as 0-3,8")
         found.update(range(low, high + 1))

@@ -1,6 +1,6 @@
-"""What pods ask for where they only say what they may use at most: an API server fills that in, a file has not met one.
+"""Fill in requests of pods that have only limits. An API server does so, but a file has not passed one.
 
-Source: Kubernetes' defaults of pods (``SetDefaults_Pod``), pod-level resources included.
+Source: Kubernetes' defaults of pods (``SetDefaults_Pod``), with pod-level resources.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ _LISTS = ("containers", "initContainers")
 
 
 def with_requests(spec: Obj) -> Obj:
-    """A spec whose resources were checked, with a request for every limit: itself where nothing is missing."""
+    """Return a spec with a request for every limit, or the same object if nothing is missing. Its resources must be
+    checked."""
     lists = {key: [_filled(each) for each in spec.get(key) or ()] for key in _LISTS}
     filled: dict[str, Any] = {key: each for key, each in lists.items() if any(map(_differ, each, spec.get(key) or ()))}
     own = spec.get("resources")
     if own and own.get("limits"):
+        # A pod-level limit becomes a request only for resources that no container requests.
         asked = {name for each in lists["containers"] for name in _requests(each)}
         missing = {name: amount for name, amount in own["limits"].items() if name not in asked}
         filled["resources"] = {**own, "requests": {**missing, **(own.get("requests") or {})}}
@@ -25,7 +27,7 @@ def with_requests(spec: Obj) -> Obj:
 
 
 def requests_and_limits(resources: Obj) -> Obj:
-    """The requests of one container: those that are named, and for the others as much as the limit."""
+    """Return the requests of one container, with limits for resources that it does not request."""
     return {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
 
 

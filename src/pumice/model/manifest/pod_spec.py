@@ -1,7 +1,7 @@
-"""The part of a pod that decides where it can run, as one interned value.
+"""Decode the part of a pod that decides where it can run, as an interned value.
 
-Reading a spec is the costly step of decoding a pod, and the pods of a job share theirs. So the raw fields that matter
-are first packed into a key; a key seen before gives the very ``PodSpec`` of that time, without reading again.
+Reading a spec is the expensive part of decoding a pod, and pods of a job share theirs. Therefore the raw fields that
+matter are packed into a key first; for a known key the existing ``PodSpec`` is returned without reading again.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ from pumice.model.pod_request import CONTAINER_STATUSES, declared, nonzero_reque
 from pumice.model.quantity import QuantityError, whole_value
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
-#: In a key of a pod that may ask for shared devices.
+#: If a key contains one of these, the pod may ask for shared devices.
 _DEVICE_DOMAINS = tuple(domain.encode() for domain in DEVICE_DOMAINS)
 
 
 class SpecCache:
-    """Equal specs as one object, for the last ``size`` different ones. Owned by a decoder; not shared by threads."""
+    """Makes equal specs one object, for the last ``size`` different ones. Belongs to a decoder; not for several
+    threads."""
 
     __slots__ = ("_by_key", "_by_value", "_size")
 
@@ -69,8 +70,10 @@ class SpecCache:
         return None if key is None else self._by_key.get(key)
 
     def intern(self, spec: PodSpec, key: bytes | None = None) -> PodSpec:
-        """The one object that stands for ``spec``, remembered under ``key``."""
+        """Return the object that represents ``spec``, and remember it under ``key``."""
         kept = self._by_value.setdefault(spec, spec)
+        # The oldest goes first, because a dict keeps the order of insertion. The bound keeps a tenant who writes ever
+        # new specs from filling the memory.
         if len(self._by_value) > self._size:
             del self._by_value[next(iter(self._by_value))]
         if key is not None:
@@ -89,10 +92,10 @@ class Noted(NamedTuple):
 
 
 class RawPodSpec(NamedTuple):
-    """What is read of a pod, or of the template of one, as the API has it.
+    """The raw fields of a pod or of a pod template.
 
-    ``spec`` was found at ``path``. ``pod_name`` names the claims of ephemeral volumes, ``annotations`` may ask for
-    parts of GPUs, or say how nodes are to be scored.
+    ``spec`` was found at ``path``. ``pod_name``: for the names of claims of ephemeral volumes. ``annotations`` may ask
+    for shares of GPUs, or say how nodes should be scored.
     """
 
     spec: Obj
@@ -104,7 +107,7 @@ class RawPodSpec(NamedTuple):
 
 
 def read_pod_spec(raw: RawPodSpec, cache: SpecCache) -> PodSpec:
-    """The interned value. Raises: FieldError."""
+    """Return the interned value. Raises: FieldError."""
     annotations = raw.annotations
     noted = Noted(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
     key = _key(raw, noted)
@@ -118,9 +121,9 @@ def read_pod_spec(raw: RawPodSpec, cache: SpecCache) -> PodSpec:
 
 
 def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
-    """A digest of the raw fields that matter; None where they hold what JSON does not.
+    """Return a digest of the raw fields that matter, or None if they contain what JSON cannot.
 
-    Two keys may stand for equal values (another order of fields), one key never for two.
+    Equal values may have different keys (fields in another order), but different values never have the same key.
     """
     spec, status, path, owner, pod_name, annotations = raw
     volumes = [
@@ -134,6 +137,7 @@ def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
         [_container_part(container) for container in tables(spec, "initContainers", path)],
         volumes,
         spec.get("nodeSelector"),
+        # Terms without namespaces mean the pod's own, so equal terms in two namespaces differ.
         terms and (owner.namespace, terms),
         spec.get("tolerations"),
         spec.get("topologySpreadConstraints"),
@@ -150,6 +154,7 @@ def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
         noted.numa_policy,
     )
     try:
+        # Version 0 writes no references to objects seen before, so equal values give equal bytes.
         key = marshal.dumps(parts, 0)
         if b"atchLabelKeys" in key:  # matchLabelKeys and mismatchLabelKeys refer to the pod's own labels
             key += marshal.dumps(dict(owner.labels), 0)
@@ -166,7 +171,7 @@ def _container_part(container: Obj) -> tuple[Any, ...]:
 
 
 def _resizes(status: Obj) -> list[Any]:
-    """What in a status changes the request: resources in force, and a resize that cannot be done."""
+    """Return what in a status changes the request: resources in force, and a resize that is infeasible."""
     held: list[Any] = [
         (key, each.get("name"), each.get("resources"), each.get("allocatedResources"))
         for key in CONTAINER_STATUSES
@@ -185,6 +190,7 @@ def _resizes(status: Obj) -> list[Any]:
 def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
     spec, status, path, owner, pod_name, annotations = raw
     check_lists(spec, path)
+    # Amounts are checked before they are summed up, so that an error names the path of its field.
     _check_amounts(spec, status, path)
     spec = with_requests(spec)
     containers = tables(spec, "containers", path)
@@ -225,7 +231,7 @@ def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
 
 
 def _devices(containers: Iterable[Obj], first: Iterable[Obj], annotations: Mapping[str, str]) -> DeviceAsk | None:
-    """What containers may use of shared devices; the wishes of a pod that uses none say nothing."""
+    """Return what containers may use of shared devices, or None. Wishes of a pod that uses none have no effect."""
     each, before = tuple(map(_device_limits, containers)), tuple(map(_device_limits, first))
     return DeviceAsk(each, before, device_wishes(annotations)) if any(each) or any(before) else None
 
@@ -236,7 +242,8 @@ def _device_limits(container: Obj) -> Limits:
 
 
 def _numa(spec: Obj, path: str, policy: str) -> NumaAsk | None:
-    """Pods of quality Guaranteed have as many CPUs of their own as their containers ask for whole ones."""
+    """Return the request for exclusive CPUs, or None. Only containers of QoS class Guaranteed that ask for whole CPUs
+    have them."""
     if qos_class(spec) != "Guaranteed":
         return None
     each = tuple((text(c, "name", path), declared(c).milli_cpu) for c in tables(spec, "containers", path))
@@ -244,7 +251,7 @@ def _numa(spec: Obj, path: str, policy: str) -> NumaAsk | None:
 
 
 def _check_amounts(spec: Obj, status: Obj, path: str) -> None:
-    """Every amount that the request is made of: raises for the first wrong one, by its own path."""
+    """Raise FieldError for the first invalid amount of the request, with its own path."""
     quantities(spec, "overhead", path)
     _check_resources(spec, path)
     for key in ("containers", "initContainers"):
@@ -278,7 +285,8 @@ def _images(spec: Obj, path: str) -> list[str]:
 
 
 def _host_ports(spec: Obj, path: str) -> tuple[HostPort, ...]:
-    """Ports taken on the node: of containers and sidecars. With hostNetwork every container port is one."""
+    """Return ports that the pod occupies on the node, of containers and sidecars. With hostNetwork every container port
+    is one."""
     on_host = flag(spec, "hostNetwork", path)
     found: dict[HostPort, None] = {}
     for key in ("containers", "initContainers"):
@@ -301,7 +309,7 @@ def _host_port(port: Obj, path: str, on_host: bool) -> HostPort:
 
 
 def _claim_names(spec: Obj, path: str, pod_name: str) -> tuple[str, ...]:
-    """PersistentVolumeClaims: named ones, and those of ephemeral volumes, which are called ``<pod>-<volume>``."""
+    """Return the PersistentVolumeClaims: named ones, and those of ephemeral volumes, named ``<pod>-<volume>``."""
     found: dict[str, None] = {}
     for i, volume in enumerate(tables(spec, "volumes", path)):
         here = f"{at(path, 'volumes')}[{i}]"
@@ -314,7 +322,8 @@ def _claim_names(spec: Obj, path: str, pod_name: str) -> tuple[str, ...]:
 
 
 def _resource_claims(spec: Obj, path: str) -> tuple[str, ...]:
-    """ResourceClaims by name; one made from a template as ``template/<name>``: so the pods of a job stay equal."""
+    """Return names of ResourceClaims, ``template/<name>`` for a claim made from a template."""
+    # The template and not the claim, whose name differs for every pod: so pods of a job have equal specs.
     found = []
     for i, claim in enumerate(tables(spec, "resourceClaims", path)):
         here = f"{at(path, 'resourceClaims')}[{i}]"
@@ -326,7 +335,7 @@ def _resource_claims(spec: Obj, path: str) -> tuple[str, ...]:
 
 
 def gates(spec: Obj, path: str) -> tuple[str, ...]:
-    """The names of the scheduling gates."""
+    """Return the names of the scheduling gates."""
     if not listing(spec, "schedulingGates", path):
         return ()
     check_gates(spec, path)

@@ -1,4 +1,4 @@
-"""A pod from its decoded object."""
+"""Decode pods."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pumice.model.manifest.reading.fields import (
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodCondition
 
-#: Read where the first choice, ``scheduling.k8s.io/group-name``, is absent; a decoded pod always carries the first one.
+#: Read if ``scheduling.k8s.io/group-name`` is absent. A decoded pod always has the latter.
 SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
-#: And this where neither is there: KAI's.
+#: Read if neither is present. Source: KAI.
 KAI_GROUP_NAME_ANNOTATION = "pod-group-name"
 
 
@@ -59,7 +59,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
 
 
 def _finish_time(status: Obj) -> float | None:
-    """When the last container of a pod that has ended did; None where it has not, or no container says when."""
+    """Return when the last container of a finished pod ended, or None."""
     if status.get("phase") not in ("Succeeded", "Failed"):
         return None
     found = []
@@ -71,7 +71,7 @@ def _finish_time(status: Obj) -> float | None:
 
 
 def _made_claims(spec: Obj, status: Obj) -> tuple[str, ...]:
-    """What the claims are called that were made for the pod, at their places among its claims; empty for others."""
+    """Return the names of claims that were made for the pod, at the positions of its claims, "" for others."""
     if not status.get("resourceClaimStatuses"):
         return ()
     made = {
@@ -86,7 +86,7 @@ def _made_claims(spec: Obj, status: Obj) -> tuple[str, ...]:
 
 
 def namespace_of(metadata: Obj) -> str:
-    """The namespace, ``default`` where none is given."""
+    """Return the namespace, ``default`` if none is given."""
     value = text(metadata, "namespace", "metadata") or "default"
     if len(value) > NAME_MAX or not is_name(value):
         raise wrong(metadata, "namespace", "metadata", f"at most {NAME_MAX} characters without spaces or /")
@@ -94,7 +94,7 @@ def namespace_of(metadata: Obj) -> str:
 
 
 def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
-    """(kind, name, uid) of the owner that controls the object."""
+    """Return kind, name and UID of the owner that controls the object, or None."""
     for i, owner in enumerate(tables(metadata, "ownerReferences", "metadata")):
         if owner.get("controller") is True:
             here = f"metadata.ownerReferences[{i}]"

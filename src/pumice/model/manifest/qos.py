@@ -1,7 +1,4 @@
-"""The quality-of-service class of a pod.
-
-Source: Kubernetes ``ComputePodQOS``, including pod-level resources.
-"""
+"""Compute the QoS class of a pod. Source: Kubernetes ``ComputePodQOS``, with pod-level resources."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ _COUNTED = ("cpu", "memory")
 
 
 def qos_class(spec: Obj) -> str:
-    """``Guaranteed``, ``Burstable`` or ``BestEffort``, of a raw spec whose quantities were checked."""
+    """Return ``Guaranteed``, ``Burstable`` or ``BestEffort`` for a raw spec whose amounts are checked."""
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     guaranteed = True
@@ -29,7 +26,7 @@ def qos_class(spec: Obj) -> str:
 
 
 def _owners(spec: Obj) -> Iterator[Any]:
-    """The ``resources`` that count: the pod's own where it has some, else those of every container."""
+    """Yield the ``resources`` that count: the pod's own, or those of every container."""
     own = spec.get("resources")
     if own:
         yield own
@@ -40,7 +37,7 @@ def _owners(spec: Obj) -> Iterator[Any]:
 
 
 def _add(sums: dict[str, int], amounts: Obj | None) -> int:
-    """Adds the positive amounts of cpu and memory; answers how many of the two there were."""
+    """Add the amounts of CPU and memory above 0. Return how many of the two there are."""
     count = 0
     for name in _COUNTED:
         quantity = (amounts or {}).get(name)

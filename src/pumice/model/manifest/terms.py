@@ -1,4 +1,4 @@
-"""Selectors, affinity, tolerations, spread: the terms that say where a pod may run."""
+"""Decode selectors, affinity, tolerations and spread constraints: terms that say where a pod may run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class Owner(Struct, frozen=True):
-    """What the terms of a pod refer to implicitly: its own namespace and labels."""
+    """What terms of a pod refer to implicitly: its namespace and labels."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -62,7 +62,7 @@ def effect(obj: Obj, path: str, default: str | None) -> str:
 def requirements(
     obj: Obj, key: str, path: str, operators: tuple[str, ...] = _LABEL_OPERATORS
 ) -> tuple[Requirement, ...]:
-    """A list of ``{key, operator, values}``."""
+    """Return a list of ``{key, operator, values}``."""
     return tuple(
         _requirement(item, f"{at(path, key)}[{i}]", operators) for i, item in enumerate(tables(obj, key, path))
     )
@@ -82,7 +82,7 @@ def _requirement(obj: Obj, path: str, operators: tuple[str, ...]) -> Requirement
 
 
 def maybe_label_selector(obj: Obj, key: str, path: str) -> LabelSelector | None:
-    """A LabelSelector, None where it is not given. ``matchLabels`` become ``In`` with one value, sorted by key."""
+    """Return a LabelSelector, or None. ``matchLabels`` become ``In`` with one value, sorted by key."""
     found = maybe_table(obj, key, path)
     if found is None:
         return None
@@ -98,7 +98,7 @@ def tolerations(spec: Obj, path: str) -> tuple[Toleration, ...]:
 
 
 def _toleration(obj: Obj, path: str) -> Toleration:
-    """Without a key it is about every taint, which only ``Exists`` may be: an API server admits no other."""
+    """Return a toleration. One without a key is about every taint, for which an API server admits only ``Exists``."""
     key, operator = text(obj, "key", path), choice(obj, "operator", path, ("Equal", "Exists"), "Equal")
     if not key and operator != "Exists":
         raise FieldError(at(path, "operator"), shown(obj.get("operator")), "Exists if there is no key")
@@ -128,6 +128,7 @@ def affinity(spec: Obj, path: str, owner: Owner) -> Affinity:
         anti_required=_pod_required(far, far_path, owner),
         anti_preferred=_pod_preferred(far, far_path, owner),
     )
+    # One object for all pods without terms, of which there are thousands.
     return NO_AFFINITY if value == NO_AFFINITY else value
 
 
@@ -136,7 +137,7 @@ def _node_required(obj: Obj, path: str) -> tuple[NodeSelectorTerm, ...] | None:
 
 
 def node_selector(obj: Obj, key: str, path: str) -> tuple[NodeSelectorTerm, ...] | None:
-    """Terms of which one must hold; None where there is no selector."""
+    """Return terms of which one must hold, or None if there is no selector."""
     found = maybe_table(obj, key, path)
     if found is None:
         return None
@@ -181,7 +182,7 @@ def _pod_preferred(obj: Obj, path: str, owner: Owner) -> tuple[PodAffinityTerm, 
 
 
 def _pod_term(obj: Obj, path: str, owner: Owner, weight: int = 0) -> PodAffinityTerm:
-    """One inter-pod term. Without ``namespaces`` and ``namespaceSelector`` it means the pod's own namespace."""
+    """Return an inter-pod term. Without ``namespaces`` and ``namespaceSelector`` it means the pod's own namespace."""
     namespaces = texts(obj, "namespaces", path)
     namespace_selector = maybe_label_selector(obj, "namespaceSelector", path)
     if not namespaces and namespace_selector is None:
@@ -195,7 +196,8 @@ def _pod_term(obj: Obj, path: str, owner: Owner, weight: int = 0) -> PodAffinity
 def _with_own(
     selector: LabelSelector | None, keys: tuple[str, ...], operator: str, owner: Owner
 ) -> LabelSelector | None:
-    """The selector and the pod's own values of ``keys``. The API server merges them; a file has them bare."""
+    """Return the selector with the pod's own values of ``keys``. The API server merges them, but a file has not passed
+    one."""
     if selector is None or not keys:
         return selector
     own = (Requirement(key, operator, (owner.labels[key],)) for key in keys if key in owner.labels)

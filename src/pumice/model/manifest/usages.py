@@ -1,13 +1,13 @@
-"""How busy a node is and what a queue had, from decoded objects: kinds of Pumice's own, for clusters that are files."""
+"""Decode the load of nodes and the history of queues: kinds of Pumice, for clusters in files."""
 
 from __future__ import annotations
 
 from pumice.model.manifest.reading.fields import Obj, amount, instant, name, table
 from pumice.model.usage import NodeUsage, QueueHistory
 
-#: Of one machine, in percent: what programs ask for more than once may be counted so.
+#: Percent of one machine. Above 100, because load may be counted more than once.
 PERCENT_MAX = 1e4
-#: Parts of a cluster: one that shrank had more than it has.
+#: Shares of a cluster. Above 1, because a queue may have had more than a smaller cluster has now.
 SHARE_MAX = 1e4
 _SHARES = ("cpuShare", "memoryShare", "gpuShare")
 

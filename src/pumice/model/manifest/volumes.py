@@ -1,4 +1,4 @@
-"""Volumes, claims of them and storage classes from their decoded objects."""
+"""Decode PersistentVolumes, their claims, and storage classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, 
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-#: Where a class was named before there was a field for it.
+#: Annotation with the storage class, from before there was a field for it.
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 

@@ -1,7 +1,7 @@
-"""What KAI's PodGroup says of a gang: a tree of sub-groups with minimums and topology, and how it may be treated.
+"""KAI's gangs: a tree of sub-groups with minimums and topology, and how others may treat it. Source: KAI PodGroup.
 
-The tree is kept as the API has it, a list in which each sub-group names its parent. Sub-groups without children hold
-pods ("pod sets" in KAI), those with children hold sub-groups ("sub-group sets").
+The tree is a list in which each sub-group names its parent, as in the API. Sub-groups without children hold pods ("pod
+sets" in KAI), those with children hold sub-groups ("sub-group sets").
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from msgspec.structs import replace
 
 from pumice.model.resources import Resource
 
-#: Which sub-group a pod belongs to.
+#: Label of a pod: its sub-group.
 SUB_GROUP_LABEL = "kai.scheduler/subgroup-name"
-#: The pod set of a gang without sub-groups.
+#: Name of the pod set of a gang without sub-groups.
 DEFAULT_POD_SET = "default"
-#: The one type of scheduling condition that KAI has, and the name of the pool of nodes that have no label of a pool.
+#: KAI's only type of scheduling condition, and the name of the node pool of nodes without a pool label.
 UNSCHEDULABLE_ON_NODE_POOL, DEFAULT_NODE_POOL = "UnschedulableOnNodePool", "default"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 PREEMPTIBLE, NON_PREEMPTIBLE = "preemptible", "non-preemptible"
-#: Jobs of this priority and more are not preemptible, unless they say so.
+#: Jobs with this priority or a higher one are not preemptible unless they say so.
 NON_PREEMPTIBLE_FROM = 100
-#: The priority of a job whose class is not there, where no class is the cluster's default.
+#: Priority of a job whose class does not exist, if no class is the cluster's default.
 DEFAULT_PRIORITY = 50
-#: Sub-groups of one PodGroup: each is walked for every placement of its gang.
+#: Sub-groups of one PodGroup. Bounded, because every placement of the gang goes through all of them.
 SUB_GROUPS_MAX = 1024
-#: Levels of sub-groups: each may try several sets of nodes within those of the one above.
+#: Levels of sub-groups. Bounded, because each level may try several sets of nodes within those of the level above.
 DEPTH_MAX = 8
 
 
 class TopologyConstraint(Struct, frozen=True):
-    """All in one domain of the ``required`` level of a Topology, near each other at the ``preferred`` one.
+    """All pods in one domain of the ``required`` level of a Topology, and near each other at the ``preferred`` level.
 
-    Levels are node-label keys; empty where none is asked for.
+    Levels are keys of node labels, "" for none.
     """
 
     topology: str
@@ -45,8 +45,8 @@ class TopologyConstraint(Struct, frozen=True):
 
 
 class SubGroup(Struct, frozen=True):
-    """``parent``: the sub-group it is in, empty at the top. ``min_member``: pods, of a pod set. ``min_sub_group``: how
-    many of its sub-groups must be there, None for all."""
+    """A sub-group. ``parent``: name of the sub-group that contains it, "" at the top. ``min_member``: pods, for a pod
+    set. ``min_sub_group``: how many of its sub-groups must be ready, None for all."""
 
     name: str
     min_member: int = 1
@@ -56,8 +56,9 @@ class SubGroup(Struct, frozen=True):
 
 
 class Gang(Struct, frozen=True):
-    """``topology`` and ``min_sub_group`` are those of the top. ``preemptibility``: preemptible, non-preemptible, or
-    empty: the priority decides. ``stale_since``, ``last_start``: seconds since the epoch, None for never."""
+    """A gang. ``topology`` and ``min_sub_group`` are those of the top. ``preemptibility``: preemptible,
+    non-preemptible, or "" to follow the priority. ``stale_since``, ``last_start``: seconds since the epoch, None for
+    never."""
 
     sub_groups: tuple[SubGroup, ...] = ()
     topology: TopologyConstraint | None = None
@@ -69,34 +70,34 @@ class Gang(Struct, frozen=True):
     last_start: float | None = None
 
     def pod_sets(self) -> tuple[SubGroup, ...]:
-        """The sub-groups that hold pods, in the order of the list."""
+        """Return the sub-groups that hold pods, in the order of the list."""
         parents = {each.parent for each in self.sub_groups}
         return tuple(each for each in self.sub_groups if each.name not in parents)
 
     def children(self) -> Mapping[str, tuple[SubGroup, ...]]:
-        """By name of the parent (empty: the top), the sub-groups in it, by name."""
+        """Return the sub-groups by their parent ("": the top), sorted by name."""
         found: dict[str, list[SubGroup]] = {}
         for each in sorted(self.sub_groups, key=lambda sub: sub.name):
             found.setdefault(each.parent, []).append(each)
         return {parent: tuple(inside) for parent, inside in found.items()}
 
     def preemptible(self, priority: int) -> bool:
-        """Whether others may take its place. Source: KAI: what it says, else a priority below 100."""
+        """Return True if the gang may be preempted. Source: KAI: what it says itself, else a priority below 100."""
         if self.preemptibility:
             return self.preemptibility == PREEMPTIBLE
         return priority < NON_PREEMPTIBLE_FROM
 
 
 class GangTimes(NamedTuple):
-    """When a gang was last started, and since when it is below its minimum; seconds since the epoch, None for never."""
+    """When a gang was last started, and since when it is below its minimum. Seconds since the epoch, None for never."""
 
     last_start: float | None
     stale_since: float | None
 
 
 class SchedulingCondition(Struct, frozen=True):
-    """Why a gang found no place on the nodes of one pool. ``reasons``: each as (reason, message), the words that
-    programs and people read. ``transition_id`` grows with each that is set."""
+    """Why a gang found no place on the nodes of one pool. ``reasons``: (reason, message), for programs and for people.
+    ``transition_id`` grows with every condition."""
 
     node_pool: str
     message: str
@@ -109,32 +110,32 @@ class SchedulingCondition(Struct, frozen=True):
 
 
 class GroupResources(NamedTuple):
-    """What the pods of a gang hold, what of that is not preemptible, and what they hold and ask for: CPU, memory and
-    GPUs."""
+    """What the pods of a gang hold, the part of it that is not preemptible, and what they hold and ask for: CPU, memory
+    and GPUs."""
 
     allocated: Resource
     non_preemptible: Resource
     requested: Resource
 
 
-#: Its fields as the API has them.
+#: Names of the fields of ``GroupResources`` in the API.
 GROUP_RESOURCES = ("allocated", "allocatedNonPreemptible", "requested")
 
 
 def gang_at(gang: Gang | None, times: GangTimes | None) -> Gang | None:
-    """The gang with other times, where there are any."""
+    """Return the gang with other times, if there are any."""
     if gang is None or times is None:
         return gang
     return replace(gang, last_start=times.last_start, stale_since=times.stale_since)
 
 
 def pod_set_of(labels: Mapping[str, str]) -> str:
-    """The name of the pod set that a pod with these labels says it is in."""
+    """Return the name of the pod set in a pod's labels."""
     return labels.get(SUB_GROUP_LABEL) or DEFAULT_POD_SET
 
 
 def tree_problem(sub_groups: Iterable[SubGroup]) -> tuple[int, str, str] | None:
-    """What is wrong with a tree, as (which of the list, what is found, what is wanted); None: nothing."""
+    """Return what is wrong with a tree as (index in the list, found, wanted), or None."""
     listed = list(sub_groups)
     place = {each.name: i for i, each in reversed(list(enumerate(listed)))}
     for i, each in enumerate(listed):
@@ -142,6 +143,7 @@ def tree_problem(sub_groups: Iterable[SubGroup]) -> tuple[int, str, str] | None:
             return i, f'a second sub-group "{each.name}"', "names that differ"
         if each.parent and each.parent not in place:
             return i, f'parent "{each.parent}"', "the name of a sub-group"
+    # Breadth first from the top. Sub-groups on a circle of parents are never reached.
     depth, inside = {"": 0}, Gang(tuple(listed)).children()
     reached = [""]
     for name in reached:

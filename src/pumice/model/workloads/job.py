@@ -1,4 +1,4 @@
-"""Workloads that a controller turns into a PodGroup and pods: Volcano's Job, and Kubernetes' own."""
+"""Workloads from which a controller makes a PodGroup and pods: Volcano's Job, and Kubernetes' own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec import Struct
 from pumice.model.pod import EMPTY_MAP, PodSpec
 from pumice.model.workloads.podgroup import NetworkTopology
 
-#: A tenant writes the number of replicas; more pods than this of one job are an error.
+#: Most pods of one job. Bounded, because a tenant writes the number of replicas.
 JOB_PODS_MAX = 100_000
 
 
 class LifecyclePolicy(Struct, frozen=True):
-    """On one of these events (or this exit code), after ``timeout_s``, do ``action``."""
+    """After ``timeout_s``, do ``action`` on one of these events, or on this exit code."""
 
     action: str
     events: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class LifecyclePolicy(Struct, frozen=True):
 
 
 class PartitionPolicy(Struct, frozen=True):
-    """A task cut into ``total`` partitions of ``size`` pods: each becomes a sub-job."""
+    """A task divided into ``total`` partitions of ``size`` pods. Each becomes a sub-job."""
 
     total: int
     size: int
@@ -32,7 +32,7 @@ class PartitionPolicy(Struct, frozen=True):
 
 
 class PodTemplate(Struct, frozen=True):
-    """What the pods of one task have in common."""
+    """The common part of a task's pods."""
 
     spec: PodSpec
     labels: Mapping[str, str] = EMPTY_MAP
@@ -42,6 +42,8 @@ class PodTemplate(Struct, frozen=True):
 
 
 class JobTask(Struct, frozen=True):
+    """A task of a Volcano Job: ``replicas`` pods from one template."""
+
     name: str
     replicas: int
     template: PodTemplate
@@ -55,7 +57,7 @@ class JobTask(Struct, frozen=True):
 
     @property
     def minimum(self) -> int:
-        """Pods that this task must have: what it says, else what its partitions say, else all of it."""
+        """Least pods of this task: as it says, else as its partitions say, else all."""
         if self.min_available is not None:
             return self.min_available
         if self.partition is not None and self.partition.min_partitions * self.partition.size:
@@ -64,7 +66,7 @@ class JobTask(Struct, frozen=True):
 
 
 class VolcanoJob(Struct, frozen=True):
-    """A ``batch.volcano.sh/v1alpha1`` Job. ``min_available`` is at least 1 unless there is nothing to run."""
+    """A ``batch.volcano.sh/v1alpha1`` Job. ``min_available`` is at least 1 unless the job has no pods."""
 
     namespace: str
     name: str
@@ -86,17 +88,17 @@ class VolcanoJob(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``"""
+        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def replicas(self) -> int:
-        """Pods of all tasks."""
+        """Number of pods of all tasks."""
         return sum(task.replicas for task in self.tasks)
 
 
 class BatchJob(Struct, frozen=True):
-    """A ``batch/v1`` Job: ``parallelism`` equal pods at a time, ``completions`` in all (None: any one success)."""
+    """A ``batch/v1`` Job: ``parallelism`` equal pods at a time, ``completions`` in total (None: any one success)."""
 
     namespace: str
     name: str
@@ -112,12 +114,12 @@ class BatchJob(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``"""
+        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def replicas(self) -> int:
-        """Pods that run at first."""
+        """Number of pods at the start."""
         if self.suspended:
             return 0
         return self.parallelism if self.completions is None else min(self.parallelism, self.completions)

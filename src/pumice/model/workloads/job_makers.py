@@ -1,4 +1,4 @@
-"""Objects of which controllers make Jobs, as they were written: what they mean the controllers read."""
+"""Objects from which controllers make Jobs, not interpreted: the controllers read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CRON_JOB, JOB_FLOW, JOB_TEMPLATE = "CronJob", "JobFlow", "JobTemplate"
 
 
 class JobMaker(Struct, frozen=True):
-    """A CronJob, JobFlow or JobTemplate of Volcano's. ``obj`` is the decoded object, and not to be written on."""
+    """A CronJob, JobFlow or JobTemplate of Volcano. ``obj``: the decoded object; it must not be modified."""
 
     kind: str
     namespace: str
@@ -21,5 +21,5 @@ class JobMaker(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``"""
+        """``namespace/name``."""
         return f"{self.namespace}/{self.name}"

@@ -1,4 +1,4 @@
-"""The gang: a PodGroup, its sub-groups, its topology wish and its status."""
+"""PodGroups with their sub-groups, topology and status."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
 from pumice.model.resources import Resource
 from pumice.model.workloads.gang import Gang, GroupResources, SchedulingCondition
 
-#: Where a job says how long it may wait; the first that can be read counts. Source: Volcano sla.
+#: Annotations with the waiting time of a job; the first valid one counts. Source: Volcano sla.
 SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
-#: A ``min_member`` that no gang has.
+#: A ``min_member`` that no gang reaches.
 OUT_OF_REACH = 2**31 - 1
-#: How many of a job's tasks must run, or may be missing, whoever wants them to leave; the first that is there counts.
+#: Annotations of a job: how many tasks must keep running, or may be missing; the first that is set counts. Source:
+#: Volcano tdm.
 MIN_RUNNING_ANNOTATION, MAX_MISSING_ANNOTATION = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 
 
 class NetworkTopology(Struct, frozen=True):
-    """``mode`` hard or soft; the bound is a tier number or, when that is unset, a tier name."""
+    """Topology of a job. ``mode``: hard or soft. The bound is the number of a tier or, if that is None, its name."""
 
     mode: str = "hard"
     highest_tier: int | None = None
@@ -27,12 +28,12 @@ class NetworkTopology(Struct, frozen=True):
 
     @property
     def is_hard(self) -> bool:
-        """Hard with a resolved bound. Without a bound a hard topology constrains nothing (Volcano)."""
+        """True for hard with a known bound. As in Volcano, a hard topology without a bound restricts nothing."""
         return self.mode == "hard" and self.highest_tier is not None
 
 
 class SubGroupPolicy(Struct, frozen=True):
-    """A part of a PodGroup whose pods are grouped by label, with a topology of its own."""
+    """A part of a PodGroup: pods grouped by labels, with a topology of its own."""
 
     name: str
     topology: NetworkTopology | None = None
@@ -43,7 +44,7 @@ class SubGroupPolicy(Struct, frozen=True):
 
 
 class PodGroupCondition(Struct, frozen=True):
-    """One of ``status.conditions`` of a PodGroup."""
+    """One of a PodGroup's ``status.conditions``."""
 
     type: str
     status: str
@@ -54,7 +55,7 @@ class PodGroupCondition(Struct, frozen=True):
 
 
 class PodGroupStatus(Struct, frozen=True):
-    """``scheduling``, ``pending`` and ``resources`` are KAI's alone, the newest condition last."""
+    """Status of a PodGroup. ``scheduling`` (the newest last), ``pending`` and ``resources`` are KAI's."""
 
     phase: str = "Pending"
     conditions: tuple[PodGroupCondition, ...] = ()
@@ -67,10 +68,10 @@ class PodGroupStatus(Struct, frozen=True):
 
 
 class PodGroup(Struct, frozen=True):
-    """The gang. ``gang``: what a PodGroup of KAI's says beyond the rest, None for one of Volcano's.
+    """A PodGroup. ``gang``: what KAI's PodGroup says in addition, None for one of Volcano.
 
-    ``unread``: what of it could not be read, and why. ``min_member`` is out of reach then: no pod of it is placed, and
-    those that run count in its queue and are nobody's victims.
+    ``unread``: fields that could not be read, and why. Then ``min_member`` is out of reach: no pod of it is placed, and
+    pods that run still count in its queue and are never victims.
     """
 
     namespace: str
@@ -93,15 +94,15 @@ class PodGroup(Struct, frozen=True):
 
     @property
     def barred(self) -> bool:
-        """Whether what could not be read of it may have forbidden something."""
+        """True if an unreadable field may have forbidden something."""
         return bool(self.unread) and self.min_member == OUT_OF_REACH
 
     @property
     def preemptable(self) -> bool:
-        """Whether the job says of itself that it may be evicted; a job that says nothing does not."""
+        """True if the job says that it may be evicted. Without a word it may not."""
         return is_true(self.annotations.get(PREEMPTABLE_KEY, self.labels.get(PREEMPTABLE_KEY)))
 
     @property
     def key(self) -> str:
-        """``namespace/name``: the job's identity in the scheduler."""
+        """``namespace/name``, the identity of the job in the scheduler."""
         return f"{self.namespace}/{self.name}"

@@ -1,4 +1,4 @@
-"""Which sub-job of its gang a pod belongs to: what a policy of Volcano's captures, or a pod set of KAI's.
+"""Assign pods to the sub-jobs of their gang: by policies of Volcano, or by pod sets of KAI.
 
 Source: Volcano ``SubJobInfo`` and ``getSubJobMatchValues``; KAI ``subgroup_info``.
 """
@@ -23,8 +23,8 @@ _EVERYTHING = LabelSelector()
 
 
 class SubJobKey(Struct, frozen=True):
-    """Identity of a sub-job. Pods that no policy captures, or whose pod set is not there, share the default one:
-    ``gid == id ==`` the job's key."""
+    """Identity of a sub-job. Pods that no policy captures, or whose pod set does not exist, share a default sub-job,
+    whose ``gid`` and ``id`` are the job's key."""
 
     gid: str  # namespace/podgroup/policy: what minSubGroups counts
     id: str  # gid with the values of matchLabelKeys
@@ -34,8 +34,8 @@ class SubJobKey(Struct, frozen=True):
 
 
 def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
-    """The sub-job of a pod with these labels: its pod set, or the first policy in list order that captures it, else the
-    default one."""
+    """Return the sub-job of a pod with these labels: its pod set, or the first policy in the list that captures it,
+    else the default."""
     if group.gang is not None:
         return _pod_set_key(labels, group.key, group.gang)
     for policy in group.sub_groups:
@@ -47,6 +47,8 @@ def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
 
 
 def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobKey:
+    # KAI compares names of sub-groups in lower case.
+    """Return the sub-job of a pod in a gang of KAI."""
     name = pod_set_of(labels).lower()
     found = next((each for each in gang.pod_sets() if each.name == name), None)
     uid = job_key if found is None else f"{job_key}/{name}"
@@ -54,9 +56,9 @@ def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobK
 
 
 def match_values(policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The values of the policy's ``matchLabelKeys``; None where the policy does not match.
+    """Return the values of the policy's ``matchLabelKeys``, or None if the policy does not match.
 
-    A policy without keys gives the empty tuple, and captures nothing.
+    A policy without keys gives the empty tuple and captures nothing.
     """
     if not matches(policy.selector or _EVERYTHING, labels):
         return None
@@ -65,8 +67,10 @@ def match_values(policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[str
 
 
 def sub_job_id(job_key: str, policy_name: str, values: tuple[str, ...]) -> str:
-    """``job/policy-v1-v2``; values of more than 128 bytes together are replaced by a hash."""
+    """Return ``job/policy-v1-v2``. Values longer than 128 bytes together are replaced by a hash."""
     joined = "-".join(values)
+    # "surrogatepass", because labels in a recorded file may contain lone surrogates, and a name must exist for them
+    # too.
     raw = joined.encode("utf-8", "surrogatepass")
     if len(raw) > _ID_MAX_BYTES:
         joined = _safe_encoded(str(_fnv1a_32(raw)))
@@ -74,7 +78,7 @@ def sub_job_id(job_key: str, policy_name: str, values: tuple[str, ...]) -> str:
 
 
 def match_index(values: tuple[str, ...]) -> int:
-    """The first value as an integer, 0 where it is none that fits an int64."""
+    """Return the first value as an integer, 0 if it is not one that fits an int64."""
     if not values or not _INTEGER.fullmatch(values[0]):
         return 0
     index = int(values[0])
@@ -82,32 +86,35 @@ def match_index(values: tuple[str, ...]) -> int:
 
 
 def min_available(key: SubJobKey, group: PodGroup) -> int:
-    """How many pods make the sub-job ready. The default one stands for the whole gang only where there is no policy."""
+    """Return how many pods make the sub-job ready."""
     if key.pod_set is not None:
         return key.pod_set.min_member
     if key.policy is not None:
         return key.policy.sub_group_size if key.policy.sub_group_size is not None else 1
+    # The default sub-job represents the whole gang only if there are no others.
     return 1 if has_parts(group) else group.min_member
 
 
 def has_parts(group: PodGroup) -> bool:
-    """Whether the gang is made of sub-jobs with minimums of their own."""
+    """Return True if the gang has sub-jobs with minimums of their own."""
     return bool(group.sub_groups or (group.gang is not None and group.gang.sub_groups))
 
 
 def topology_of(key: SubJobKey, group: PodGroup) -> NetworkTopology | None:
-    """The topology wish of the sub-job: its policy's, or the gang's for the default one."""
+    """Return the topology of the sub-job: its policy's, or the gang's for the default."""
     return group.topology if key.policy is None else key.policy.topology
 
 
 def hardened(topology: NetworkTopology | None, max_tier: int) -> NetworkTopology | None:
-    """A soft wish as a hard one bounded by ``max_tier``; anything else unchanged. A session knows hard wishes only."""
+    """Return a soft topology as a hard one bounded by ``max_tier``, and others unchanged."""
+    # A session knows hard topologies only. As in Volcano, the widest tier makes a soft one always satisfiable.
     if topology is None or topology.mode != "soft":
         return topology
     return replace(topology, mode="hard", highest_tier=max_tier, highest_tier_name="")
 
 
 def _fnv1a_32(data: bytes) -> int:
+    """Return the FNV-1a hash of 32 bits."""
     digest = 0x811C9DC5
     for byte in data:
         digest = ((digest ^ byte) * 0x01000193) & 0xFFFFFFFF
@@ -115,4 +122,5 @@ def _fnv1a_32(data: bytes) -> int:
 
 
 def _safe_encoded(text: str) -> str:
+    """Return a text in the alphabet of Kubernetes' rand.SafeEncodeString."""
     return "".join(_SAFE_ALPHABET[ord(letter) % len(_SAFE_ALPHABET)] for letter in text)

@@ -1,7 +1,7 @@
-"""How long the lists within one pod may be.
+"""Bound the length of lists within one pod.
 
 A tenant may write objects of up to 1 MB, and each entry of these lists costs work over all nodes, or over all pods, in
-every cycle. The bounds hold for all lists of a kind together, and lie far above what people write.
+every cycle. Each bound holds for all lists of a kind together, and is far above what real pods have.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _VALUES = ("matchLabelKeys", "mismatchLabelKeys", "namespaces")
 
 
 class _Count:
-    """How many there are of one kind so far."""
+    """Counts entries of one kind."""
 
     __slots__ = ("found", "most", "what")
 
@@ -49,7 +49,7 @@ class _Count:
 
 
 def check_lists(spec: Obj, path: str) -> None:
-    """Raises: FieldError for the first list of a pod's spec with which there are too many entries of its kind."""
+    """Raise FieldError for the first list of a pod's spec with which there are too many entries of its kind."""
     _Count("resource claims", CLAIMS_MAX).add(spec.get("resourceClaims"), at(path, "resourceClaims"))
     claiming = [each for each in _objects(spec.get("volumes")) if each.keys() & _CLAIMING]
     _Count("volume claims", CLAIMS_MAX).add(claiming, at(path, "volumes"))
@@ -62,12 +62,12 @@ def check_lists(spec: Obj, path: str) -> None:
 
 
 def check_gates(spec: Obj, path: str) -> None:
-    """Raises: FieldError for more scheduling gates than a pod may have."""
+    """Raise FieldError for more scheduling gates than a pod may have."""
     _Count("scheduling gates", GATES_MAX).add(spec.get("schedulingGates"), at(path, "schedulingGates"))
 
 
 def _check_terms(spec: Obj, path: str) -> None:
-    """The bounds on terms, and on what their selectors hold."""
+    """Check the bounds on terms and on the entries and values of their selectors."""
     pod_terms = _Count("terms about pods", POD_TERMS_MAX)
     node_terms = _Count("terms about nodes", NODE_TERMS_MAX)
     entries, values = _Count("selector entries", ENTRIES_MAX), _Count("selector values", VALUES_MAX)
@@ -88,10 +88,10 @@ def _check_terms(spec: Obj, path: str) -> None:
 
 
 def _term_lists(spec: Obj, path: str) -> Iterator[tuple[bool, object, str]]:
-    """Each list of terms: whether they are about nodes, the list, and its path. The first are those that still hold
-    when the pod is on a node."""
+    """Yield for each list of terms whether they are about nodes, the list, and its path."""
     affinity = _object(spec.get("affinity"))
     here = at(path, "affinity")
+    # Anti-affinity first: it still counts when the pod is on a node, so an error in it is the one to report.
     for rule in (_REQUIRED, _PREFERRED):
         for side in ("podAntiAffinity", "podAffinity"):
             yield False, _object(affinity.get(side)).get(rule), f"{here}.{side}.{rule}"

@@ -1,7 +1,7 @@
-"""Typed readers of one field of a decoded object. What is wrong is told by JSON path, what was found, what was wanted.
+"""Read single fields of a decoded object. Errors name the JSON path, what was found, and what is wanted.
 
-A reader takes the object that holds the field, the key, and the path of that object ("" at the top); the full path is
-put together only when something is wrong. A field that is absent and one that is null are the same, as in Kubernetes.
+A reader takes the object that holds the field, the key, and the path of that object ("" at the top). The full path is
+composed only for an error. As in Kubernetes, null is the same as absent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INT32_MAX = 2**31 - 1
 INT32_MIN = -(2**31)
 INT64_MAX = 2**63 - 1
 NAME_MAX = 253
-#: Kinds of resources that one object may name: each is a column over all nodes.
+#: Kinds of resources that one object may name. Bounded, because each is a column over all nodes.
 RESOURCES_MAX = 128
 _RESOURCE_NAME_MAX = 317  # a domain, a slash, a name
 
@@ -30,7 +30,7 @@ _INSTANT_MAX = 40
 
 
 class FieldError(ValueError):
-    """One wrong field, by its path inside the object."""
+    """An invalid field, with its path inside the object."""
 
     def __init__(self, path: str, found: str, wanted: str) -> None:
         super().__init__(path, found, wanted)
@@ -41,7 +41,7 @@ class FieldError(ValueError):
 
 
 class ManifestError(ValueError):
-    """One object that cannot be used. ``where`` names kind, namespace/name and the path of the field."""
+    """An object that cannot be used. ``where``: kind, namespace/name and the path of the field."""
 
     def __init__(self, where: str, found: str, wanted: str) -> None:
         super().__init__(where, found, wanted)
@@ -52,7 +52,7 @@ class ManifestError(ValueError):
 
 
 class UnsupportedKind(ManifestError):
-    """A kind that Pumice does not read. ``kind`` is ``apiVersion Kind``."""
+    """A kind that Pumice does not read. ``kind``: ``apiVersion Kind``."""
 
     def __init__(self, where: str, kind: str) -> None:
         super().__init__(where, kind, "a kind that Pumice reads")
@@ -60,7 +60,7 @@ class UnsupportedKind(ManifestError):
 
 
 def shown(value: object) -> str:
-    """The value as JSON, short enough for one line of an error message."""
+    """Return a value as JSON, short enough for one line of an error message."""
     match value:
         case None:
             return "nothing"
@@ -85,7 +85,7 @@ def at(path: str, key: object) -> str:
 
 
 def wrong(obj: Obj, key: str, path: str, wanted: str) -> FieldError:
-    """The error for ``obj[key]``."""
+    """Return the error for ``obj[key]``."""
     return FieldError(at(path, key), shown(obj.get(key)), wanted)
 
 
@@ -99,7 +99,7 @@ def text(obj: Obj, key: str, path: str, default: str = "") -> str:
 
 
 def name(obj: Obj, key: str, path: str) -> str:
-    """A name that must be there. Wider than Kubernetes' own rule: tests and old clusters carry ``_`` and capitals."""
+    """Return a name, which must be present. Wider than Kubernetes' rule, since old clusters have ``_`` and capitals."""
     value = obj.get(key)
     if type(value) is not str or not value or len(value) > NAME_MAX or not is_name(value):
         raise wrong(obj, key, path, f"a name of 1 to {NAME_MAX} characters without spaces or /")
@@ -111,7 +111,7 @@ def is_name(value: str) -> bool:
 
 
 def short_text(obj: Obj, key: str, path: str, default: str = "") -> str:
-    """A reference by name: may be absent, is bounded like a name."""
+    """Return a reference by name, which may be absent, and is bounded like a name."""
     value = text(obj, key, path) or default
     if len(value) > NAME_MAX:
         raise wrong(obj, key, path, f"at most {NAME_MAX} characters")
@@ -127,13 +127,14 @@ def maybe_whole(obj: Obj, key: str, path: str, low: int = INT32_MIN, high: int =
     value = obj.get(key)
     if value is None:
         return None
+    # The exact type: bool is a subclass of int, and ``true`` is not a number.
     if type(value) is not int or not low <= value <= high:
         raise wrong(obj, key, path, f"an integer from {low} to {high}")
     return value
 
 
 def amount(obj: Obj, key: str, path: str, default: float, low: float, high: float, *, or_else: float) -> float:
-    """A number between bounds, or the one below them that has a meaning of its own."""
+    """Return a number within bounds, or the special value ``or_else`` outside of them."""
     value = obj.get(key)
     if value is None:
         return default
@@ -152,7 +153,7 @@ def flag(obj: Obj, key: str, path: str, default: bool = False) -> bool:
 
 
 def choice(obj: Obj, key: str, path: str, accepted: tuple[str, ...], default: str | None = None) -> str:
-    """One of a few words. Without a default the field must be there; an empty text counts as absent."""
+    """Return one of the accepted words. Without a default the field must be present. "" counts as absent."""
     value = obj.get(key)
     if default is not None and (value is None or value == ""):
         return default
@@ -200,10 +201,11 @@ def texts(obj: Obj, key: str, path: str) -> tuple[str, ...]:
 
 
 def text_map(obj: Obj, key: str, path: str) -> Mapping[str, str]:
-    """Labels, annotations and the like: a copy. A null value reads as the empty text, as in Kubernetes."""
+    """Return a copy of labels, annotations and the like. A null value is "", as in Kubernetes."""
     found = table(obj, key, path)
     if not found:
         return EMPTY_MAP
+    # A plain loop and a copy: every object that is read comes through here, and null values are rare.
     for k, value in found.items():
         if type(value) is not str or type(k) is not str:
             return _text_map_slowly(found, at(path, key))
@@ -220,7 +222,7 @@ def _text_map_slowly(found: Obj, path: str) -> Mapping[str, str]:
 
 
 def quantities(obj: Obj, key: str, path: str) -> Obj | None:
-    """A resource list, checked: every amount is a quantity of at least 0 that fits. None when it is not there."""
+    """Return a resource list whose amounts are all valid quantities of at least 0, or None if it is absent."""
     found = maybe_table(obj, key, path)
     if found is None:
         return None
@@ -234,13 +236,13 @@ def quantities(obj: Obj, key: str, path: str) -> Obj | None:
 
 
 def maybe_resource(obj: Obj, key: str, path: str) -> Resource | None:
-    """A resource list as an amount; None when it is not there."""
+    """Return a resource list as an amount, or None if it is absent."""
     found = quantities(obj, key, path)
     return None if found is None else Resource.from_list(found)
 
 
 def _amount_problem(key: object, value: object) -> tuple[str, str] | None:
-    """What is wrong with one entry of a resource list: (found, wanted), or None."""
+    """Return what is wrong with one entry of a resource list (found, wanted), or None."""
     if type(key) is not str:
         return f"a key {shown(key)}", "keys that are strings"
     if len(key) > _RESOURCE_NAME_MAX:
@@ -255,7 +257,7 @@ def _amount_problem(key: object, value: object) -> tuple[str, str] | None:
 
 
 def instant(obj: Obj, key: str, path: str) -> float | None:
-    """RFC 3339 text as seconds since the epoch; None when absent."""
+    """Return an RFC 3339 text as seconds since the epoch, or None if it is absent."""
     value = obj.get(key)
     if value is None or value == "":
         return None

@@ -1,6 +1,6 @@
-"""Which keys the objects of Volcano have: a key that is none of them is a spelling mistake, and would be passed over.
+"""Find keys that objects of Volcano do not have: spelling mistakes, which would be ignored silently.
 
-Source: the CustomResourceDefinitions in ``deploy/crds``; a test holds the two against each other.
+Source: the CustomResourceDefinitions in ``deploy/crds``. A test compares both.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from pumice.model.manifest.reading.fields import Obj
 
-#: Keys of an object, with those of what is below each; None: whatever is there.
+#: Keys of an object, each with the keys below it. None: any keys.
 Keys = Mapping[str, Any]
 
-#: Of one object: what a tenant writes must not cost more than that.
+#: Unknown keys that are reported for one object. Bounded, because a tenant writes the object.
 UNKNOWN_MAX = 20
 _ITEMS_MAX = 200
 
@@ -39,7 +39,7 @@ _TASK = _plain(
     policies=_POLICY,
 )
 _RETRY = _plain("maxRetries", "policy", backoff=_plain("type", "baseDelay", "maxDelay"))
-#: Of ``spec``, by apiVersion and kind.
+#: Keys of ``spec`` by apiVersion and kind.
 SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
     ("batch.volcano.sh/v1alpha1", "Job"): _plain(
         *("schedulerName", "minAvailable", "queue", "priorityClassName", "maxRetry", "minSuccess"),
@@ -93,14 +93,14 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
 
 
 class UnknownKey(NamedTuple):
-    """``path`` names the key with its place, without numbers of items; ``near`` is the key that was probably meant."""
+    """An unknown key. ``path``: its place, without indices of items. ``near``: the known key most like it."""
 
     path: str
     near: str | None
 
 
 def unknown_keys(obj: Obj) -> list[UnknownKey]:
-    """The keys of a Volcano object that nothing reads; none for an object of another kind."""
+    """Return the unknown keys of a Volcano object, none for objects of other kinds."""
     keys = SPEC_KEYS.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
     if keys is None:
         return []

@@ -1,8 +1,8 @@
-"""What counts of an object that cannot be read: of each field that is wrong, the reading that allows least.
+"""Read what counts of an unreadable object: each invalid field is replaced by the most restrictive value.
 
-An API server validates by rules of its own, which newer versions widen: what is there is there, whether we can read it
-or not. So the strict reader says which field is wrong, a table says what stands in its place, and the reader is asked
-again. Whether what could not be read may have forbidden something is told with the value.
+An API server validates by its own rules, which newer versions widen, so an object exists whether we can read it or not.
+The strict reader names the invalid field, a table says what replaces it, and the object is read again. The result says
+whether an invalid field may have forbidden something.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from pumice.model.manifest.reading.fields import FieldError, Obj
 T = TypeVar("T")
 
 REPAIRS_MAX = 16
-#: What is wrong is remembered with the value, as far as anybody reads it.
+#: Errors that are kept with the value. More would not be read.
 _REMEMBERED_MAX = 4
 _TOKEN = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 REMOVE = object()
 
 
 class Rule(NamedTuple):
-    """``path``: which fields, as a pattern; its group ``unit`` is what goes, or with a group ``key`` one entry of it.
+    """A rule for invalid fields. ``path``: a pattern for their path, whose group ``unit`` is removed, or with a group
+    ``key`` one entry of it.
 
-    ``forbids``: what went may have forbidden something. ``instead``: a value to put in its place, or a function of the
-    old one.
+    ``forbids``: the field may have forbidden something. ``instead``: the value that replaces it, or a function of the
+    old value.
     """
 
     path: str
@@ -35,13 +36,14 @@ class Rule(NamedTuple):
 
 
 def rule(unit: str, *, key: bool = False, forbids: bool = False, instead: Any = REMOVE) -> Rule:
-    """The rule for a field, given by a pattern, and everything in it; with ``key`` for one entry of a map."""
+    """Return the rule for a field, given by a pattern, and everything in it; with ``key``, for one entry of a map."""
     rest = r"\.(?P<key>.+)" if key else r"(?:[.\[].*)?"
     return Rule(rf"(?P<unit>{unit}){rest}", forbids, instead)
 
 
 class Salvaged(NamedTuple, Generic[T]):
-    """``unread``: what was wrong, the first of it. ``forbids``: some of it may have forbidden something."""
+    """A value read with repairs. ``unread``: the first errors. ``forbids``: one of the fields may have forbidden
+    something."""
 
     value: T
     unread: tuple[str, ...]
@@ -49,12 +51,14 @@ class Salvaged(NamedTuple, Generic[T]):
 
 
 def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Callable[[Obj], Obj]) -> Salvaged[T]:
-    """Read ``obj``, which is left as it is, with what is wrong replaced by the first rule that fits.
+    """Read ``obj``, without changing it, with invalid fields replaced by the first rule that fits.
 
-    ``least``: what is kept where no rule fits, or too much is wrong. Raises: FieldError where even that cannot be read.
+    ``least``: what is kept if no rule fits, or too many fields are invalid. Raises: FieldError if even that is
+    unreadable.
     """
     unread: list[str] = []
     forbids = False
+    # Each round repairs one field. Bounded, because each reads the whole object again.
     for _ in range(REPAIRS_MAX):
         try:
             return Salvaged(read(obj), tuple(unread[:_REMEMBERED_MAX]), forbids)
@@ -69,7 +73,7 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
 
 
 def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> tuple[Obj, Rule] | None:
-    """The repaired object, and the rule that was followed; None where none fits."""
+    """Return the repaired object and the rule that was used, or None if none fits."""
     for each in rules:
         match = re.fullmatch(each.path, path, re.DOTALL)  # compiled here: most inputs have nothing to be salvaged
         if match is None:
@@ -83,11 +87,11 @@ def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> tuple[Obj, Rule] | No
 
 
 def _replaced(obj: Any, steps: list[Any], instead: Any) -> Any:
-    """A copy of ``obj`` in which the field is replaced; None where there is no such field. Only what is on the way to
-    the field is copied: the rest may be long, and is shared."""
+    """Return a copy of ``obj`` with the field replaced, or None if there is no such field."""
     step = steps[0]
     if not isinstance(obj, dict if isinstance(step, str) else list):
         return None
+    # Only what is on the way to the field is copied. The rest may be long, and is shared.
     within = _get(obj, step)
     obj = obj.copy()
     if len(steps) > 1:
@@ -110,7 +114,7 @@ def _get(obj: Any, step: Any) -> Any:
 
 
 def texts_of(obj: Obj, part: str, *keys: str) -> Obj:
-    """Those fields of one part of an object that are texts, for ``least``."""
+    """Return those fields of one part of an object that are texts, for ``least``."""
     found = obj.get(part)
     found = found if isinstance(found, dict) else {}
     return {key: found[key] for key in keys if isinstance(found.get(key), str)}
@@ -120,7 +124,7 @@ def texts_of(obj: Obj, part: str, *keys: str) -> Obj:
 
 
 def metadata_rules(forbids: bool) -> tuple[Rule, ...]:
-    """``forbids``: whether labels and annotations of this kind are asked what may be done."""
+    """Return rules for metadata. ``forbids``: labels and annotations of this kind decide what is allowed."""
     return (
         rule(r"metadata\.(?:labels|annotations)", key=True, forbids=forbids),
         rule(r"metadata\.(?:labels|annotations)", forbids=forbids),

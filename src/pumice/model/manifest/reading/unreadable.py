@@ -1,8 +1,8 @@
-"""Objects that cannot be read, kind by kind: what stands in the place of a wrong field, and what follows from it.
+"""What replaces invalid fields of unreadable objects, by kind, and the consequences.
 
-An unreadable pod on a node counts there; one that waits is held back. An unreadable node takes nothing new, nor does an
-unreadable queue; of an unreadable PodGroup nothing is placed; an unreadable HyperNode holds no node, an unreadable
-PriorityClass is the lowest, and of an unreadable quota nothing is left. Decision 0012 says why.
+An unreadable pod on a node counts there, and a waiting one is held back. Unreadable nodes and queues take nothing new.
+Of an unreadable PodGroup nothing is placed. An unreadable HyperNode contains no node, an unreadable PriorityClass is
+the lowest, and of an unreadable quota nothing is left. Decision 0012 says why.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAMES_MAX, _NAME_MAX = 200, 300
 
 
 def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
-    """Raises: FieldError for a pod without a name."""
+    """Return what counts of a pod. Raises: FieldError for a pod without a name."""
     found = salvage(obj, read, _POD, _least_of_pod)
     pod = found.value
     if pod.node_name and pod.phase not in _ENDED:
@@ -48,7 +48,8 @@ def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
 
 
 def _keeps_all_away(term: object) -> Obj:
-    """A required anti-affinity that cannot be read: against every pod, as far as its topology can be told."""
+    """Return the term that replaces an unreadable required anti-affinity: against every pod, in its topology if
+    known."""
     key = term.get("topologyKey") if isinstance(term, dict) else None
     near = key if isinstance(key, str) and key else _HOSTNAME
     return {"topologyKey": near, "labelSelector": {}, "namespaceSelector": {}}
@@ -57,7 +58,7 @@ def _keeps_all_away(term: object) -> Obj:
 _ALONE = {_REQUIRED: [_keeps_all_away(None)]}
 _CONTAINER = r"spec\.(?:containers|initContainers)\[\d+\]"
 _ANTI = r"spec\.affinity\.podAntiAffinity"
-#: On a node a pod is asked what it takes of it, and whom it keeps away; where else it might have run is past.
+#: A pod on a node still occupies resources and keeps other pods away. Where else it might have run no longer matters.
 _POD: tuple[Rule, ...] = (
     *metadata_rules(forbids=False),
     rule(rf"{_ANTI}\.{_REQUIRED}\[\d+\]", forbids=True, instead=_keeps_all_away),
@@ -97,7 +98,7 @@ def _least_of_pod(obj: Obj) -> Obj:
 
 
 def salvaged_node(obj: Obj, read: Callable[[Obj], Node]) -> Node:
-    """Raises: FieldError for a node without a name."""
+    """Return what counts of a node. Raises: FieldError for a node without a name."""
     found = salvage(obj, read, _NODE, _named)
     return replace(found.value, unread=found.unread, unschedulable=found.value.unschedulable or found.forbids)
 
@@ -116,7 +117,7 @@ _NODE: tuple[Rule, ...] = (
 
 
 def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
-    """Raises: FieldError for a PodGroup without a name."""
+    """Return what counts of a PodGroup. Raises: FieldError for a PodGroup without a name."""
     found = salvage(obj, read, _POD_GROUP, _least_of_pod_group)
     group = replace(found.value, unread=found.unread)
     return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
@@ -134,7 +135,7 @@ def _least_of_pod_group(obj: Obj) -> Obj:
 
 
 def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
-    """Raises: FieldError for a queue without a name."""
+    """Return what counts of a queue. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _QUEUE, _least_of_queue)
     queue = replace(found.value, unread=found.unread)
     return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
@@ -149,7 +150,7 @@ _QUEUE: tuple[Rule, ...] = (
 
 
 def salvaged_kai_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
-    """Raises: FieldError for a queue without a name."""
+    """Return what counts of a queue of KAI. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _KAI_QUEUE, _least_of_kai_queue)
     queue = replace(found.value, unread=found.unread)
     return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
@@ -172,18 +173,18 @@ def _least_of_queue(obj: Obj) -> Obj:
 
 
 def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> PriorityClass:
-    """Raises: FieldError for a class without a name."""
+    """Return what counts of a PriorityClass. Raises: FieldError for a class without a name."""
     found = salvage(obj, read, (), lambda obj: _named(obj) | {"value": INT32_MIN, "preemptionPolicy": "Never"})
     return replace(found.value, unread=found.unread)
 
 
 def salvaged_resource_quota(obj: Obj, read: Callable[[Obj], ResourceQuota]) -> ResourceQuota:
-    """Raises: FieldError for a quota without a name."""
+    """Return what counts of a quota. Raises: FieldError for a quota without a name."""
     found = salvage(obj, read, _QUOTA, _least_of_quota)
     return replace(found.value, unread=found.unread)
 
 
-#: What is used cannot be told from a wrong amount, so then nothing is left.
+#: An unreadable amount does not say how much is left, so nothing is left.
 _QUOTA: tuple[Rule, ...] = (
     *metadata_rules(forbids=False),
     rule(r"(?:spec|status)\.hard\.[^.]+", forbids=True, instead="0"),
@@ -191,7 +192,7 @@ _QUOTA: tuple[Rule, ...] = (
 
 
 def _least_of_quota(obj: Obj) -> Obj:
-    """Nothing of what it names, nor of cpu and memory."""
+    """Return a quota of 0 for everything that it names, and for CPU and memory."""
     names = {"cpu": "0", "memory": "0"}
     for part in ("spec", "status"):
         within = obj.get(part)
@@ -207,7 +208,7 @@ def _least_of_quota(obj: Obj) -> Obj:
 
 
 def salvaged_hypernode(obj: Obj, read: Callable[[Obj], HyperNode]) -> HyperNode:
-    """Raises: FieldError for a HyperNode without a name."""
+    """Return what counts of a HyperNode. Raises: FieldError for a HyperNode without a name."""
     found = salvage(obj, read, _HYPERNODE, lambda obj: _named(obj) | {"spec": {"tier": _TIER_MAX}})
     hypernode = replace(found.value, unread=found.unread)
     return replace(hypernode, members=()) if found.forbids else hypernode
@@ -221,13 +222,13 @@ _HYPERNODE: tuple[Rule, ...] = (
 
 
 def salvaged_numa_topology(obj: Obj, read: Callable[[Obj], Numatopology]) -> Numatopology:
-    """Raises: FieldError for one without a name."""
+    """Return what counts of a Numatopology. Raises: FieldError for one without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), _named)
     return replace(found.value, unread=found.unread)
 
 
 def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
-    """Raises: FieldError for a Topology without a name."""
+    """Return what counts of a Topology. Raises: FieldError for a Topology without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), lambda obj: _named(obj) | {"spec": {"levels": []}})
     topology = replace(found.value, unread=found.unread)
     return replace(topology, levels=()) if found.forbids else topology
@@ -237,7 +238,7 @@ def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
 
 
 def salvaged_bind_request(obj: Obj, read: Callable[[Obj], BindRequest]) -> BindRequest:
-    """Raises: FieldError for a request without a name."""
+    """Return what counts of a BindRequest. Raises: FieldError for a request without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), _least_of_bind_request)
     return replace(found.value, unread=found.unread)
 
@@ -247,9 +248,10 @@ def _least_of_bind_request(obj: Obj) -> Obj:
 
 
 def _named(obj: Obj) -> Obj:
-    """What says which object it is, right or wrong: another one it must not become."""
+    """Return the fields that identify an object."""
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
+    # Even if they are invalid: the object must not be mistaken for another one.
     identity = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
     return {"metadata": identity | texts_of(obj, "metadata", "uid", "resourceVersion")}
 
@@ -258,7 +260,7 @@ def _named(obj: Obj) -> Obj:
 
 
 def effect_of(value: object) -> str:
-    """What follows for an object that was not read whole, in words; empty where nothing does."""
+    """Return the consequence of an unreadable object in words, "" if there is none."""
     match value:
         case Pod():
             if UNREAD_GATE in value.gates:
