@@ -25,7 +25,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import MayGo, Vote
 from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
 from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, Unfit, gather
-from pumice.framework.plugin.incremental import FilterInTurn, Filters, ScoreInTurn, WeightedSum
+from pumice.framework.plugin.incremental import FilterInTurn, Filters, ScoreInTurn, TaskFilter, TaskScore, WeightedSum
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE, Question
 from pumice.model.decisions import Refusal
@@ -93,8 +93,10 @@ __all__ = [
     "SubJob",
     "Task",
     "TaskClass",
+    "TaskFilter",
     "TaskRows",
     "TaskRun",
+    "TaskScore",
     "TaskStatus",
     "Unfit",
     "UsageWindow",

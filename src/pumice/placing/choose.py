@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import isfinite, isnan
-from typing import Any
 
 import numpy as np
 
@@ -28,22 +27,14 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import ByHook, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
-from pumice.framework.plugin.point import JOBS, QUEUES
-from pumice.placing.about_tasks import ABOUT_NODES, AboutTasks, that_tell_equal_tasks_apart
+from pumice.framework.plugin.point import JOBS, QUEUES, by_signature
 from pumice.placing.feasibility import ClassFit, Feasibility
 from pumice.placing.fill_state import Filling, Said, Turns, said_of
 from pumice.placing.k_best import KBestMerge
 from pumice.placing.prefetch import PrefetchedPlacements
 from pumice.placing.speculative import SpeculativeBatch, portions, tasks_at_once
 
-_ABOUT_NODES: tuple[Any, ...] = (
-    points.predicate,
-    points.node_order,
-    points.batch_node_order,
-    points.node_map,
-    points.node_reduce,
-    points.best_node,
-)
+_ABOUT_NODES = (*points.ABOUT_NODES, points.node_map, points.node_reduce, points.best_node)
 
 
 class Choice:
@@ -74,14 +65,12 @@ class Placing:
         "_told",
         "_tries",
         "_world",
-        "about_tasks",
         "feasible",
     )
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
-        self.about_tasks = AboutTasks(world.tables, hooks)
-        self._apart = hooks.known("tell equal tasks apart", ABOUT_NODES, that_tell_equal_tasks_apart)
+        self._apart = hooks.known("tell equal tasks apart", points.ABOUT_NODES, _tells_equal_tasks_apart)
         self._picks = PrefetchedPlacements(memo, feasible, to_the_last=True)
         self._by_class = feasible.at_once and not hooks.has(points.node_reduce)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
@@ -110,9 +99,8 @@ class Placing:
         classes = self._tables.tasks.cls[rows].tolist()
         alike, cls = all_equal(classes), classes[0]
         ahead_of_need = alike and open_to is None and nodes is self.feasible.all_nodes
-        unminded = ahead_of_need and self._by_class and not self.about_tasks.mind(cls)
-        said = self._said(rows, nodes) if alike and not unminded else None
-        if unminded or (said is not None and said.is_plain and ahead_of_need):
+        said = self._said(rows, nodes) if alike else None
+        if said is not None and said.is_plain and ahead_of_need:
             return self._picks.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
         if said is not None:
             found = self._foreseen(rows, nodes, said, open_to, between)
@@ -131,7 +119,7 @@ class Placing:
     def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
         """What is said of single tasks of one class as they are placed one after the other; None where that, or what
         becomes of nodes, is known only once each is booked."""
-        if not self._by_class or (len(rows) > 1 and not all(hook.several for hook in self._apart)):
+        if not self._by_class or (self._apart and len(rows) > 1):
             return None
         return said_of(self._hooks, TaskRows(self._tables, np.array(rows)), nodes)
 
@@ -175,7 +163,7 @@ class Placing:
     ) -> list[int]:
         """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
         picked: list[int] = []
-        mixes = between is None and self.feasible.at_once and not self._reduces
+        mixes = between is None and self.feasible.at_once and not self._reduces and not self._apart
         for few in portions(classes, mixes=mixes, roles_matter=open_to is not None):
             some = [rows[i] for i in few]
             if picked and between is not None:
@@ -333,8 +321,7 @@ class Placing:
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
-        mind = self.about_tasks.mind(cls)
-        filter_results = self._hooks.ask(points.task_filters_by_hook, task, nodes) if mind else []
+        filter_results = self._hooks.ask(points.task_filters_by_hook, task, nodes)
         if every and resources and not filter_results and self._none_is_left(cls):
             choice = Choice(np.zeros(len(nodes), dtype=bool))
             choice.errors = self._errors(task, nodes, [], hypernode, resources) if explain else None
@@ -432,6 +419,12 @@ def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:
     hooks = at(*_ABOUT_NODES)
     looks_beyond = any(hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads) for hook in hooks)
     return {hook.plugin for hook in hooks}, looks_beyond
+
+
+def _tells_equal_tasks_apart(at: At) -> bool:
+    """Whether a hook about nodes takes Task and does not read the SIGNATURE: it may read a label, so its answer about
+    one task holds for no other."""
+    return any(hook.form in ("task", "task_node") and not by_signature(hook.reads) for hook in at(*points.ABOUT_NODES))
 
 
 def placing_of(ssn: Session) -> Placing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import floor, inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class _Reads(NamedTuple):
 
 
 def _about_classes(at: At) -> _Reads:
-    about = [hook for hook in at(*_ABOUT_NODES) if hook.form in ("class", "class_node")]
+    about = [hook for hook in at(*points.ABOUT_NODES) if hook.form in ("class", "class_node")]
     hear = {hook.plugin for hook in at(points.on_allocate, points.on_deallocate)}
     told = [hook.plugin for hook in about if hook.plugin in hear and (hook.reads is None or ROWS not in hook.reads)]
     return _Reads(Reading.of(about), told)
@@ -151,7 +151,7 @@ class Feasibility:
         if shard is not None:
             self.shard_mask = np.array([name in shard.nodes for name in names], dtype=bool)
             self.outside = ~self.shard_mask if shard.hard else None
-        reads = hooks.known("feasible", (*_ABOUT_NODES, points.on_allocate, points.on_deallocate), _about_classes)
+        reads = hooks.known("feasible", (*points.ABOUT_NODES, points.on_allocate, points.on_deallocate), _about_classes)
         nodes = world.tables.nodes
         self._columns = [*reads.reading.columns(world), nodes["barred_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
@@ -350,9 +350,6 @@ class Feasibility:
             codes=worst[code],
             objections=tuple(Objection(unfit, counts[i], by[i]) for i in against for unfit in why[i] if unfit.reason),
         )
-
-
-_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
 
 
 def _fits(room: list[float], need: list[float]) -> float:

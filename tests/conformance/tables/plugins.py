@@ -17,6 +17,7 @@ from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.combine import MayGo
 from pumice.framework.plugin.point import Question
+from pumice.framework.plugin.points import class_scores, task_scores
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
     Affinity,
@@ -167,7 +168,8 @@ def _scored(point: Question, weights: Mapping[str, int]) -> list[float]:
     ssn = opened(cluster(plain, liked, podgroup("g"), there, _choosy()), _conf("nodeorder", weights))
     task, total = Task(ssn.tables, row_of(ssn, "choosy")), np.zeros(2)
     for hook in ssn.hooks.at(point):
-        answer = ssn.hooks.ask_one(hook, task.cls if hook.form == "class" else task, NodeRows(ssn.tables, np.arange(2)))
+        nodes, of_class = NodeRows(ssn.tables, np.arange(2)), hook.form == "class"
+        answer = hook.answers(class_scores if of_class else task_scores)(task.cls if of_class else task, nodes)
         total = total if answer is None else total + answer
     return [float(score) for score in total]
 

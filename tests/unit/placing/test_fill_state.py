@@ -9,12 +9,11 @@ import pytest
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Task, TaskClass
+from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
-from pumice.framework.plugin.filter_result import FilterResult
-from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
+from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn, TaskFilter, TaskScore
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.placing.choose import placing_of
@@ -55,9 +54,14 @@ class OneTaskEach:
     def __init__(self, ssn: Session, *, count: int = 9) -> None:
         self.count = count
 
-    @points.predicate(reads=(ROWS, PODS), several="in_turn")
-    def alone(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        raise AssertionError("asked about one task")
+    @points.predicate(reads=(ROWS, PODS))
+    def alone(self, cls: TaskClass) -> TaskFilter:
+        return SomeEach(self.count)
+
+
+class SomeEach(TaskFilter):
+    def __init__(self, count: int) -> None:
+        self.count = count
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
         return OneEach(len(nodes), min(self.count, len(tasks)))
@@ -86,9 +90,14 @@ class GoesAway:
     def __init__(self, ssn: Session, *, wrong: str = "") -> None:
         self.wrong = wrong
 
-    @points.batch_node_order(reads=(ROWS, PODS), several="in_turn")
-    def alone(self, task: Task, nodes: NodeRows) -> F64:
-        raise AssertionError("asked about one task")
+    @points.batch_node_order(reads=(ROWS, PODS))
+    def alone(self, cls: TaskClass) -> TaskScore:
+        return AllAway(self.wrong)
+
+
+class AllAway(TaskScore):
+    def __init__(self, wrong: str) -> None:
+        self.wrong = wrong
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
         return Away(len(tasks), self.wrong)
@@ -155,9 +164,9 @@ def test_what_the_tasks_of_a_role_find_is_noted() -> None:
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ("raises", r"away, GoesAway\.in_turn at batch_node_order .*KeyError: 'nobody'"),
-        ("told", r"away, GoesAway\.in_turn at batch_node_order .*KeyError: 'nobody'"),
-        ("shape", r"away, GoesAway\.in_turn at batch_node_order .*one number for each of 3 nodes"),
+        ("raises", r"away, GoesAway\.alone at batch_node_order .*KeyError: 'nobody'"),
+        ("told", r"away, GoesAway\.alone at batch_node_order .*KeyError: 'nobody'"),
+        ("shape", r"away, GoesAway\.alone at batch_node_order .*one number for each of 3 nodes"),
     ],
 )
 def test_what_follows_wrongly_is_the_fault_of_whose_it_is(wrong: str, problem: str) -> None:

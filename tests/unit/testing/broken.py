@@ -28,6 +28,7 @@ from pumice.api import (
     Session,
     Task,
     TaskClass,
+    TaskFilter,
     TaskRows,
     TaskRun,
     Unfit,
@@ -159,7 +160,7 @@ class Unforeseen:
 
 
 @plugin("second-thoughts")
-@points.predicate
+@points.predicate(reads=(ROWS, SIGNATURE))
 def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     """Has nothing to say of the first task of a class in a job, and objects to the next ones."""
     tasks, rows = ssn.tables.tasks, task.job.tasks
@@ -169,7 +170,7 @@ def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult |
 
 
 @plugin("waits-for-others")
-@points.node_order(reads=(ROWS, JOBS))
+@points.node_order(reads=(ROWS, JOBS, SIGNATURE))
 def waits_for_others(ssn: Session, task: Task, nodes: NodeRows) -> F64 | None:
     """Has nothing to say of a task until others of another class of its job are placed."""
     tasks = ssn.tables.tasks
@@ -212,8 +213,13 @@ class StandsStill:
 
     def __init__(self, ssn: Session) -> None: ...
 
-    @points.predicate(reads=(ROWS, PODS), several="in_turn")
-    def apart(self, task: Task, nodes: NodeRows) -> FilterResult:
+    @points.predicate(reads=(ROWS, PODS))
+    def apart(self, cls: TaskClass) -> TaskFilter:
+        return OfJob()
+
+
+class OfJob(TaskFilter):
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
         return FilterResult.of(self._free(task, nodes), Unfit("one of its job is there"))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
@@ -221,20 +227,6 @@ class StandsStill:
 
     def _free(self, task: Task, nodes: NodeRows) -> Bool:
         return ~np.isin(nodes.rows, task.tables.tasks.node[task.job.tasks])
-
-
-@plugin("meddler")
-class Meddler:
-    """Objects to nodes for tasks of classes that it says are no concern of it."""
-
-    def __init__(self, ssn: Session) -> None: ...
-
-    def large(self, cls: TaskClass) -> bool:
-        return bool(cls.req.max() > 1e12)
-
-    @points.predicate(reads=(ROWS,), concerns="large")
-    def even_only(self, task: Task, nodes: NodeRows) -> FilterResult:
-        return FilterResult.of(nodes.rows % 2 == 0, Unfit("its number is odd"))
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
@@ -253,21 +245,6 @@ def odd_tasks(ssn: Session, queue: Queue, tasks: TaskRows) -> int:
     """By the names of jobs, though it says that it knows only their signatures."""
     jobs = [tasks.tables.jobs.uids[row][-1] for row in tasks.job.tolist()]
     return 0 if jobs and ord(jobs[0]) % 2 else len(tasks)
-
-
-@plugin("busybody")
-class Busybody:
-    """Speaks of jobs that it says are no concern of it."""
-
-    def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
-
-    def mine(self, jobs: JobRows) -> Bool:
-        return jobs.priority > 500
-
-    @points.job_enqueueable(reads=(ROWS,), concerns="mine")
-    def job_enqueueable(self, job: Job) -> Vote:
-        return Vote.PERMIT if job.priority > 0 else Vote.ABSTAIN
 
 
 @plugin("sleepy")

@@ -38,8 +38,6 @@ FOUND = {
     "stands-still": ("what in_turn gives says something else of a task than is said of it alone", "placed(turn"),
     "odd-names": ("odd_names at job_valid: says SIGNATURE and tells two jobs apart that have one", "reads=(ROWS,)"),
     "odd-tasks": ("odd_tasks at allocatable: says SIGNATURE and tells two tasks apart that are equal", "no reads="),
-    "busybody": ("speaks of a job that it says is no concern of it", "concerns="),
-    "meddler": ("speaks of a task that it says is no concern of it", "tells nodes apart"),
     "sleepy": ("wakes_at: decides by the clock, and wakes_at() does not say when", "next such moment"),
     "plain-count": (f"PlainCount.queue_order at queue_order: {ROLLBACK}", 'keeps="python"'),
     "stale-flag": (f"StaleFlag.queue_order at queue_order: {ROLLBACK}", "ssn.column"),

@@ -30,8 +30,7 @@ Askable = Question | Asked[Any, Any]
 
 
 class Hook(NamedTuple):
-    """One function of one plugin at one point. ``reads``: None as by default. ``concerns``: of which of some jobs, or
-    whether of a class of tasks, it may have something to say; None for all. ``several``: says the same of several
+    """One function of one plugin at one point. ``reads``: None as by default. ``several``: says the same of several
     classes; None: there is no such."""
 
     plugin: str
@@ -39,7 +38,6 @@ class Hook(NamedTuple):
     form: str
     reads: Reads | None
     call: Callable[..., Any]
-    concerns: Callable[..., Any] | None = None
     several: Callable[[ClassRows, NodeRows], Any] | None = None
 
     def answers(self, question: Asked[Any, Any]) -> Callable[..., Any]:
@@ -164,9 +162,8 @@ class Hooks:
 
     def _hook(self, wire: Wire) -> Hook:
         instance = self._opened[wire.position]
-        concerns = getattr(instance, wire.concerns) if wire.concerns else None
         several = getattr(instance, wire.several) if wire.several else None
-        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), concerns, several)
+        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), several)
 
     def _of(self, plugin: int, point: Question) -> list[Hook]:
         """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the
@@ -317,8 +314,8 @@ class Hooks:
 
     def fault_of(self, call: Callable[..., Any], error: Exception, *points: Question) -> PluginFault:
         """The error of what one of the functions at some points gave, as it was used."""
-        hook = next(hook for hook in self.at(*points) if call in hook.calls)
-        return _fault(hook.plugin, hook.point.name, _name(call), error, _code(call))
+        hook = next(hook for hook in self.at(*points) if _is_or_wraps(call, hook.call))
+        return _fault(hook.plugin, hook.point.name, _name(hook.call), error, _code(hook.call))
 
     def blame(self, error: Exception, question: Askable) -> Exception:
         """Who did it, as a PluginFault; the error itself where no plugin had a part in it."""

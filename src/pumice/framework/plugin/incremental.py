@@ -1,9 +1,12 @@
-"""What a hook about one task says of several that are placed one after the other, without asking it each time.
+"""What hooks say of the single tasks of a class, and of several that are placed one after the other.
 
-A hook that looks at where others are, a term about pods for instance, answers something else once a task is placed; but
-what changes then is little, and the plugin knows what. So it may name a method (``several=``) that takes TaskRows in
-the place of Task and gives an object which follows: it is told of each placement and says what holds by then. Nothing
-is booked in between. kube-scheduler has the same for its own filters (PreFilterExtensions, AddPod).
+A hook at predicate or batch_node_order that takes TaskClass and nothing else says whether the single tasks of the class
+matter: None (for a score also one number) holds for all of them, wherever others go; otherwise it answers a TaskFilter
+or a TaskScore, which is asked about each task. kube-scheduler does the same (PreFilter, Skip).
+
+What looks at where others are answers differently once a task is placed; but little changes then, and the plugin knows
+what. So ``in_turn`` may give an object that follows: it is told of each placement and says what holds by then. Nothing
+is booked in between. kube-scheduler has this for its own filters (PreFilterExtensions, AddPod).
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Task
+from pumice.columns.views import Task, TaskClass
 from pumice.framework.plugin.errors import WrongAnswer
+from pumice.framework.plugin.filter_result import FilterResult
 
 Hook = Callable[..., Any]
 
@@ -51,6 +55,30 @@ class ScoreInTurn(InTurn):
         """How good the candidates (positions) are for the task of a turn, once all before it are placed. Shape
         (candidates,)."""
         raise NotImplementedError
+
+
+class TaskFilter:
+    """What a filter says of the single tasks of one class."""
+
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
+        """Against which nodes it objects for a task as things are; None: none. Shape (rows,)."""
+        raise NotImplementedError
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
+        """The filter for tasks of the class that are placed one after the other; None: it is asked about each."""
+        return None
+
+
+class TaskScore:
+    """What a score says of the single tasks of one class."""
+
+    def score(self, task: Task, nodes: NodeRows) -> F64:
+        """How good each candidate is for a task as things are. Shape (rows,)."""
+        raise NotImplementedError
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn | None:
+        """The score for tasks of the class that are placed one after the other; None: it is asked about each."""
+        return None
 
 
 class Filters(FilterInTurn):
@@ -92,21 +120,72 @@ def length_alike(kinds: Sequence[object]) -> int:
     return next((i for i, kind in enumerate(kinds) if kind != kinds[0]), len(kinds))
 
 
-#: What a hook says that names no method for several tasks, where it tells nodes apart: it speaks of the first one only.
+# -- what a hook says of a class, put to one task of it, and to several
+
+
+def of_class(hook: Hook, cls: TaskClass, wanted: type) -> Any:
+    """What a hook says of the single tasks of a class. Raises: WrongAnswer."""
+    answer = hook(cls)
+    if not (answer is None or isinstance(answer, wanted) or (wanted is TaskScore and _is_number(answer))):
+        raise WrongAnswer(hook, answer, f"None or a {wanted.__name__}")
+    return answer
+
+
+def _is_number(answer: object) -> bool:
+    return isinstance(answer, int | float | np.number)
+
+
+def filter_of_tasks(hook: Hook) -> Hook:
+    """A filter that answers for a class, asked about one task."""
+
+    def of_task(task: Task, nodes: NodeRows) -> Any:
+        found = of_class(hook, task.cls, TaskFilter)
+        return None if found is None else found.filter_result(task, nodes)
+
+    return of_task
+
+
+def score_of_tasks(hook: Hook) -> Hook:
+    """A score that answers for a class, asked about one task."""
+
+    def of_task(task: Task, nodes: NodeRows) -> Any:
+        found = of_class(hook, task.cls, TaskScore)
+        return found.score(task, nodes) if isinstance(found, TaskScore) else found
+
+    return of_task
+
+
+def in_turn_of(wanted: type[TaskFilter] | type[TaskScore]) -> Callable[[Hook], Hook]:
+    """The adapter of a hook that answers for a class, asked about several tasks of it."""
+
+    def adapt(hook: Hook) -> Hook:
+        def of_several(tasks: TaskRows, nodes: NodeRows) -> Any:
+            found = of_class(hook, TaskClass(tasks.tables, tasks.classes[0]), wanted)
+            if not isinstance(found, wanted):
+                return found
+            follows = found.in_turn(tasks, nodes)
+            return ALONE if follows is None else follows
+
+        return of_several
+
+    return adapt
+
+
+#: What a hook says that tells nodes apart and cannot follow placements: it speaks of the first task only.
 ALONE = object()
 
 
 def filter_of_first(hook: Hook) -> Hook:
-    """A filter without such a method: where it objects nowhere, to no task of the class."""
+    """A filter about one task: where it objects nowhere, to no task of the class."""
     return lambda tasks, nodes: None if _of_first(hook, tasks, nodes) is None else ALONE
 
 
 def score_of_first(hook: Hook) -> Hook:
-    """A score without such a method: where it is one number, that of all tasks of the class."""
+    """A score about one task: where it is one number, that of all tasks of the class."""
 
     def of_several(tasks: TaskRows, nodes: NodeRows) -> Any:
         answer = _of_first(hook, tasks, nodes)
-        return answer if answer is None or isinstance(answer, int | float | np.number) else ALONE
+        return answer if answer is None or _is_number(answer) else ALONE
 
     return of_several
 

@@ -58,7 +58,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
     target: Callable[..., Any]
     arguments: dict[str, Argument]
     #: Of each a Mark, and the method (none for a function).
-    hooks: tuple[tuple[Question, str, Reads | None, str | None, str | None, str], ...]
+    hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]
     keeps: str
     adds: tuple[Question, ...] = ()
     page: str = ""
@@ -104,12 +104,12 @@ class PluginSpec(Struct, frozen=True, dict=True):
         """Whether it has a moment at which it wakes."""
         return hasattr(self.target, "wakes_at")
 
-    def hooks_at(self, point: Question) -> tuple[tuple[str, Reads | None, str | None, str | None, str], ...]:
-        """(form, reads, concerns, several, attribute) of each hook at the point."""
+    def hooks_at(self, point: Question) -> tuple[tuple[str, Reads | None, str | None, str], ...]:
+        """(form, reads, several, attribute) of each hook at the point."""
         return self._hooks_at.get(point, ())
 
     @cached_property
-    def _hooks_at(self) -> dict[Question, tuple[tuple[str, Reads | None, str | None, str | None, str], ...]]:
+    def _hooks_at(self) -> dict[Question, tuple[tuple[str, Reads | None, str | None, str], ...]]:
         points = dict.fromkeys(hook[0] for hook in self.hooks)
         return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 

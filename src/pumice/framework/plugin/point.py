@@ -7,12 +7,8 @@ answer is kept for the class; one that takes ``Task`` is asked each time; one th
 
 What an answer rests on, and so how long it holds: the rows that were asked about, the class, and every column of the
 plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
-much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows
-and gives a mask: of the others it is not thought to say anything. One about a task and nodes names one that takes
-TaskClass, and says whether it may say anything that tells nodes apart of tasks of the class. A hook about a class may
-name a method with ``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at
-once. One that a hook about a task names takes TaskRows in the place of Task, of one class, and gives what follows them
-as they are placed one after the other (``framework.in_turn``).
+much. A hook about a class may name a method with ``several=``, which takes ClassRows in the place of TaskClass and says
+the same of several classes at once.
 """
 
 from __future__ import annotations
@@ -53,13 +49,11 @@ C = TypeVar("C")
 
 class Mark(NamedTuple):
     """What a decorator leaves on a function: at which point it is, in which form, what it reads (None: as by default),
-    the name of the method that says which jobs or classes it concerns (None: all), and of the one that answers for
-    several classes (None: it is asked for each)."""
+    and the name of the method that answers for several classes (None: it is asked for each)."""
 
     point: Question
     form: str
     reads: Reads | None
-    concerns: str | None
     several: str | None = None
 
 
@@ -100,7 +94,7 @@ class Question(Struct, frozen=True, eq=False):
         answers = spelled(hook.__annotations__.get("return", "?"))
         return self.listens if self.listens and answers == "None" else form
 
-    def mark(self, hook: Any, reads: Reads | None, concerns: str | None, several: str | None) -> Any:
+    def mark(self, hook: Any, reads: Reads | None, several: str | None) -> Any:
         """Put a function at this point."""
         form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
         wrong = [word for word in reads or () if word not in WORDS and "." not in word]
@@ -110,18 +104,14 @@ class Question(Struct, frozen=True, eq=False):
                 f"hook {hook.__qualname__} at point {self.name}: reads={wrong[0]!r}: wanted one of {names},"
                 " or the name of a column, plugin.column"
             )
-        setattr(
-            hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, concerns, several)]
-        )
+        setattr(hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, several)])
         return hook
 
-    def decorate(
-        self, hook: Any, *, reads: Reads | None = None, concerns: str | None = None, several: str | None = None
-    ) -> Any:
+    def decorate(self, hook: Any, *, reads: Reads | None = None, several: str | None = None) -> Any:
         """``@point`` and ``@point(reads=…)``."""
         if hook is None:
-            return lambda later: self.mark(later, reads, concerns, several)
-        return self.mark(hook, reads, concerns, several)
+            return lambda later: self.mark(later, reads, several)
+        return self.mark(hook, reads, several)
 
 
 def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
@@ -147,7 +137,7 @@ class Point(Question, Generic[A, R, C], frozen=True, eq=False):
     def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
     @overload
     def __call__(
-        self, /, *, reads: Reads, concerns: str | None = None
+        self, /, *, reads: Reads
     ) -> Callable[[Callable[Concatenate[P, A], R]], Callable[Concatenate[P, A], R]]: ...
     def __call__(self, hook: Any = None, /, **said: Any) -> Any:
         return self.decorate(hook, **said)
@@ -170,9 +160,7 @@ class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
     @overload
     def __call__(self, hook: Callable[Concatenate[P, B], S], /) -> Callable[Concatenate[P, B], S]: ...
     @overload
-    def __call__(
-        self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
-    ) -> MarksTwoForms[A, R, B, S]: ...
+    def __call__(self, /, *, reads: Reads) -> MarksTwoForms[A, R, B, S]: ...
     def __call__(self, hook: Any = None, /, **said: Any) -> Any:
         return self.decorate(hook, **said)
 

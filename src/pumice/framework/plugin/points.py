@@ -7,7 +7,7 @@ Source: Volcano's session functions and switches.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Never, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -26,27 +26,13 @@ from pumice.model.decisions import Refusal
 
 OverRows = TypeVar("OverRows")
 OnNode = TypeVar("OnNode")
+OfTasks = TypeVar("OfTasks")
 Subject = TypeVar("Subject")
 Several = TypeVar("Several", JobRows, TaskRows)
 
 
-class MarksOverNodes(Protocol[OverRows, OnNode]):
-    """What ``@point(reads=…)`` leaves to be done: it takes a hook of one of the four forms, and no other."""
-
-    @overload
-    def __call__(
-        self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
-    ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
-    @overload
-    def __call__(self, hook: Callable[[P, Task, NodeRows], OverRows], /) -> Callable[[P, Task, NodeRows], OverRows]: ...
-    @overload
-    def __call__(self, hook: Callable[[P, TaskClass, Node], OnNode], /) -> Callable[[P, TaskClass, Node], OnNode]: ...
-    @overload
-    def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
-
-
-class OverNodes(Question, Generic[OverRows, OnNode], frozen=True, eq=False):
-    """A question about nodes, for a class of tasks or for one task; over rows, or one node at a time."""
+class MarksOverNodes(Protocol[OverRows, OnNode, OfTasks]):
+    """What ``@point(reads=…)`` leaves to be done: it takes a hook of one of the five forms, and no other."""
 
     @overload
     def __call__(
@@ -59,14 +45,32 @@ class OverNodes(Question, Generic[OverRows, OnNode], frozen=True, eq=False):
     @overload
     def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
     @overload
+    def __call__(self, hook: Callable[[P, TaskClass], OfTasks], /) -> Callable[[P, TaskClass], OfTasks]: ...
+
+
+class OverNodes(Question, Generic[OverRows, OnNode, OfTasks], frozen=True, eq=False):
+    """A question about nodes, for a class of tasks or for one task; over rows, or one node at a time. Or what to ask
+    about the single tasks of a class."""
+
+    @overload
     def __call__(
-        self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
-    ) -> MarksOverNodes[OverRows, OnNode]: ...
+        self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
+    ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, Task, NodeRows], OverRows], /) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, TaskClass, Node], OnNode], /) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, TaskClass], OfTasks], /) -> Callable[[P, TaskClass], OfTasks]: ...
+    @overload
+    def __call__(self, /, *, reads: Reads, several: str | None = None) -> MarksOverNodes[OverRows, OnNode, OfTasks]: ...
     def __call__(self, hook: Any = None, /, **said: Any) -> Any:
         return self.decorate(hook, **said)
 
 
-_CLASS, _TASK = ("TaskClass", "NodeRows"), ("Task", "NodeRows")
+_CLASS, _TASK, _OF_TASKS = ("TaskClass", "NodeRows"), ("Task", "NodeRows"), ("TaskClass",)
 _OVER_NODES: Mapping[tuple[str, ...], str] = {
     _CLASS: "class",
     _TASK: "task",
@@ -100,16 +104,14 @@ task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
     {("TaskRows",): "key", ("Task", "Task"): "compare"},
     switch="TaskOrder",
 )
-predicate: OverNodes[FilterResult | None, Unfit | None] = OverNodes(
+predicate: OverNodes[FilterResult | None, Unfit | None, in_turn.TaskFilter | None] = OverNodes(
     "predicate",
-    "May the task run on the node? Rows answer a FilterResult; one node answers None or Unfit. None over rows: no"
-    " objection to this task, nor to further ones of its class, wherever others of its job go. A hook may name a method"
-    " for several (`several=`): about classes a mask, classes by nodes, or None; about tasks a FilterInTurn, which"
-    " follows their placements, or None. One about tasks may name a method that takes a TaskClass and says whether it"
-    " concerns its tasks at all (`concerns=`).",
+    "May the task run on the node? Rows answer a FilterResult, or None where nothing objects; one node answers None or"
+    " Unfit. A TaskClass alone answers None, if its single tasks do not matter, or a TaskFilter. A hook about a class"
+    " may name a method for several (`several=`), which answers a mask, classes by nodes, or None.",
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
     combine.filter_results,
-    _OVER_NODES,
+    {**_OVER_NODES, _OF_TASKS: "of_tasks"},
     switch="Predicate",
 )
 waits: Point[[Task, NodeRows], Bool | None, Bool | None] = Point(
@@ -129,28 +131,24 @@ pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit |
     {("TaskClass",): "class", ("Task",): "task"},
     switch="Predicate",
 )
-node_order: OverNodes[F64 | None, float] = OverNodes(
+node_order: OverNodes[F64 | None, float, Never] = OverNodes(
     "node_order",
     "How good is the node for the task? Higher is better; summed over plugins. None over rows: nothing to say about the"
-    " class. A hook may name a method for several (`several=`): about classes scores, classes by nodes, or None; about"
-    " tasks a ScoreInTurn, which follows their placements, one number or None.",
+    " class. A hook about a class may name a method for several (`several=`), which answers scores, classes by nodes.",
     "where a task can go to more than one node",
     combine.total,
     _OVER_NODES,
     switch="NodeOrder",
 )
-batch_node_order: TwoForms[[TaskClass, NodeRows], F64 | None, [Task, NodeRows], F64 | float | None, F64 | float] = (
-    TwoForms(
-        "batch_node_order",
-        "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate,"
-        " and for further tasks of the class, wherever others of the job go. A hook may name a method for several"
-        " (`several=`): about classes scores, classes by nodes, or None; about tasks a ScoreInTurn, which follows their"
-        " placements, one number or None.",
-        "where a task can go to more than one node",
-        combine.total,
-        {_CLASS: "class", _TASK: "task"},
-        switch="NodeOrder",
-    )
+batch_node_order: OverNodes[F64 | float | None, Never, in_turn.TaskScore | float | None] = OverNodes(
+    "batch_node_order",
+    "How good is each candidate for the task, beside the others? Higher is better. One number: the same for each. A"
+    " TaskClass alone answers None or one number, if its single tasks do not matter, or a TaskScore. A hook about a"
+    " class may name a method for several (`several=`), which answers scores, classes by nodes.",
+    "where a task can go to more than one node",
+    combine.total,
+    {_CLASS: "class", _TASK: "task", _OF_TASKS: "of_tasks"},
+    switch="NodeOrder",
 )
 node_map: Point[[Task, Node], float, list[float]] = Point(
     "node_map",
@@ -354,7 +352,9 @@ class_filters: Asked[[TaskClass, NodeRows], list[FilterResult]] = Asked(
     (predicate,), {"class": as_it_is, "class_node": filter_node_by_node}, combine.filter_results
 )
 task_filters: Asked[[Task, NodeRows], list[FilterResult]] = Asked(
-    (predicate,), {"task": as_it_is, "task_node": filter_node_by_node}, combine.filter_results
+    (predicate,),
+    {"task": as_it_is, "task_node": filter_node_by_node, "of_tasks": in_turn.filter_of_tasks},
+    combine.filter_results,
 )
 class_filters_by_hook: Asked[[TaskClass, NodeRows], ByHook] = Asked(
     (predicate,), class_filters.forms, combine.filter_results_by_hook
@@ -363,7 +363,7 @@ task_filters_by_hook: Asked[[Task, NodeRows], ByHook] = Asked(
     (predicate,), task_filters.forms, combine.filter_results_by_hook
 )
 _CLASS_SCORES = {"class": as_it_is, "class_node": score_node_by_node}
-_TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node}
+_TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node, "of_tasks": in_turn.score_of_tasks}
 class_scores: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
     (node_order, batch_node_order), _CLASS_SCORES, combine.total
 )
@@ -393,19 +393,21 @@ filters_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.Fi
     {
         "task": in_turn.filter_of_first,
         "task_node": lambda hook: in_turn.filter_of_first(filter_node_by_node(hook)),
+        "of_tasks": in_turn.in_turn_of(in_turn.TaskFilter),
     },
     in_turn.filters_of,
-    of_several=True,
 )
 scores_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.ScoreInTurn | float]] | None] = Asked(
     (node_order, batch_node_order),
     {
         "task": in_turn.score_of_first,
         "task_node": lambda hook: in_turn.score_of_first(score_node_by_node(hook)),
+        "of_tasks": in_turn.in_turn_of(in_turn.TaskScore),
     },
     in_turn.scores_of,
-    of_several=True,
 )
+#: Points that are asked about tasks and nodes.
+ABOUT_NODES: tuple[Any, ...] = (predicate, node_order, batch_node_order)
 task_refused: Asked[[Task], Unfit | None] = Asked(
     (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_failure
 )

@@ -26,7 +26,6 @@ class Wire(NamedTuple):
     point: Question
     form: str
     reads: Words | None
-    concerns: str | None
     several: str | None
     attribute: str
 
@@ -143,8 +142,8 @@ class Wiring:
             return []
         spec = self._policy.options[position].spec
         return [
-            Wire(position, spec.name, point, form, reads, concerns, several, attribute)
-            for form, reads, concerns, several, attribute in spec.hooks_at(point)
+            Wire(position, spec.name, point, form, reads, several, attribute)
+            for form, reads, several, attribute in spec.hooks_at(point)
             if attribute not in unused.hooks
         ]
 

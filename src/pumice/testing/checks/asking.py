@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from pumice.columns.job_rows import JobRows
 from pumice.columns.rows import Candidates, ClassRows, NodeRows, TaskRows
-from pumice.columns.views import Job, Task, TaskClass
+from pumice.columns.views import Task, TaskClass
 from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.hooks import Hook
-from pumice.framework.plugin.incremental import FilterInTurn, InTurn, ScoreInTurn
+from pumice.framework.plugin.incremental import ALONE, FilterInTurn, InTurn, ScoreInTurn
+from pumice.framework.plugin.point import by_signature
 from pumice.placing.choose import placing_of
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
@@ -170,36 +170,6 @@ def _asked_about(
     return said(asking.call(hook, question, [*arguments[:at], fewer, *arguments[at + 1 :]]))
 
 
-# -- whom a hook concerns ----------------------------------------------------------------------------------------------
-
-
-def others_are_no_concern(asking: Asking, questions: Iterable[Question]) -> None:
-    """A hook with ``concerns=`` has nothing to say about the others. Raises: Breach."""
-    for question in questions:
-        hook, arguments = asking.hook(question), asking.arguments(question)
-        if hook is None or hook.concerns is None or arguments is None or _is_concern(hook.concerns, arguments[0]):
-            continue
-        answer, is_job = asking.call(hook, question, arguments), isinstance(arguments[0], Job)
-        says_nothing = answer is True or answer == 0 if is_job else isinstance(answer, int | float)
-        if not (answer is None or says_nothing):
-            facts = [("asked", question.text), ("answer", answer), ("concerns", False)]
-            problem = f"speaks of a {'job' if is_job else 'task'} that it says is no concern of it"
-            raise Breach("concerns", question.plugin, question.where, problem, facts, _CONCERNS)
-
-
-def _is_concern(concerns: Callable[..., Any], subject: object) -> bool:
-    """Whether a job, or the class of a task, is one that a hook says it concerns; so is all else."""
-    if isinstance(subject, Job):
-        return bool(concerns(JobRows(subject.tables, np.array([subject.row])))[0])
-    return bool(concerns(subject.cls)) if isinstance(subject, Task) else True
-
-
-_CONCERNS = (
-    "The method that concerns= names gives True for every job of which the hook may say something, and for every class"
-    " of whose tasks it may say something that tells nodes apart."
-)
-
-
 # -- tasks of one class ------------------------------------------------------------------------------------------------
 
 
@@ -260,7 +230,8 @@ def several_follow_placements(asking: Asking, dice: Random) -> None:
         if hook.several is not None and hook.form == "task":
             asked = Question(*key, (Subject("task", (tables.tasks.pods[rows[0]].key,)), Subject("nodes", ())))
             follower = asking.call(hook._replace(call=hook.several), asked, [tasks, nodes])
-            followers.append(_Follower(asking, hook, asked, follower, nodes))
+            if follower is not ALONE:
+                followers.append(_Follower(asking, hook, asked, follower, nodes))
     with ssn.statement() as stmt:
         for turn, row in enumerate(rows):
             for each in followers:
@@ -273,7 +244,7 @@ def several_follow_placements(asking: Asking, dice: Random) -> None:
 
 
 class _Follower:
-    """What a hook's method for several tasks gave (None, a number, or an InTurn), beside the hook itself."""
+    """What in_turn gave for several tasks (None, a number, or an InTurn), beside the hook itself."""
 
     def __init__(self, asking: Asking, hook: Hook, question: Question, follower: Any, nodes: NodeRows) -> None:
         self._asking, self._hook, self._question, self._follower = asking, hook, question, follower
@@ -293,7 +264,7 @@ class _Follower:
             facts = [("asked", self._question.text), ("turn", turn), ("alone", alone), ("followed", found)]
             if not self._changes:
                 facts.append(("said to hold still", self._before))
-            problem = f"what {_several(self._hook)} gives says something else of a task than is said of it alone"
+            problem = "what in_turn gives says something else of a task than is said of it alone"
             raise Breach("turns", self._question.plugin, self._question.where, problem, facts, _TURNS)
         self._before = found
 
@@ -320,20 +291,16 @@ class _Follower:
             self._changes = self._follower.placed(turn, place)
 
 
-def _several(hook: Hook) -> str:
-    return getattr(hook.several, "__name__", "several=")
-
-
 _TURNS = (
-    "What several= names takes TaskRows, and what it gives is told of each placement: open_to(turn) and score(turn,"
-    " places) say what the hook says of that task by then. placed(turn, place) is True where that may be something else"
-    " than before. ``count``: of how many tasks it can say so."
+    "What in_turn gives is told of each placement: open_to(turn) and score(turn, places) say what the hook says of that"
+    " task by then. placed(turn, place) is True where that may be something else than before. ``count``: of how many"
+    " tasks it can say so."
 )
 
 
 def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
-    """A hook about one task that has nothing to say (None, or one number for all nodes) has nothing else to say of
-    further tasks of its class, wherever the first ones go. Raises: Breach."""
+    """A hook that has nothing to say (None, or one number for all nodes) of a class, or of a task by its SIGNATURE, has
+    nothing else to say of further tasks of the class, wherever the first ones go. Raises: Breach."""
     runs = [run for run in placeable(asking.ssn) if len(run) > 1]
     if runs:
         first, second = dice.choice(runs)[:2]
@@ -353,9 +320,11 @@ def silence_lasts(asking: Asking, questions: Iterable[Question], dice: Random) -
 
 
 def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question]:
-    """Questions to hooks that look at a single task and nodes."""
+    """Questions about a task and nodes to hooks whose silence is taken for that of the whole class."""
     about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
-    return [q for q in about if q.point in _OF_NODES and asking.hooks[q.plugin, q.point, q.hook].form == "task"]
+    hooks = [asking.hooks[q.plugin, q.point, q.hook] for q in about]
+    shared = [hook.form == "task" and (hook.several is not None or by_signature(hook.reads)) for hook in hooks]
+    return [q for q, is_shared in zip(about, shared, strict=True) if is_shared and q.point in _OF_NODES]
 
 
 def _stays_silent(

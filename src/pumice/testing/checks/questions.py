@@ -20,8 +20,9 @@ from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin import combine
+from pumice.framework.plugin import combine, points
 from pumice.framework.plugin.hooks import Hook
+from pumice.framework.plugin.point import Asked
 from pumice.kai.engine.groups import Subset, groups_of
 from pumice.kai.engine.parts import Part, Scenario, amount_of
 from pumice.kai.engine.points import Turn
@@ -347,15 +348,25 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
 
 
 def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[tuple[str, str, str], Hook]:
-    """Every hook that some plugins have in a session, by plugin, point and name of the function."""
+    """Every hook that some plugins have in a session, by plugin, point and name of the function. One that answers for a
+    class what to ask about its tasks is asked about tasks, and about ``several``."""
     wanted = frozenset(plugins)
     return {
-        (hook.plugin, point.name, name_of(hook)): hook
+        (hook.plugin, point.name, name_of(hook)): _about_tasks(hook)
         for point in ssn.policy.dialect.points.values()
         if ssn.policy.plugins_at(point)
         for hook in ssn.hooks.at(point)
         if hook.plugin in wanted
     }
+
+
+def _about_tasks(hook: Hook) -> Hook:
+    if hook.form != "of_tasks":
+        return hook
+    filters = hook.point is points.predicate
+    one: Asked[Any, Any] = points.task_filters if filters else points.task_scores
+    several: Asked[Any, Any] = points.filters_in_turn if filters else points.scores_in_turn
+    return hook._replace(form="task", call=hook.answers(one), several=hook.answers(several))
 
 
 def name_of(hook: Hook) -> str:

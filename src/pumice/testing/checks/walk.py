@@ -212,7 +212,6 @@ class Walk:
         if self._has_turn(2, 4):
             jobs_like_it_fare_alike(asking, questions)
             ask.nodes_stand_apart(asking, questions, answers)
-            ask.others_are_no_concern(asking, questions)
         if self._has_turn(3, 4):
             ask.rows_after_more_are_what_they_will_be(asking, dice)
             ask.several_follow_placements(asking, dice)

@@ -46,7 +46,7 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
     reasons = _reasons(ssn, task, node)
     # Quirk of Volcano, kept on purpose: filters that read other pods need a state that is prepared when nodes are
     # examined. Without it they return an error, which counts as a rejection.
-    if not reasons and (was_tried or "task" not in ssn.hooks.forms(points.predicate)):
+    if not reasons and (was_tried or ssn.hooks.forms(points.predicate).isdisjoint(("task", "of_tasks"))):
         return Reserved("", (name,))
     if any(unfit.code is Code.UNRESOLVABLE for unfit in reasons):
         return None

@@ -17,8 +17,7 @@ import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import AnyArray, Bool, some
-from pumice.columns.job_rows import JobRows
+from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.trace import Attempt, CycleTrace, Failure, LastTrial
@@ -27,20 +26,19 @@ from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.plugin import point, points
 from pumice.framework.plugin.hooks import At, Hooks
 from pumice.framework.plugin.resolution import Reading
-from pumice.placing.about_tasks import ABOUT_NODES, hooks_about_tasks
 from pumice.placing.choose import Placing
 
 
 class _Reads(NamedTuple):
     """What the hooks of an attempt read.
 
-    ``about_one``: hooks that read a single job or task, and ``of_one`` what they read. ``about_tasks``: what hooks
+    ``about_one``: whether a hook reads a single job or task, and ``of_one`` what they read. ``about_tasks``: what hooks
     about tasks and nodes read. ``but_pods``: the same without pods, since a hook with something to say about pods
     makes the failure the job's own. ``alike``: what hooks read that answer equally for all jobs of one signature.
     ``of_queue``: what hooks about the queue read.
     """
 
-    about_one: list[Any]
+    about_one: bool
     of_one: Reading
     about_tasks: Reading
     but_pods: Reading
@@ -50,13 +48,13 @@ class _Reads(NamedTuple):
     @classmethod
     def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
         """Sort the hooks of an attempt that asks at ``asks``."""
-        about_tasks = hooks_about_tasks(at)
+        about_tasks = [hook for hook in at(*points.ABOUT_NODES) if hook.form not in ("class", "class_node")]
         before, of_queue = at(*asks, points.pre_predicate), at(points.allocatable)
         alike = [h for h in before if h.form == "class" or point.by_signature(h.reads)]
         # A hook at allocatable is given tasks, so unless it declares SIGNATURE it may tell two equal ones apart.
         one = [hook for hook in (*before, *of_queue) if hook not in alike and not point.by_signature(hook.reads)]
         return cls(
-            one,
+            bool(one),
             of_one=Reading.of(one),
             about_tasks=Reading.of(about_tasks),
             but_pods=Reading.of(about_tasks, pods=False),
@@ -87,9 +85,8 @@ class Failures:
         self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
         self._placing, self._trace = placing, trace
         self._what, self._like = what, like
-        asked = (*ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
+        asked = (*points.ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
         reads = self._reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
-        self._about_one = [hooks.bound(hook) for hook in reads.about_one]
         self._columns_alone = reads.alike.columns(world)
         self._columns = [*reads.but_pods.columns(world), *self._columns_alone, *rest_on]
         self._queue_columns = reads.of_queue.columns(world)
@@ -116,7 +113,7 @@ class Failures:
         """Return True if all of these jobs are fresh, and those of one queue and signature fail alike."""
         table, trace, errors = self._tables.jobs, self._trace, self._trace.errors
         signatures = table.signature[jobs]
-        if not self._usable or some(signatures < 0) or (self._about_one and some(self._concerned(jobs))):
+        if not self._usable or some(signatures < 0) or self._reads.about_one:
             return False
         if some(table.counts[jobs, PENDING] != table.size[jobs]):
             return False
@@ -137,23 +134,14 @@ class Failures:
 
     def _is_single(self, job: int) -> bool:
         """Return True if a failure of the job holds for no other job."""
-        return not self._is_plain(job) or (bool(self._about_one) and some(self._concerned(np.array([job]))))
-
-    def _concerned(self, jobs: AnyArray) -> Bool:
-        """Return the jobs for which a hook about single jobs may have an answer. Shape (jobs,)."""
-        found = np.zeros(len(jobs), dtype=bool)
-        for hook in self._about_one:
-            found |= True if hook.concerns is None else hook.concerns(JobRows(self._tables, jobs))
-        return found
+        return self._reads.about_one or not self._is_plain(job)
 
     def _is_plain(self, job: int) -> bool:
         """Return True if hooks about single tasks answer per class for the job's tasks."""
-        tables, signature = self._tables, int(self._tables.jobs.signature[job])
+        signature = int(self._tables.jobs.signature[job])
         found = self._plain.get(signature)
         if found is None:
-            classes = dict.fromkeys(tables.tasks.cls[tables.jobs.tasks[job]].tolist())
-            minded = any(map(self._placing.about_tasks.mind, classes))
-            found = self._plain[signature] = not minded or self._are_plain(job)
+            found = self._plain[signature] = self._are_plain(job)
         return found
 
     def _are_plain(self, job: int) -> bool:

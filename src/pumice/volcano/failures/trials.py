@@ -16,8 +16,6 @@ from pumice.framework.plugin.hooks import Hooks
 from pumice.framework.plugin.point import Question, by_signature
 from pumice.framework.plugin.resolution import Reading
 
-_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
-
 
 class Trials:
     """Results of trials, by what was tried and where. A trial asks hooks about tasks and nodes, and at ``asks``."""
@@ -26,11 +24,12 @@ class Trials:
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, asks: tuple[Question, ...]) -> None:
         self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
-        about_nodes = hooks.at(*_ABOUT_NODES)
-        self._about_tasks = [hook for hook in about_nodes if hook.form in ("task", "task_node")]
+        about_nodes = hooks.at(*points.ABOUT_NODES)
+        self._about_tasks = [hook for hook in about_nodes if hook.form not in ("class", "class_node")]
         others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
         before_nodes = hooks.at(points.pre_predicate)
-        self._tells_apart = any(hook.form == "task" and not by_signature(hook.reads) for hook in before_nodes)
+        of_one = (hook for hook in (*about_nodes, *before_nodes) if hook.form in ("task", "task_node"))
+        self._tells_apart = not all(by_signature(hook.reads) for hook in of_one)
         self._columns = Reading.of((*others, *before_nodes, *hooks.at(*asks))).columns(world)
 
     def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
@@ -40,15 +39,16 @@ class Trials:
         """
         if self._tells_apart:
             return None
+        about: dict[str, tuple[object, ...]] = {"task": (task, nodes), "of_tasks": (task.cls,)}
         spoke, alike = [], []
         for hook in self._about_tasks:
-            answer = self._hooks.ask_one(hook, task, nodes) if hook.form == "task" else nodes
+            answer = nodes if hook.form == "task_node" else self._hooks.ask_one(hook, *about[hook.form])
             if answer is None or isinstance(answer, int | float):
                 alike.append(answer)
-            elif by_signature(hook.reads):
-                spoke.append(hook)
-            else:
+            elif hook.form == "of_tasks":
                 return None
+            else:
+                spoke.append(hook)
         return self._columns + Reading.of(spoke).columns(self._world), tuple(alike)
 
     def recall(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray) -> Any | None:

@@ -7,9 +7,9 @@ that number is returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pumice.api import (
     F64,
@@ -25,6 +25,7 @@ from pumice.api import (
     Task,
     TaskClass,
     TaskRows,
+    TaskScore,
     WeightedSum,
     plugin,
     points,
@@ -51,6 +52,23 @@ class _PodScore(_Score, Protocol):
     """A score that counts other pods, if the terms of a class ask for it."""
 
     def concerns(self, cls: int) -> bool: ...
+
+
+class _Parts(TaskScore):
+    """Scores of the candidates with their weights, on top of a number for every node."""
+
+    def __init__(self, same: float, parts: Sequence[tuple[_Score, int]]) -> None:
+        self._same, self._parts = same, parts
+
+    def score(self, task: Task, nodes: NodeRows) -> F64:
+        total: Any = self._same
+        for part, weight in self._parts:
+            total = total + weight * part.score(task, nodes)
+        found: F64 = total
+        return found
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
+        return WeightedSum(self._same, [(part.in_turn(tasks, nodes), weight) for part, weight in self._parts])
 
 
 class Plan(NamedTuple):
@@ -83,14 +101,13 @@ class NodeOrder:
     ) -> None:
         self.ssn = ssn
         self._facts: Derived = derived(ssn)
-        self._cls = ssn.tables.tasks.cls
         self.allocation = Allocation(
             ssn.tables, self._facts, leastrequested_weight, mostrequested_weight, balancedresource_weight
         )
         self._node_affinity, self._taints = nodeaffinity_weight, tainttoleration_weight
         self._pod_affinity, self._spread = podaffinity_weight, podtopologyspread_weight
         self._images = imagelocality_weight
-        self._plans: dict[int, Plan] = {}
+        self._found: dict[int, _Parts | float | None] = {}
         self.unused_points = () if imagelocality_weight and known_images(self._facts) else (points.node_order,)
 
     @points.node_order
@@ -107,35 +124,13 @@ class NodeOrder:
         """Return LeastAllocated, MostAllocated and BalancedAllocation for several classes. Shape (classes, rows)."""
         return self.allocation.of_several(classes, nodes)
 
-    @points.batch_node_order(reads=(ROWS, PODS), concerns="tells_nodes_apart", several="in_turn")
-    def among_candidates(self, task: Task, nodes: NodeRows) -> F64 | float | None:
-        """Return preferred node affinity, taints to avoid, preferred pod affinity and topology spread. Shape
-        (rows,)."""
-        plan = self._plan_of(int(self._cls[task.row]))
-        if not plan.parts:
-            return plan.same
-        total: F64 | float = plan.same or 0.0
-        for part, weight in plan.parts:
-            total = total + weight * part.score(task, nodes)
-        return total
-
-    def tells_nodes_apart(self, cls: TaskClass) -> bool:
-        """Return True if any of these scores differs between nodes for tasks of the class."""
-        return bool(self._plan_of(cls.row).parts)
-
-    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn | float | None:
-        """Return an incremental score for tasks of one class that are placed one after the other."""
-        plan = self._plan_of(tasks.classes[0])
-        if not plan.parts:
-            return plan.same
-        return WeightedSum(plan.same or 0.0, [(part.in_turn(tasks, nodes), weight) for part, weight in plan.parts])
-
-    def _plan_of(self, cls: int) -> Plan:
-        """Return the plan of a class, cached."""
-        plan = self._plans.get(cls)
-        if plan is None:
-            plan = self._plans[cls] = self._plan(cls)
-        return plan
+    @points.batch_node_order(reads=(ROWS, PODS))
+    def among_candidates(self, cls: TaskClass) -> _Parts | float | None:
+        """Return preferred node affinity, taints to avoid, preferred pod affinity and topology spread."""
+        if cls.row not in self._found:
+            same, parts = self._plan(cls.row)
+            self._found[cls.row] = _Parts(same or 0.0, parts) if parts else same
+        return self._found[cls.row]
 
     def _plan(self, cls: int) -> Plan:
         """Return the plan of a class."""

@@ -1,8 +1,9 @@
 """predicates: filter nodes like kube-scheduler. Source: Volcano predicates plugin, kube-scheduler 1.36.
 
 Filters of a node alone are computed for a class: number of pods, cordons, node affinity, taints. Filters that read
-other pods are computed for a task: host ports, inter-pod affinity, topology spread. Resources are compared by the
-actions and not here.
+other pods are computed for a task: host ports, inter-pod affinity, topology spread. Where neither a class nor a placed
+pod has such terms, the second hook returns None for the class, and a gang is placed in one batch. Resources are
+compared by the actions and not here.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pumice.api import (
     Session,
     Task,
     TaskClass,
+    TaskFilter,
     TaskRows,
     TaskRun,
     Unfit,
@@ -60,6 +62,29 @@ class Filter(Protocol):
     def concerns(self, cls: int) -> bool: ...
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult: ...
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn: ...
+
+
+class PodFilters(TaskFilter):
+    """Filters that read other pods, for the tasks of one class."""
+
+    def __init__(self, ssn: Session, filters: Sequence[Filter]) -> None:
+        self._filters, self._view_node = filters, ssn.tables.tasks["view_node"]
+        self._last: tuple[int, int, NodeRows, FilterResult] | None = None
+
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
+        """Return the first filter that objects, and those after it that evictions can mend. Shape (rows,)."""
+        # One task is often asked about twice in a row. The last answer holds while the view of pods is unchanged.
+        version, last = self._view_node.version, self._last
+        if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
+            return last[3]
+        filter_result = run_in_turn([each.filter_result(task, nodes) for each in self._filters], len(nodes))
+        self._last = (task.row, version, nodes, filter_result)
+        return filter_result
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
+        """Return an incremental filter for tasks of one class that are placed one after the other."""
+        found = [each.in_turn(tasks, nodes) for each in self._filters]
+        return Filters(found) if len(found) > 1 else found[0]
 
 
 @plugin("predicates", adds=(*CLAIM_POINTS, *VOLUME_POINTS))
@@ -104,8 +129,7 @@ class Predicates:
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
         self._stable: dict[int, Stable] = {}  # by class row
-        self._filters: dict[int, tuple[Filter, ...]] = {}
-        self._last: tuple[int, int, NodeRows, FilterResult] | None = None
+        self._filters: dict[int, PodFilters | None] = {}
         _register_claims(ssn)
         register_volumes(ssn, on)
 
@@ -144,37 +168,13 @@ class Predicates:
         found = self._stable[cls] = stable_codes(self._facts, spec, affinity=self._affinity, taints=self._taints)
         return found
 
-    @points.predicate(reads=(ROWS, PODS), concerns="pods_matter_to", several="pod_filters_in_turn")
-    def pod_filters(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Filter by host ports, inter-pod affinity and topology spread, as far as they concern the class.
-        Shape (rows,)."""
-        filters = self._filters_for(int(self._cls[task.row]))
-        if not filters:
-            return None
-        # One task is often asked about twice in a row. The last answer holds while the view of pods is unchanged.
-        version, last = self.ssn.tables.tasks["view_node"].version, self._last
-        if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
-            return last[3]
-        filter_result = run_in_turn([each.filter_result(task, nodes) for each in filters], len(nodes))
-        self._last = (task.row, version, nodes, filter_result)
-        return filter_result
-
-    def pods_matter_to(self, cls: TaskClass) -> bool:
-        """Return True if one of these filters concerns tasks of the class."""
-        return bool(self._filters_for(cls.row))
-
-    def pod_filters_in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
-        """Return an incremental filter for tasks of one class that are placed one after the other."""
-        filters = self._filters_for(tasks.classes[0])
-        found = [each.in_turn(tasks, nodes) for each in filters]
-        return Filters(found) if len(found) > 1 else next(iter(found), None)
-
-    def _filters_for(self, cls: int) -> tuple[Filter, ...]:
-        """Return the filters that concern a class, cached."""
-        filters = self._filters.get(cls)
-        if filters is None:
-            filters = self._filters[cls] = self._filters_of(cls)
-        return filters
+    @points.predicate(reads=(ROWS, PODS))
+    def pod_filters(self, cls: TaskClass) -> PodFilters | None:
+        """Filter by host ports, inter-pod affinity and topology spread, as far as they concern the class."""
+        if cls.row not in self._filters:
+            filters = self._filters_of(cls.row)
+            self._filters[cls.row] = PodFilters(self.ssn, filters) if filters else None
+        return self._filters[cls.row]
 
     @cached_property
     def _has_pod_terms(self) -> bool:

@@ -92,7 +92,7 @@ def test_a_form_has_a_name(point: Any, hook: Any, form: str) -> None:
             points.batch_node_order,
             swapped,
             "hook swapped at point batch_node_order: found parameters (NodeRows, TaskClass),"
-            " wanted (TaskClass, NodeRows) or (Task, NodeRows)",
+            " wanted (TaskClass, NodeRows) or (Task, NodeRows) or (TaskClass)",
             id="order",
         ),
         pytest.param(
@@ -137,14 +137,14 @@ def test_forms_are_read_from_annotations_as_they_are_written() -> None:
 
 
 def test_what_an_answer_rests_on_is_as_by_default_unless_it_is_said() -> None:
-    @points.job_pipelined(reads=("rows", "now", "sla.waits"), concerns="has_deadline")
+    @points.job_pipelined(reads=("rows", "now", "sla.waits"))
     @points.job_ready
     def hook(ssn: Session, job: Job) -> Any:
         return True
 
     assert getattr(hook, HOOKS_ATTRIBUTE) == [
-        Mark(points.job_ready, "job", None, None),
-        Mark(points.job_pipelined, "job", ("rows", "now", "sla.waits"), "has_deadline"),
+        Mark(points.job_ready, "job", None),
+        Mark(points.job_pipelined, "job", ("rows", "now", "sla.waits")),
     ]
 
 

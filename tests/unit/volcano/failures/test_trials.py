@@ -15,6 +15,7 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FilterResult, Unfit
+from pumice.framework.plugin.incremental import TaskFilter
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import SIGNATURE
 from pumice.placing.choose import placing_of
@@ -33,6 +34,14 @@ def of_class(self: Any, cls: TaskClass, nodes: NodeRows) -> F64:
 
 def silent(self: Any, task: Task, nodes: NodeRows) -> FilterResult | None:
     return None
+
+
+def no_matter(self: Any, cls: TaskClass) -> TaskFilter | None:
+    return None
+
+
+def matter(self: Any, cls: TaskClass) -> TaskFilter | None:
+    return TaskFilter()
 
 
 def speaks(self: Any, task: Task, nodes: NodeRows) -> FilterResult | None:
@@ -60,8 +69,10 @@ def trials(ssn: Session) -> Trials:
     [
         pytest.param(points.node_order, of_class, {}, 1, id="about classes: on what the plugin keeps"),
         pytest.param(points.node_order, of_class, {"reads": ()}, 0, id="that read nothing: on nothing"),
-        pytest.param(points.predicate, silent, {}, 0, id="about tasks, with nothing to say"),
-        pytest.param(points.predicate, speaks, {}, None, id="about this task: no other is like it"),
+        pytest.param(points.predicate, silent, {}, None, id="about this task: no other is like it"),
+        pytest.param(points.predicate, silent, {"reads": (SIGNATURE,)}, 0, id="about all tasks like it, nothing"),
+        pytest.param(points.predicate, no_matter, {}, 0, id="the tasks of the class do not matter"),
+        pytest.param(points.predicate, matter, {}, None, id="each task of the class matters"),
         pytest.param(points.predicate, speaks, {"reads": (SIGNATURE,)}, 0, id="about all tasks like it"),
         pytest.param(points.pre_predicate, before_nodes, {}, None, id="about the single task, before nodes"),
         pytest.param(points.pre_predicate, before_nodes, {"reads": (SIGNATURE,)}, 0, id="about all, before nodes"),

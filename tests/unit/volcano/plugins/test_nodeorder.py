@@ -17,7 +17,7 @@ def test_without_wishes_the_answer_is_one_number() -> None:
     for arguments, expected in ((only(tainttoleration=3, podaffinity=2), 300.0), (only(leastrequested=1), None)):
         cluster = Cluster([node("n"), node("m")], [pod("p")], "nodeorder", **arguments)
         among_candidates = cluster.plugin("nodeorder").among_candidates
-        assert among_candidates(cluster.task("p"), cluster.rows()) == expected
+        assert among_candidates(cluster.task("p").cls) == expected
 
 
 @settings(max_examples=200, deadline=None)

@@ -39,7 +39,7 @@ def test_most_classes_have_nothing_to_say() -> None:
     pods = [web("meant"), pod("equal"), pod("other", cpu=1.0), pod("apart", anti_required=(near("web"),))]
     cluster = Cluster(NODES, pods, "predicates")
     pod_filters = cluster.plugin("predicates").pod_filters
-    said = {p.name: pod_filters(cluster.task(p.name), cluster.rows()) is not None for p in pods}
+    said = {p.name: pod_filters(cluster.task(p.name).cls) is not None for p in pods}
     assert said == {"meant": True, "equal": True, "other": False, "apart": True}
 
 
