@@ -293,10 +293,6 @@ class Placing:
     def _run_of(self, cls: int) -> Hashable:
         return "picks", cls, self._tables.classes.identity(cls)
 
-    def are_all(self, count: int) -> bool:
-        """Whether no node is left, now or later, for one more such task, once ``count`` are where ``run`` said."""
-        return not self._world.futures_differ and self._picks.are_all(count)
-
     def took(self, count: int) -> None:
         """The first ``count`` nodes that ``run`` gave have been taken."""
         self._picks.took(count)

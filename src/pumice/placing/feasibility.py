@@ -6,7 +6,7 @@ is an answer like any other, so it is kept from one cycle to the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from math import floor, inf
 from typing import NamedTuple
@@ -294,16 +294,6 @@ class Feasibility:
         return self._memo.get(
             question, self.everything(), lambda: self.errors_of(TaskClass(self._tables, cls), self.all_nodes)
         )
-
-    def errors_after(self, cls: int, nodes: Sequence[int]) -> FitErrors:
-        """The same, if tasks of the class were placed on some nodes, one for each time that a node is named."""
-        question = ("why not after", cls, self._tables.classes.identity(cls), *nodes)
-        return self._memo.get(question, self.everything(), lambda: self._errors_after(cls, nodes))
-
-    def _errors_after(self, cls: int, nodes: Sequence[int]) -> FitErrors:
-        rows = self.all_nodes.rows
-        after = np.bincount(nodes, minlength=len(rows)).astype(np.float64)
-        return self.errors_of(TaskClass(self._tables, cls), NodeRows(self._tables, rows, after=after, cls=cls))
 
     def errors_of(
         self,

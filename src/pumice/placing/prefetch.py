@@ -61,11 +61,6 @@ class PrefetchedPlacements:
             left = chosen._replace(nodes=chosen.nodes[count:])
             self._memo.keep(question, self._feasible.everything(), left)
 
-    def are_all(self, count: int) -> bool:
-        """Whether it is known that after the first ``count`` nodes that ``next`` gave there is none."""
-        _, chosen = self._taking
-        return chosen.all_there_are and len(chosen.nodes) == count
-
     def none_is_left(self, question: Hashable) -> bool:
         """Whether it is known that another task would find no node."""
         known: Chosen | None = self._memo.recall(question, self._feasible.everything())

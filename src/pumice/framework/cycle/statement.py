@@ -118,10 +118,6 @@ class Statement:
         call."""
         return self._place(Operation(_ALLOCATE, Placement(rows, nodes)))
 
-    def leave_out(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
-        """Note an allocation of which it is known that it would be taken back, without booking it."""
-        self.undone.append(Operation(_ALLOCATE, Placement(rows, nodes)))
-
     def pipeline(self, rows: Sequence[int], nodes: Sequence[int], *, evicted: bool = False) -> Refusal | None:
         """Promise pending tasks of one sub-job the resources that are being released; ``evicted``: some victim left for
         them."""

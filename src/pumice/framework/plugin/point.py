@@ -64,7 +64,7 @@ class Question(Struct, frozen=True, eq=False):
     conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be switched
     off; ``switches``: of these one must be on. ``forms`` maps what a hook may take, as written, to the name of the
     form. ``tells``: of a plugin that is listed twice, each instance hears it once; at other points the last one is
-    asked at both places. ``listens``: the form of a hook there that is written to answer None and nothing else.
+    asked at both places.
     """
 
     name: str
@@ -76,7 +76,6 @@ class Question(Struct, frozen=True, eq=False):
     default_on: bool = True
     switches: tuple[str, ...] = ()
     tells: bool = False
-    listens: str = ""
 
     @property
     def any_switch(self) -> tuple[str, ...]:
@@ -91,8 +90,7 @@ class Question(Struct, frozen=True, eq=False):
         if form is None:
             known = " or ".join("(" + ", ".join(each) + ")" for each in self.forms)
             raise PluginError(f"{what}: found parameters ({', '.join(found)}), wanted {known}")
-        answers = spelled(hook.__annotations__.get("return", "?"))
-        return self.listens if self.listens and answers == "None" else form
+        return form
 
     def mark(self, hook: Any, reads: Reads | None, several: str | None) -> Any:
         """Put a function at this point."""

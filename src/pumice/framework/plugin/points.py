@@ -209,13 +209,11 @@ job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
 )
 on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_allocate",
-    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement; a hook that is"
-    " written `-> None` gives none.",
+    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.",
     "after the books have moved, before anything else is decided",
     combine.notify,
     {("TaskRun",): "run"},
     tells=True,
-    listens="told",
 )
 on_deallocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_deallocate",

@@ -42,36 +42,6 @@ def sub_pipelined(ssn: Session, sub: int) -> bool:
     return ssn.ask(points.sub_job_pipelined, SubJob(ssn.tables, sub))
 
 
-class Lost:
-    """Numbers of placed tasks that are known to be too few for jobs equal to one, none of whose tasks are placed: with
-    that many allocated, the job is not even pipelined."""
-
-    __slots__ = ("_question", "_rests_on", "_ssn")
-
-    def __init__(self, ssn: Session, job: int) -> None:
-        hooks, signature = ssn.hooks, int(ssn.tables.jobs.signature[job])
-        self._ssn = ssn
-        self._question: tuple[str, int] | None = None
-        # Hooks that read only the signature and the counts by status give all equal jobs the same answer.
-        if signature >= 0 and hooks.known("votes of jobs alike", (points.job_pipelined,), _all_by_signature):
-            self._question = "lost", signature
-            self._rests_on = hooks.reading(points.job_pipelined).rests_on(ssn.world)
-
-    def with_only(self, placed: int) -> bool:
-        """Return True if this number of tasks is known to be too few."""
-        question = self._question
-        return question is not None and self._ssn.memo.recall((*question, placed), self._rests_on) is not None
-
-    def keep(self, placed: int) -> None:
-        """Remember that this number of tasks is too few."""
-        if self._question is not None:
-            self._ssn.memo.keep((*self._question, placed), self._rests_on, True)
-
-
-def _all_by_signature(at: At) -> bool:
-    return all(by_signature(hook.reads) for hook in at(points.job_pipelined))
-
-
 def takes_on_by_class(at: At) -> bool:
     """Return True if every hook at allocatable answers equally for equal tasks: it takes TaskRows and declares
     SIGNATURE."""

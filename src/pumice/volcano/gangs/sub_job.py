@@ -13,18 +13,15 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
-from pumice.framework.cycle.statement import Mark, Statement
-from pumice.framework.cycle.trace import Kind
+from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.framework.plugin.hooks import At
-from pumice.framework.plugin.point import Question
 from pumice.model.blockers import CAPACITY, PLACEMENT, QueueLimit, Refused
 from pumice.model.status import TaskStatus
 from pumice.placing.choose import Choice, placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import SubJobQueue
-from pumice.volcano.gangs.readiness import Lost, sub_missing, sub_pipelined, takes_on_by_class
+from pumice.volcano.gangs.readiness import sub_missing, sub_pipelined, takes_on_by_class
 
 
 class Domain:
@@ -74,11 +71,8 @@ def allocate_tasks(
     placer = _Placer(ssn, stmt, sub, sub_queue, domain, attempt, cached)
     if placer.run():
         return Reached.READY
-    if placer.is_in_vain:
-        return Reached.NOTHING
     if sub_pipelined(ssn, sub):
         return Reached.PIPELINED
-    placer.keep_lost(mark)
     stmt.rollback(mark)
     return Reached.NOTHING
 
@@ -87,7 +81,7 @@ class _Placer:
     """One pass over the tasks of a sub-job.
 
     ``hypernode``: the hypernode that the sub-job occupies so far, -1 for none. ``missing``: how many more tasks it
-    needs at least. ``is_in_vain``: too few tasks find a node, so that none was placed.
+    needs at least.
     """
 
     def __init__(
@@ -117,8 +111,6 @@ class _Placer:
         self.open_to: dict[int, Bool] | None = {} if cached and not sub_queue.uniform_roles else None
         self.by_class = ssn.hooks.known("queues by class", (points.allocatable,), takes_on_by_class)
         self.missing = sub_missing(ssn, self.sub)
-        self.is_in_vain = False
-        self.lost: Lost | None = None  # for a gang whose failure may be foreseen
 
     def run(self) -> bool:
         """Place what can be placed. Return True if the sub-job is ready."""
@@ -137,9 +129,6 @@ class _Placer:
                 sub_queue.position += 1
                 continue
             if not self._place(rows[:count]) and not self._go_on():
-                break
-            if self.is_in_vain:
-                full = len(self.stmt.undone[-1].placement.rows) == count < len(rows)
                 break
             self.missing = sub_missing(ssn, self.sub)
             if self.missing == 0:
@@ -176,8 +165,6 @@ class _Placer:
         open_to = None if self.open_to is None else dict(self.open_to)
         between = self._held_between if self.has_topology else None
         nodes = placing_of(ssn).run(rows, self.domain.nodes, open_to, between) if rows else []
-        if 0 < len(nodes) < self.missing and self._is_hopeless(rows, nodes):
-            return True
         if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
             placing_of(ssn).took(len(nodes))
             self.open_to = open_to
@@ -186,48 +173,6 @@ class _Placer:
             return True
         sub_queue.position += 1
         return self._place_one(row)
-
-    def _is_hopeless(self, rows: list[int], nodes: list[int]) -> bool:
-        """Return True if the gang is known to fail with the nodes that were found for its first tasks.
-
-        Then nothing is placed, and the trace gets what an attempt would have left: placements that were rolled back,
-        and a next task without a node.
-        """
-        placed, placing = len(nodes), placing_of(self.ssn)
-        if not self._is_foreseeable():
-            return False
-        if placed < len(rows) and not (self._needs_all() and placing.are_all(placed)):
-            return False
-        self.lost = Lost(self.ssn, self.job)
-        if not self.lost.with_only(placed):
-            return False
-        self.is_in_vain = True
-        self.stmt.leave_out(rows[:placed], nodes)
-        if placed < len(rows):
-            cls = self.sub_queue.classes[0]
-            self.attempt.errors[rows[placed]] = placing.feasible.errors_after(cls, nodes)
-        return True
-
-    def _is_foreseeable(self) -> bool:
-        """Return True if all answers during the placement follow from answers before it.
-
-        That is so if the tasks are equal, nothing of the gang is placed, and hooks answer for equal tasks at once.
-        """
-        ssn, sub_queue, tables = self.ssn, self.sub_queue, self.ssn.tables
-        return (
-            sub_queue.is_one_run
-            and not (sub_queue.position or sub_queue.nominated or self.attempt.errors or self.stmt.operations)
-            and self.domain.nodes is placing_of(ssn).feasible.all_nodes
-            and bool(tables.jobs.counts[self.job, PENDING] == tables.jobs.size[self.job])
-            and ssn.hooks.known("for equal tasks", tuple(_AS_TASKS_ARE_PLACED), _answer_for_equal_tasks)
-        )
-
-    def keep_lost(self, mark: Mark) -> None:
-        """Remember that the sub-job is not even pipelined with the tasks placed since ``mark``."""
-        since = self.stmt.save(mark)
-        # Only a single allocation: any other way to place the same number of tasks may have other effects.
-        if self.lost is not None and len(since) == 1 and since[0].kind is Kind.ALLOCATE:
-            self.lost.keep(len(since[0].placement.rows))
 
     def _batch(self, rows: list[int]) -> list[int]:
         """Return the leading tasks that can be placed together, because no question is asked between them. Empty if
@@ -317,21 +262,6 @@ class _Placer:
         held[TaskStatus.SUCCEEDED] = READY[TaskStatus.SUCCEEDED]
         counts = job.role_counts(held, with_best_effort=True)
         return all(counts[role] >= job.role_min[role] for role in failed if role in job.role_min)
-
-
-#: Points that are asked or notified per task while a gang is placed, and the form of hooks there that answer for equal
-#: tasks at once or cannot refuse a placement.
-_AS_TASKS_ARE_PLACED: dict[Question, str] = {
-    points.allocatable: "run",
-    points.pre_predicate: "class",
-    points.on_allocate: points.on_allocate.listens,
-}
-
-
-def _answer_for_equal_tasks(at: At) -> bool:
-    """Return True if all hooks at these points have such a form."""
-    forms_hold = all(hook.form == form for point, form in _AS_TASKS_ARE_PLACED.items() for hook in at(point))
-    return forms_hold and takes_on_by_class(at)
 
 
 def try_nomination(ssn: Session, stmt: Statement, sub: int, sub_queue: SubJobQueue, attempt: OpenAttempt) -> bool:

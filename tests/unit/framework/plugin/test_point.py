@@ -58,7 +58,7 @@ def fruit(ssn: Session, banana: str) -> int: ...
         pytest.param(points.job_enqueueable, an_amount, "amount", id="an amount"),
         pytest.param(points.session_close, no_parameter, "none", id="nothing"),
         pytest.param(points.on_allocate, may_refuse, "run", id="tasks, which it may refuse"),
-        pytest.param(points.on_allocate, refuses_nothing, "told", id="tasks, which it only hears of"),
+        pytest.param(points.on_allocate, refuses_nothing, "run", id="tasks, which it only hears of"),
     ],
 )
 def test_a_form_has_a_name(point: Any, hook: Any, form: str) -> None:
