@@ -15,7 +15,7 @@ from pumice.volcano.table import volcano_registry
 
 FOLDER = Path(__file__).parent
 KINDS = ("plugins", "actions")
-FOLDERS = (*KINDS, "kai")
+FOLDERS = (*KINDS, "kai", "pumice")
 CASES = {path: read_cases(path) for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))}
 EACH = [pytest.param(path, each, id=f"{path.stem}: {each.case}") for path in CASES for each in CASES[path]]
 

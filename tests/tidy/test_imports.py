@@ -106,7 +106,7 @@ TABLES = {
     "src/pumice/volcano/table.py": ("pumice.volcano.actions.", "pumice.volcano.plugins."),
     "src/pumice/kai/table.py": ("pumice.kai.actions.", "pumice.kai.plugins."),
     "src/pumice/ours/table.py": ("pumice.ours.plugins.",),
-    "src/pumice/runtime/policy/languages.py": ("pumice.volcano.table", "pumice.kai.table"),
+    "src/pumice/runtime/policy/languages.py": ("pumice.volcano.table", "pumice.kai.table", "pumice.ours.language"),
     "src/pumice/runtime/policy/conf.py": ("pumice.runtime.",),
 }
 PLACE = re.compile(r"pumice(?:\.\w+)+:\w+")

@@ -1,5 +1,5 @@
-"""Name the plugins that neither Volcano nor KAI has, as a literal table. Policies of both languages name them
-``ours/NAME``.
+"""Name the plugins that neither Volcano nor KAI has, as a literal table. Policies of every
+language name them ``ours/NAME``.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def cluster_of(case: Case) -> Store:
     found += [_numa(name, dict(given)) for name, given in case.numa.items()]
     for name, given in case.gangs.items():
         found += _gang(name, dict(given))
-    state = cluster(found if case.dialect == "volcano" else _as_kai(found))
+    state = cluster(found if case.dialect != "kai" else _as_kai(found))
     state.remember(Writes(notes=case.left))
     return state
 

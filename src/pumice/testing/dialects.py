@@ -34,11 +34,13 @@ class Surroundings(Struct, frozen=True):
         return both
 
 
+_VOLCANO = Surroundings(
+    ("priority", "gang", "drf", "predicates", "proportion", "nodeorder"),
+    ("enqueue, allocate, backfill", "enqueue, allocate, backfill", "allocate"),
+)
 SURROUNDINGS: Mapping[str, Surroundings] = {
-    "volcano": Surroundings(
-        ("priority", "gang", "drf", "predicates", "proportion", "nodeorder"),
-        ("enqueue, allocate, backfill", "enqueue, allocate, backfill", "allocate"),
-    ),
+    "volcano": _VOLCANO,
+    "pumice": _VOLCANO,
     "kai": Surroundings(
         ("priority", "elastic", "predicates", "proportion", "nodeavailability", "nodeplacement", "topology"),
         ("allocate", "allocate, reclaim, preempt", "allocate, consolidation, reclaim, preempt, stalegangeviction"),

@@ -203,8 +203,7 @@ class _Reader:
             prefix + stem.lower(): stem for stem in self.language.switches for prefix in ("enable", "enabled")
         }
         actions = self._actions(conf, dialect)
-        own = [{"plugins": [{"name": name} for name in self.language.default_plugins]}]
-        tiers = self._tiers(conf.get("tiers", own if self.language.default_plugins else None), dialect)
+        tiers = self._tiers(conf.get("tiers", list(self.language.default_tiers)), dialect)
         metrics = conf.get("metrics") or {}
         if not isinstance(metrics, Mapping):
             self.problems.append(f"conf: metrics: found {kind_of(metrics)}, wanted a mapping")

@@ -66,7 +66,8 @@ class Dialect(Struct, frozen=True):
     """A policy language: its words, and what the core does not know because languages differ in it.
 
     ``name`` is what a conf file calls it, ``default_actions`` are run where a conf names none (empty: it must),
-    and ``default_plugins`` are one tier where it has no ``tiers``. ``scheduler`` is what pods call the scheduler of the
+    and ``default_tiers`` apply where it has no ``tiers``, written as in a conf file. ``builds_on``: the name of the
+    dialect whose plugins have plain names in this one too. ``scheduler`` is what pods call the scheduler of the
     dialect's home, ``default_queue`` the queue of those who name none there.
     ``missing`` maps names that the dialect's home knows, but this version does
     not have, to a sentence that says so. ``features``: switches that gate no point but are an argument of the plugins
@@ -93,7 +94,8 @@ class Dialect(Struct, frozen=True):
     nominations: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
     name: str = ""
     default_actions: tuple[str, ...] = ()
-    default_plugins: tuple[str, ...] = ()
+    default_tiers: tuple[Mapping[str, Any], ...] = ()
+    builds_on: str = ""
     scheduler: str = ""
     default_queue: str = "default"
     sections: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {}
@@ -138,7 +140,8 @@ class Registry:
     def plugin(self, dialect: str, name: str) -> PluginSpec | None:
         home, plain = self._home(dialect, name)
         prefix, _, rest = name.partition("/")
-        return home.plugins.get(plain) or self.ours.get(rest if prefix == OURS else plain)
+        base = self.dialects[home.builds_on].plugins if home.builds_on else {}
+        return home.plugins.get(plain) or base.get(plain) or self.ours.get(rest if prefix == OURS else plain)
 
     def why_missing(self, dialect: str, name: str) -> str | None:
         """The sentence for a name that exists in the dialect but not yet here."""
@@ -149,4 +152,6 @@ class Registry:
         return sorted(self.dialects[dialect].actions)
 
     def plugins(self, dialect: str) -> list[str]:
-        return sorted({*self.dialects[dialect].plugins, *self.ours})
+        own = self.dialects[dialect]
+        base = self.dialects[own.builds_on].plugins if own.builds_on else {}
+        return sorted({*own.plugins, *base, *self.ours})

@@ -8,7 +8,12 @@ from pumice.ours.table import PLUGINS
 
 #: Each imported when a policy is written in it, or reaches into it.
 LANGUAGES: OnDemand[Dialect] = OnDemand(
-    {"volcano": "pumice.volcano.table:VOLCANO", "kai": "pumice.kai.table:KAI"}, lambda name, dialect: dialect
+    {
+        "volcano": "pumice.volcano.table:VOLCANO",
+        "kai": "pumice.kai.table:KAI",
+        "pumice": "pumice.ours.language:PUMICE",
+    },
+    lambda name, dialect: dialect,
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pumice.framework.plugin.registry import Registry
+from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.workloads.gang import SUB_GROUP_LABEL
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, raw
@@ -39,7 +40,7 @@ def draw_kai_conf(dice: Dice, registry: Registry) -> Conf:
         "nodeplacement": {"gpu": dice.one(("binpack", "spread")), "cpu": dice.one(("binpack", "spread"))},
         "minruntime": {f"default{what}MinRuntime": dice.one(("0s", "20s")) for what in ("Preempt", "Reclaim")},
     }
-    names = [name for name in (*dialect.default_plugins, "podaffinity") if name not in _OPTIONAL or dice.chance(0.7)]
+    names = [name for name in (*DEFAULT_PLUGINS, "podaffinity") if name not in _OPTIONAL or dice.chance(0.7)]
     if dice.chance(0.3):
         names[names.index("gpupack")] = "gpuspread"
     plugins = [{"name": name, **({"arguments": arguments[name]} if name in arguments else {})} for name in names]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from pumice.framework.plugin.policy_file import DEFAULT_DIALECT
 from pumice.sim.fuzz.case import FuzzCase
 from pumice.sim.fuzz.confs import Conf, needed_by
 
@@ -50,7 +49,7 @@ def _less_policy(conf: Conf) -> Iterator[Conf]:
     actions = conf["actions"].split(", ")
     for i in (i for i, name in enumerate(actions) if name != "allocate" or actions.count(name) > 1):
         yield conf | {"actions": ", ".join(actions[:i] + actions[i + 1 :])}  # without any, evictions are for nothing
-    needed = needed_by(actions) if conf.get("dialect", DEFAULT_DIALECT) == DEFAULT_DIALECT else frozenset()
+    needed = needed_by(actions) if conf.get("dialect") != "kai" else frozenset()
     for t, tier in enumerate(conf["tiers"]):
         for p in (p for p, entry in enumerate(tier["plugins"]) if entry["name"] not in needed):
             less = copy.deepcopy(conf)

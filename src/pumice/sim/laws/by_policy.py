@@ -32,6 +32,6 @@ def _keeps_gangs(policy: Policy) -> bool:
     """Whether the gang plugin has a say in every eviction for a task: no tier without it has one, for a tier that names
     nobody leaves the decision to the next. Source: Volcano's votes (spec 02 §6). A gang of KAI's may be left below its
     minimum, until its grace is over."""
-    return policy.dialect.name == "volcano" and all(
+    return policy.dialect.name != "kai" and all(
         any(policy.options[i].spec.name == "gang" for i in tier) for point in VOTES for tier in policy.plugins_at(point)
     )
