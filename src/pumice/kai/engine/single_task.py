@@ -3,9 +3,8 @@
 Suppose that a task took the node of the only task that was evicted for it, and that no node has room for tasks of
 either class. The next task of the same class then finds an equal solution, if the first candidate for eviction is
 again a whole job with one task of the same class: tasks on other nodes cannot help, the new task fits on the vacated
-node only, and the victim fits nowhere. What the search established for all nodes stays true if it is checked for the
-one node that changed. Answers of plugins about shares, order, limits and validity change with each job, and are asked
-each time.
+node only, and the victim fits nowhere. All of this is asked anew for each job, as are the answers of plugins about
+shares, order, limits and validity. What is remembered of the last solution only tells when it is worth trying.
 
 If any condition fails, the eviction is rolled back and the job is searched for.
 """
@@ -17,7 +16,6 @@ from typing import NamedTuple
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.framework.memo import Ground
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import Standing
 from pumice.kai.engine.parts import Part, Scenario
@@ -32,13 +30,11 @@ _PROMISED = int(TaskStatus.PIPELINED)
 
 
 class Lead(NamedTuple):
-    """A task of class ``cls`` in a job of ``queue`` replaced a task of class ``left``. ``rests_on``: the versions of
-    what filters read then, besides node rows."""
+    """A task of class ``cls`` in a job of ``queue`` replaced a task of class ``left``."""
 
     queue: int
     cls: int
     left: int
-    rests_on: Ground
 
 
 class Following:
@@ -78,10 +74,10 @@ class Following:
         tasks = tables.tasks
         if len(part.rows) != 1 or len(evicted) != 1 or tasks.node[part.rows[0]] != tasks.node[evicted[0]]:
             return None
-        feasible, cls = self._placer.feasible, (int(tasks.cls[part.rows[0]]), int(tasks.cls[evicted[0]]))
-        if tasks.leaving[evicted[0]] >= 0 or any(feasible.capacity(each).max() > 0 for each in set(cls)):
+        if tasks.leaving[evicted[0]] >= 0:
             return None
-        return Lead(int(tables.jobs.queue[part.job]), *cls, feasible.beside_rows())
+        lead = Lead(int(tables.jobs.queue[part.job]), int(tasks.cls[part.rows[0]]), int(tasks.cls[evicted[0]]))
+        return lead if self._is_full(lead) else None
 
     def _is_led(self, part: Part) -> bool:
         """Return True if a part equals the one that was placed last."""
@@ -96,28 +92,26 @@ class Following:
 
     def _follow(self, stmt: Statement, part: Part) -> int:
         """Repeat the solution for a part. Return the row of the evicted task, or -1 if a search is needed."""
-        ssn = self._ssn
-        leaf, gone = self._first_to_leave(part)
-        if gone < 0:
+        ssn, lead = self._ssn, self._lead
+        assert lead is not None
+        leaf, gone = self._first_to_leave(part, lead.left)
+        if gone < 0 or not self._is_full(lead):
             return -1
         ssn.ask(solution_start)
         part, node = Part(part.job, part.tasks, alone=True), int(ssn.tables.tasks.node[gone])
         stmt.evict([gone], self._rules.reason)
         if not self._goes_first(part, leaf, gone) or not self._placer.place_at(stmt, part, node):
             return -1
-        return gone if self._is_full(node) and ssn.ask(self._rules.valid, Scenario(part, [gone])) else -1
+        return gone if self._is_full(lead) and ssn.ask(self._rules.valid, Scenario(part, [gone])) else -1
 
-    def _is_full(self, node: int) -> bool:
+    def _is_full(self, lead: Lead) -> bool:
         """Return True if no node has room for tasks of either class."""
-        lead, feasible = self._lead, self._placer.feasible
-        assert lead is not None
-        if feasible.beside_rows() != lead.rests_on:
-            return False
-        # Only this node changed since the lead was found, so no other is checked.
-        return not any(feasible.has_room(cls, node) for cls in {lead.cls, lead.left})
+        capacity = self._placer.feasible.capacity
+        return not any(capacity(cls).max() > 0 for cls in {lead.cls, lead.left})
 
-    def _first_to_leave(self, part: Part) -> tuple[int, int]:
-        """Return the queue and the row of the task that is evicted first, or -1 if the solution cannot be repeated."""
+    def _first_to_leave(self, part: Part, left: int) -> tuple[int, int]:
+        """Return the queue and the row of the task that is evicted first, or -1 if it is not a job of one task of class
+        ``left``."""
         ssn, tables, standing = self._ssn, self._ssn.tables, self._standing
         leaves = [each for each in standing.leaves if self._rules.of_queue(ssn, part.job, each) and standing.line(each)]
         # With several queues, their comparison decides who is first, and it changes with every eviction.
@@ -128,8 +122,7 @@ class Following:
         if job < 0 or tables.jobs.size[job] != 1:
             return -1, -1
         row = int(tables.jobs.tasks[job][0])
-        assert self._lead is not None
-        alike = tables.tasks.cls[row] == self._lead.left and tables.tasks.status[row] != _PROMISED
+        alike = tables.tasks.cls[row] == left and tables.tasks.status[row] != _PROMISED
         alike &= tables.tasks.node[row] >= 0  # a pod may name a node that does not exist
         return leaves[0], row if alike and tables.tasks.leaving[row] < 0 else -1
 
