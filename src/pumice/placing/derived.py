@@ -1,4 +1,4 @@
-"""What follows from node objects alone: built once for as long as no node object changes."""
+"""What follows from node objects alone, cached while no node object changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Derived:
-    """The facts about nodes, and what was made of them."""
+    """The facts about nodes, and what is computed from them."""
 
     __slots__ = ("_labels", "_memo", "facts")
 
@@ -25,7 +25,7 @@ class Derived:
         return len(self.facts)
 
     def label(self, key: str) -> LabelColumn:
-        """The column of a label key."""
+        """Return the column of a label key."""
         found = self._labels.get(key)
         if found is None:
             # A tenant may name any number of keys: all that no node has share one column.
@@ -37,10 +37,10 @@ class Derived:
         return frozenset().union(*(node.labels for node in self.facts.objs))
 
     def get(self, question: Hashable, build: Callable[[], V]) -> V:
-        """What follows from node objects and from ``question``."""
+        """Return what follows from node objects and from ``question``."""
         return self._memo.get(("nodes", question), (self.facts.version,), build, size=len(self.facts))
 
 
 def derived(ssn: Session) -> Derived:
-    """That of this session."""
+    """Return the cache of the session."""
     return ssn.shared(Derived, lambda: Derived(ssn.tables.nodes.facts, ssn.memo))

@@ -1,8 +1,8 @@
-"""Nodes for equal tasks of which something is said one by one, in one go.
+"""Choose nodes for equal tasks of which hooks say something task by task, without booking them.
 
-What nodes are for the class changes where tasks of it are placed, and how can be asked ahead (hypothetical rows); what
-is said of the single task follows the placements (``in_turn``). So each task is chosen for as if those before it had
-been placed, and nothing is booked.
+A class sees a node differently after tasks of it were placed there; that is asked ahead with hypothetical rows. What
+hooks say of single tasks is updated by each placement (``in_turn``). So each task is chosen for as if those before it
+were placed.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ from pumice.framework.plugin.hooks import Hooks
 from pumice.framework.plugin.incremental import FilterInTurn, Hook, InTurn, ScoreInTurn
 from pumice.placing.feasibility import Feasibility
 
-#: Hypothetical rows that are looked at in one call; and of one node at first, where few get several tasks.
+#: Hypothetical rows per call, and those of one node at first, because few nodes get several tasks.
 _LOOK_MAX = 256
 _FIRST_LOOK = 4
 
 
 class Said(NamedTuple):
-    """What hooks say of tasks that are placed one after the other, each with the hook; ``scores`` may be numbers."""
+    """What hooks say of tasks that are placed one after the other, each with its hook. ``scores`` may be numbers."""
 
     filters: list[tuple[Hook, FilterInTurn]]
     scores: list[tuple[Hook, ScoreInTurn | float]]
 
     @property
     def is_plain(self) -> bool:
-        """Whether it tells no node from another: then the class decides."""
+        """True if no hook distinguishes nodes, so that the class decides."""
         return not self.followers
 
     @property
     def followers(self) -> list[tuple[Hook, InTurn]]:
-        """All that is to be told of placements."""
+        """All that must be told of placements."""
         return [(hook, each) for hook, each in (*self.filters, *self.scores) if isinstance(each, InTurn)]
 
     @property
     def on_top(self) -> list[float]:
-        """The numbers that scores begin with."""
+        """The numbers at the beginning of the scores."""
         found: list[float] = []
+        # Only the leading ones: floating-point sums depend on the order, and the score must equal that of one task.
         for _, each in self.scores:
             if isinstance(each, ScoreInTurn):
                 break
@@ -54,12 +55,12 @@ class Said(NamedTuple):
         return found
 
     def count(self, tasks: int) -> int:
-        """Of how many of the tasks."""
+        """Return for how many of the tasks the answers hold."""
         return min((each.count for _, each in self.followers), default=tasks)
 
 
 def said_of(hooks: Hooks, tasks: TaskRows, nodes: NodeRows) -> Said | None:
-    """None where some hook can speak of the first task only."""
+    """Return what hooks say of the tasks, or None if a hook can answer for the first task only."""
     filters = hooks.ask(points.filters_in_turn, tasks, nodes)
     if filters is None:
         return None
@@ -67,14 +68,16 @@ def said_of(hooks: Hooks, tasks: TaskRows, nodes: NodeRows) -> Said | None:
     return None if scores is None else Said(filters, scores)
 
 
-#: What a node is for a class: whether it may be there, now or later; whether now; and the score.
+#: A node for a class: whether it can be placed there now or later, whether now, and the score.
 _Step = tuple[bool, bool, float]
 
 
 class Filling:
-    """Some nodes, P of them, as they fill with ``count`` tasks of one class: ``passes``, the class may be there, now or
-    later; ``fits``, now; ``score``, of the class alone, with some numbers on top. Shape (P,). A node that got a task is
-    as it is now once it was ``renewed``."""
+    """P nodes that are filled with ``count`` tasks of one class. Shapes (P,).
+
+    ``passes``: the class can be placed there, now or later. ``fits``: now. ``score``: of the class, plus some numbers.
+    A node that got a task is up to date once it was ``renewed``.
+    """
 
     __slots__ = (
         "_cls",
@@ -108,20 +111,21 @@ class Filling:
         return score
 
     def one_more(self, place: int) -> None:
-        """A task goes to the node at a position."""
+        """Place a task on the node at a position."""
         self._taken[place] = self._taken.get(place, 0) + 1
         self._left -= 1
         if place not in self._stale:
             self._stale.append(place)
 
     def stale(self, wanted: Bool) -> list[int]:
-        """Positions of those among the wanted nodes that are not renewed."""
+        """Return the positions of wanted nodes that are not up to date."""
         return [place for place in self._stale if wanted[place]]
 
     def renew(self, stale: list[int], likely: Callable[[], list[int]]) -> None:
-        """Find out how nodes are by now. ``likely``: where others may go soon."""
+        """Update nodes. ``likely``: positions that may get tasks soon."""
         unknown = [place for place in stale if not self._knows(place)]
         if unknown:
+            # Nodes that may be next are examined in the same call, since a call costs more than its rows.
             self._look_further(unknown, [place for place in likely() if place not in self._steps])
         for place in stale:
             first, steps = self._steps[place]
@@ -129,13 +133,15 @@ class Filling:
             self._stale.remove(place)
 
     def _knows(self, place: int) -> bool:
+        """Return True if the state of a node with its present number of tasks is known."""
         known = self._steps.get(place)
         return known is not None and self._taken[place] < known[0] + len(known[1])
 
     def _look_further(self, places: list[int], others: list[int]) -> None:
-        """Find out how nodes look with more tasks on them: those that got some from there on, others from one on."""
+        """Examine nodes with more tasks on them: ``places`` from their present number on, ``others`` from one on."""
         firsts = {**dict.fromkeys(others, 1), **{place: self._taken[place] for place in places}}
         most, rows = max(firsts.values()), self._nodes.rows[list(firsts)]
+        # Twice as many as the fullest node has, so that a node that gets many tasks is examined rarely.
         width = max(1, min(max(_FIRST_LOOK, 2 * most), self._left, _LOOK_MAX // len(rows)))
         after = np.add.outer(list(firsts.values()), np.arange(float(width))).ravel()
         hypothetical = NodeRows(self._nodes.tables, np.repeat(rows, width), after=after, cls=self._cls)
@@ -147,9 +153,11 @@ class Filling:
 
 
 class Turns:
-    """K tasks of one class over some nodes. ``roles`` (K,) and ``open_to``, by role: nodes that failed one task of a
-    role, other than 0, are not tried for the next; what these tasks find is noted there. None: that makes no
-    difference."""
+    """Chooses nodes for K tasks of one class.
+
+    ``roles`` (K,) and ``open_to`` by role: nodes that failed a task of a role other than 0 are not tried for the next
+    one; results of these tasks are added to it. None: roles do not matter.
+    """
 
     __slots__ = (
         "_asked",
@@ -173,30 +181,32 @@ class Turns:
         self._scores, self._followers = said.scores[len(said.on_top) :], said.followers
         self._roles, self._open_to = roles[: said.count(len(roles))], open_to
         self._asked: Hook | None = None  # whose answer is in use
-        #: (P,) Where nothing objects to the task of this turn, now or later; and its score where it can be placed now,
-        #: -inf elsewhere.
+        #: (P,) Nodes that take the present task, now or later, and its score on nodes that take it now, else -inf.
         self._passing: Bool = filling.passes
         self._worth: F64 = filling.score
-        #: Candidates (positions), and what is said of them on top of what they are for the class.
+        #: Candidates (positions), and the terms that are added to their class scores.
         self._places: AnyArray = np.zeros(0, dtype=np.int64)
         self._terms: list[F64 | float] = []
 
     def choose(self) -> list[int]:
-        """Positions of nodes on idle resources, for the first of the tasks: up to one that finds none, or that has to
-        be looked at by itself. Raises: PluginFault."""
+        """Return positions of nodes with idle room for the first tasks, up to one that finds none or that must be
+        chosen for by itself. Raises: PluginFault."""
         try:
             return self._choose()
         except PluginFault:
             raise
         except Exception as error:
+            # An error in this module is not a plugin's fault.
             if self._asked is None:
                 raise
             asked = (*points.filters_in_turn.points, *points.scores_in_turn.points)
             raise self._hooks.fault_of(self._asked, error, *asked) from error
 
     def _choose(self) -> list[int]:
+        """Choose without attributing errors to plugins."""
         picked: list[int] = []
         for turn, role in enumerate(self._roles):
+            # Most placements change nothing but the node itself, and then all other nodes are as they were.
             if not picked or self._changes(turn - 1, picked[-1]):
                 self._look(turn, role)
             place = int(self._worth.argmax())
@@ -208,12 +218,13 @@ class Turns:
         return picked
 
     def _changes(self, turn: int, place: int) -> bool:
-        """The task of a turn is on its node now. Whether something else holds for the next one anywhere else."""
+        """Return True if placing the task of a turn changes anything for the next task on other nodes."""
         filling = self._filling
         filling.one_more(place)
         changes = self._open_to is not None
         for hook, each in self._followers:
             self._asked = hook
+            # Each must be told, also after one has said that something changes.
             changes |= each.placed(turn, place)
         self._asked = None
         if changes:
@@ -223,40 +234,44 @@ class Turns:
             self._worth[place] = self._total(place)
             return False
         self._worth[place] = -np.inf
+        # Scores are scaled over the candidates, so one less may change all others.
         return bool(self._scores)  # there is one candidate less to score
 
     def _total(self, place: int) -> float:
-        """The score of one of the candidates."""
+        """Return the score of a candidate."""
         total, at = float(self._filling.score[place]), int(self._places.searchsorted(place)) if self._terms else 0
+        # In the order of the hooks, so that the sum equals that of the whole array to the last bit.
         for term in self._terms:
             total += term[at] if isinstance(term, np.ndarray) else term
         return total
 
     def _likely(self) -> list[int]:
-        """The best candidates of the last turn, as many as there are tasks."""
+        """Return the best candidates of the last turn, as many as there are tasks."""
         found: list[int] = top_k(self._worth, len(self._roles)).tolist()
         return found
 
     def _look(self, turn: int, role: int) -> None:
-        """Find out what holds for the task of a turn."""
+        """Compute what holds for the task of a turn."""
         self._passing = self._passes(turn, role)
         open_to, score = self._passing & self._filling.fits, self._filling.score
         if not self._scores:
             self._worth = np.where(open_to, score, -np.inf)
             return
         places = self._places = open_to.nonzero()[0]
+        # With one candidate no score can change the choice.
         self._terms = [self._term(hook, each, turn) for hook, each in self._scores] if len(places) > 1 else []
         self._worth = np.full(len(score), -np.inf)
         self._worth[places] = sum(self._terms, score[places])
 
     def _passes(self, turn: int, role: int) -> Bool:
-        """Where nothing objects to the task of a turn, now or later. Shape (P,)."""
+        """Return nodes that take the task of a turn, now or later. Shape (P,)."""
         filling = self._filling
         before = self._open_to.get(role) if self._open_to is not None else None
         found = filling.passes if before is None else filling.passes & before
         for hook, each in self._filters:
             self._asked = hook
             open_to = each.open_to(turn)
+            # The answer comes from plugin code, so its type is checked before it is combined.
             if not isinstance(open_to, np.ndarray) or open_to.dtype != np.bool_ or open_to.shape != found.shape:
                 raise WrongAnswer(hook, open_to, f"a mask over {len(found)} nodes")
             found = found & open_to
@@ -268,7 +283,7 @@ class Turns:
         return found
 
     def _term(self, hook: Hook, each: ScoreInTurn | float, turn: int) -> F64 | float:
-        """What a score says of the candidates."""
+        """Return what a score adds for the candidates."""
         if not isinstance(each, ScoreInTurn):
             return each
         self._asked = hook

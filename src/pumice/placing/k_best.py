@@ -1,7 +1,7 @@
-"""Which nodes equal tasks go to, one after the other, each to the node that is best when its turn comes.
+"""Choose nodes for equal tasks one after the other, each time the node that is best then.
 
-The score of a node depends on that node alone, so of k tasks none goes to a node that is not among the k best at the
-beginning, and what becomes of one node decides nothing about the others.
+The score of a node depends on that node alone. So none of k tasks goes to a node that is not among the k best at the
+beginning, and what happens to one node decides nothing about others.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray
 
-#: Hypothetical rows looked at in one call; more cost more than they save.
+#: Hypothetical rows per call. More cost more than they save.
 LOOK_MAX = 256
 
-#: How good nodes (rows,) are after so many more tasks (rows,) on each, -inf where the next cannot go.
+#: The score of nodes (rows,) after a number of further tasks (rows,) on each, -inf if the next does not fit.
 ScoreAfter = Callable[[AnyArray, F64], F64]
 
 
 class KBestMerge:
-    """For each of the best nodes the score after 0, 1, 2 … more tasks, made as far as needed. ``places``: of equal
-    nodes the one with the lower place goes first. ``steps``: the scores that are known, as many of each."""
+    """Merges the score sequences of the best nodes: after 0, 1, 2 … more tasks on each, computed as far as needed.
+
+    ``places``: of equal nodes the one with the lower place is chosen. ``steps``: the scores that are known, equally
+    many for each node.
+    """
 
     __slots__ = ("_count", "_has_more", "_places", "_rows", "_score_after", "_steps")
 
@@ -36,7 +39,8 @@ class KBestMerge:
         self._has_more = False
 
     def climb(self) -> list[int]:
-        """Pick the best node again and again, ``count`` times or until none is left."""
+        """Choose the best node again and again, ``count`` times or until none is left."""
+        # The heap orders by score, then by place, which is what argmax over all nodes would choose.
         heap = [
             (-steps[0], place, i, 0) for i, (place, steps) in enumerate(zip(self._places, self._steps, strict=True))
         ]
@@ -54,7 +58,7 @@ class KBestMerge:
         return picked
 
     def _step(self, i: int, level: int) -> float:
-        """The score of a node at a level that is not known yet."""
+        """Return the score of a node at a level that is not known yet."""
         steps = self._steps[i]
         if not self._has_more and level < self._count:
             self._look_further()
@@ -66,7 +70,7 @@ class KBestMerge:
         return found
 
     def _look_further(self) -> None:
-        """Some node gets more tasks than is known of: then others may, too."""
+        """Extend all nodes. If one gets more tasks than was computed, others may, too."""
         rows, self._has_more = np.array(self._rows), True
         known = len(self._steps[0])
         width = max(1, min(self._count - known, LOOK_MAX // len(rows)))
@@ -74,7 +78,8 @@ class KBestMerge:
         self._extend(self._steps, self._score_after(rows[which], after), width)
 
     def _look_up(self, i: int) -> None:
-        """Some node gets many: then those behind it, of which as much is known, may when it is full."""
+        """Extend a node that gets many tasks, together with those after it that are as far."""
+        # The nodes after it are next when it is full, and a call costs more than its rows.
         known = len(self._steps[i])
         width = min(known + 16, self._count - known)
         which = [i]
@@ -94,8 +99,10 @@ class KBestMerge:
 
 @lru_cache(maxsize=256)
 def _rungs(count: int, first: int, width: int) -> tuple[AnyArray, F64]:
-    """For ``count`` nodes with ``width`` rungs each: which node a rung belongs to, and its number from ``first`` on."""
+    """Return for ``count`` nodes with ``width`` levels each: the node of each level, and its number from ``first``
+    on."""
     which, after = np.repeat(np.arange(count), width), np.tile(np.arange(float(first), first + width), count)
+    # Read-only, because the cache hands the same arrays to all callers.
     which.setflags(write=False)
     after.setflags(write=False)
     return which, after

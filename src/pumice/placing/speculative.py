@@ -1,11 +1,10 @@
-"""Nodes for tasks of several classes that are chosen for together.
+"""Choose nodes for tasks of several classes together.
 
-Each task is to get the node that is best once those before it are placed. Only nodes that were taken have changed by
-then, so looking at all nodes anew for each task would mostly find what was known. Instead all classes are looked at
-over all nodes at once; it is guessed that each task goes to the best node that none before it took; all are booked
-there, and the nodes that were taken are looked at again. That shows whether some task would rather have gone where one
-before it went: it goes there, all before it stand, and the rest is guessed anew. What comes out is what one after the
-other gives.
+Each task should get the node that is best once those before it are placed. Only nodes that were taken have changed by
+then, so examining all nodes again for each task would mostly repeat what is known. Instead, all classes are evaluated
+over all nodes at once. Each task is guessed to go to the best node that no task before it took. All are booked there,
+and the nodes that were taken are examined again. That shows the first task that would prefer a node that one before it
+took: it goes there, all before it are confirmed, and the rest is guessed again. The result equals choosing one by one.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from pumice.columns.journal import Journal
 from pumice.columns.rows import ClassRows, NodeRows
 from pumice.placing.feasibility import Feasibility
 
-#: Tasks times nodes that are looked at together: enough that the calls cost little, and few enough for a cache.
+#: Tasks times nodes that are evaluated together: enough to make calls cheap, and few enough for a CPU cache.
 LOOK_MAX = 1 << 14
-#: Tasks that are guessed for together: of more of them more guesses are wrong.
+#: Tasks that are guessed for together. With more of them, more guesses are wrong.
 TASKS_MAX = 32
 
-#: Books tasks (rows) on nodes (rows), for as long as it takes to choose. Whether the plugins agree.
+#: Books tasks (rows) on nodes (rows) while nodes are chosen. Returns whether the plugins agree.
 Hold = Callable[[Sequence[int], Sequence[int]], bool]
 
 
 def tasks_at_once(nodes: int) -> int:
-    """How many tasks to choose for together over so many nodes."""
+    """Return for how many tasks to choose together over so many nodes."""
     return min(TASKS_MAX, LOOK_MAX // max(1, nodes))
 
 
 def portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iterator[range]:
-    """Tasks, by their classes, that are chosen for together: a run of one class or, where that ``mixes``, neighbours of
-    several; what ``roles_matter`` to is not chosen for as a run."""
+    """Yield ranges of tasks that are chosen for together: runs of one class, or with ``mixes`` neighbours of several.
+    With ``roles_matter``, a run is treated like other neighbours."""
     begin = end = 0
     for _, run in groupby(classes):
         length = len(list(run))
@@ -54,11 +53,11 @@ def portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iter
 
 
 class SpeculativeBatch:
-    """K tasks (rows) over some nodes, P of them.
+    """Chooses nodes for K tasks (rows) over P nodes.
 
-    ``extra`` (K,): what each one's score has on top of its class's, on all nodes alike. ``roles`` (K,): a node that
-    failed one task of a role, other than 0, is not tried for the next one; ``open_to``: by role, which of the nodes
-    have not, and what these tasks find is noted there; None: that makes no difference.
+    ``extra`` (K,): what is added to each task's class score, equally on all nodes. ``roles`` (K,): a node that failed a
+    task of a role other than 0 is not tried for the next one. ``open_to``: by role, which of the nodes have not;
+    results of these tasks are added to it. None: roles do not matter.
     """
 
     __slots__ = (
@@ -88,20 +87,20 @@ class SpeculativeBatch:
         self._open_to = {} if open_to is None else open_to
         self._classes: list[int] = tasks.cls[rows].tolist()
         self._extra: F64 | None = np.array(extra)[:, None] if any(extra) else None
-        #: By role, its tasks.
+        #: Indices of tasks by role.
         self._roles: dict[int, list[int]] = {}
         if open_to is not None:
             for i, role in enumerate(tasks.role[rows].tolist()):
                 if role:
                     self._roles.setdefault(role, []).append(i)
-        #: (K, P), each at its turn, as far as is known: what filters say, what is idle, the score; and what of it all a
-        #: task would take: the score where it may go, -inf elsewhere.
+        #: (K, P), for each task at its turn as far as known: what filters say, whether it fits what is idle, the score;
+        #: and the score where it may go, -inf elsewhere.
         self._passes, self._idle, self._score = self._look(0, nodes)
         self._worth = self._worth_of(slice(None))
 
     def choose(self, journal: Journal, hold: Hold) -> list[int]:
-        """Nodes (rows) for the first of the tasks, up to one that finds none, or that has to be looked at by itself.
-        They are left booked there."""
+        """Return nodes (rows) for the first tasks, up to one that finds none or that must be chosen for by itself. The
+        tasks stay booked there."""
         picked: list[int] = []
         while len(picked) < len(self._rows):
             begun, mark = len(picked), journal.mark()
@@ -113,6 +112,7 @@ class SpeculativeBatch:
             if found != guess:
                 journal.rollback(mark)
                 if not found or not self._hold(begun, found, hold):
+                    # The guess is taken back and the corrected choice booked, so that later guesses see the true state.
                     journal.rollback(mark)
                     break
                 self._renew(begun + len(found), np.array(sorted({*guess, *found})))
@@ -124,7 +124,7 @@ class SpeculativeBatch:
         return hold(self._rows[begun : begun + len(places)], self._nodes.rows[places].tolist())
 
     def _guess(self, begun: int) -> list[int]:
-        """For each task from ``begun`` on the best node that none of them took; up to one without. Positions among the
+        """Return for each task from ``begun`` on the best node that none of them took, up to one without. Positions of
         nodes."""
         worth, guess = self._worth, []
         for i in range(begun, len(self._rows)):
@@ -136,12 +136,13 @@ class SpeculativeBatch:
         return guess
 
     def _checked(self, begun: int, guess: list[int]) -> list[int]:
-        """The guess, of which all is booked, up to the first task that would rather go where one before it went; and
-        where that goes, unless its scores are no numbers."""
+        """Return the booked guess up to the first task that prefers a node that one before it took, with that node,
+        unless its scores are not numbers."""
         places, count = np.array(guess), len(guess)
         self._renew(begun + 1, places, begun)
         worth = self._worth[begun : begun + count, places]
         own = worth.diagonal()[:, None]
+        # At equal scores the lower position is chosen, so that the result does not depend on the order of guesses.
         less = (worth < own) | ((worth == own) & (places > places[:, None]))
         wrong = np.tril(~less, -1).any(axis=1).nonzero()[0]
         if not len(wrong):
@@ -151,8 +152,8 @@ class SpeculativeBatch:
         return [*guess[:first], rather] if isfinite(self._worth[begun + first, rather]) else guess[:first]
 
     def _renew(self, first: int, places: AnyArray, begun: int | None = None) -> None:
-        """Look at some nodes again, for tasks from ``first`` on. With ``begun`` the tasks from there on are booked on
-        these, one on each, and only to those after it a node is as it is now."""
+        """Examine some nodes again, for tasks from ``first`` on. With ``begun``, the tasks from there on are booked on
+        these nodes, one on each, and only tasks after it see the node as it is now."""
         if first < len(self._rows):
             looks = self._look(first, NodeRows(self._nodes.tables, self._nodes.rows[places]))
             for known, found in zip((self._passes, self._idle, self._score), looks, strict=True):
@@ -163,11 +164,12 @@ class SpeculativeBatch:
         self._worth[:, places] = self._worth_of(places)
 
     def _look(self, first: int, nodes: NodeRows) -> tuple[Bool, Bool, F64]:
-        """For tasks from ``first`` on: where nothing objects, where what is idle suffices, and the score."""
+        """Return for tasks from ``first`` on: where filters pass, where the task fits what is idle, and the score."""
         classes = self._classes[first:]
         distinct = list(dict.fromkeys(classes))
         look = self._feasible.look_of_each(ClassRows(nodes.tables, np.array(distinct)), nodes)
         passes, idle, score = look.allowed & look.future_fits, look.idle_fits, look.score
+        # Evaluated once per class; tasks of one class share the rows.
         if len(distinct) < len(classes):
             place = {cls: i for i, cls in enumerate(distinct)}
             which = [place[cls] for cls in classes]
@@ -175,16 +177,16 @@ class SpeculativeBatch:
         return passes, idle, score if self._extra is None else score + self._extra[first:]
 
     def _worth_of(self, places: AnyArray | slice) -> F64:
-        """Of some of the nodes. Shape (K, places)."""
+        """Return the score of some nodes where tasks may go, -inf elsewhere. Shape (K, places)."""
         fits = self._open(places) & self._idle[:, places]
         return np.where(fits, self._score[:, places], -np.inf)
 
     def _open(self, places: AnyArray | slice) -> Bool:
-        """Nodes to which nothing objects, for the task itself and for those of its role before it. Shape (K,
-        places)."""
+        """Return the nodes that pass for the task itself and for those of its role before it. Shape (K, places)."""
         found = self._passes[:, places]
         if not self._roles:
             return found
+        # Copied, because the mask of filters stays as it is for later turns.
         found = found.copy()
         for role, tasks in self._roles.items():
             before = self._open_to.get(role)
@@ -195,7 +197,7 @@ class SpeculativeBatch:
         return found
 
     def _note(self, count: int) -> None:
-        """Tell others of the roles which nodes the first ``count`` tasks have left open."""
+        """Note which nodes the first ``count`` tasks have left open for their roles."""
         for role, tasks in self._roles.items():
             placed = [i for i in tasks if i < count]
             if placed:

@@ -1,1 +1,1 @@
-"""Claims of devices: what is offered, who holds what, and where a claim can be given what it asks for."""
+"""Claims of devices: what nodes offer, which claim holds which device, and where a claim can be allocated."""

@@ -1,7 +1,7 @@
-"""Where the claims of a task can be used, or be given what they ask for.
+"""Filter nodes by the claims of a task: where claims can be used, or allocated.
 
-For claims that ask for the same, what nodes have is found out once for all nodes, and again when devices move. Source:
-kube-scheduler DynamicResources (1.36).
+For equal claims, all nodes are examined once, and again when devices move. Source: kube-scheduler DynamicResources
+(1.36).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ USED_UP = Unfit("resourceclaim has as many consumers as it may have")
 
 
 class ClaimFilter:
-    """Over rows of nodes."""
+    """Filters rows of nodes by claims."""
 
     def __init__(self, ledger: ClaimLedger) -> None:
         self._ledger = ledger
@@ -32,25 +32,29 @@ class ClaimFilter:
         self._room_of: Free | None = None
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Why nodes cannot take the task for its claims; None where it has none. Shape (rows,)."""
+        """Return why nodes cannot take the task because of its claims, or None if it has none. Shape (rows,)."""
         ledger, row = self._ledger, task.row
         numbers = ledger.of_task.get(row)
         if not numbers:
             return None
+        # A claim that has reached its number of users can be used nowhere, so nodes are not examined.
         if any(ledger.reserved(number) >= CLAIM_USERS_MAX for number in numbers if row not in ledger.users(number)):
             return FilterResult.of(np.zeros(len(nodes), dtype=bool), USED_UP)
         codes = np.zeros(len(nodes), dtype=np.int32)
         codes[~self._has_room(row, numbers, soon=True)[nodes.rows]] = 1
+        # What the task leaves has been promised to others, so it cannot return to its own node.
         tasks = ledger.tables.tasks
         if tasks.status[row] == TaskStatus.RELEASING and ledger.was_promised_away(row):
             codes[nodes.rows == tasks.node[row]] = 1
         for number in numbers:
+            # Written last, so that it replaces a lack of devices: evictions mend the latter, but not this.
             if ledger.is_given(row, number):
                 codes[~ledger.nodes_of(number)[nodes.rows]] = 2
         return FilterResult(codes, ((), (NO_DEVICES,), (ELSEWHERE,)))
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
-        """Nodes on which the task would have to wait for devices that others still have. Shape (rows,)."""
+        """Return the nodes on which the task must wait for devices that others still hold, or None for none. Shape
+        (rows,)."""
         ledger, row = self._ledger, task.row
         numbers = ledger.of_task.get(row)
         if not numbers:
@@ -58,15 +62,17 @@ class ClaimFilter:
         if any(len(ledger.promised_to(number)) for number in numbers):
             return np.ones(len(nodes), dtype=bool)
         free = ledger.free()
+        # No devices are being released, so there is nothing to wait for.
         if (free.now == free.soon).all():
             return None
         return ~self._has_room(row, numbers, soon=False)[nodes.rows]
 
     def _has_room(self, row: int, numbers: tuple[int, ...], *, soon: bool) -> Bool:
-        """Nodes with devices for those claims of a task that have none yet (N,)."""
+        """Return the nodes with devices for those claims of a task that have none. Shape (N,)."""
         ledger = self._ledger
         claims = [ledger.claims[number] for number in numbers if not ledger.is_given(row, number)]
         free = ledger.free()
+        # The ledger returns the same object until a device moves, so identity tells whether answers still hold.
         if self._room_of is not free:
             self._room, self._room_of = {}, free
         question = (soon, *((claim.requests, claim.same) for claim in claims))
@@ -76,6 +82,7 @@ class ClaimFilter:
         return found
 
     def _find_room(self, claims: list[ResourceClaim], free: Bool) -> Bool:
+        """Return the nodes with devices for claims. Shape (N,)."""
         ledger, offers = self._ledger, self._ledger.offers
         count = len(ledger.tables.nodes.facts)
         found = np.ones(count, dtype=bool)
@@ -87,6 +94,7 @@ class ClaimFilter:
                     if not isinstance(mask := offers.matching(option), str)
                 ]
                 found &= np.any(counts, axis=0) if counts else False
+        # Counting is exact here. Otherwise it only excludes nodes, and the search runs on those that are left.
         if _is_plain(claims):
             return found
         for node in found.nonzero()[0].tolist():
@@ -95,10 +103,11 @@ class ClaimFilter:
 
 
 def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:
-    """How many of some devices each node has (N,)."""
+    """Return how many of the usable devices each node has. Shape (N,)."""
     offers = ledger.offers
     there = offers.node[usable]
     found = np.bincount(there[there >= 0], minlength=count)
+    # Devices that several nodes can use are few, and are added one by one.
     for device, near in offers.near.items():
         if usable[device]:
             found = found + near
@@ -106,7 +115,7 @@ def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:
 
 
 def _is_plain(claims: list[ResourceClaim]) -> bool:
-    """Whether enough devices on a node are all that it takes."""
+    """Return True if counting devices decides: one request, and neither ``every`` nor equal attributes."""
     if not claims:
         return True
     requests = [request for claim in claims for request in claim.requests]

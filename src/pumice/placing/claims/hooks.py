@@ -1,4 +1,4 @@
-"""Claims of devices in a session: where plugins of either language that look at claims are asked, and what they ask."""
+"""Points at which plugins of both languages look at claims of devices, and the object that they share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pumice.placing.claims.resolve import claiming_tasks
 if TYPE_CHECKING:
     from pumice.placing.claims.questions import Claiming
 
-#: Where answers are given.
+#: Points at which claims are asked about.
 CLAIM_POINTS = (
     *(points.pre_predicate, points.predicate, points.waits),
     *(points.on_allocate, points.on_deallocate, points.bind_context),
@@ -19,8 +19,8 @@ CLAIM_POINTS = (
 
 
 def claiming_in(ssn: Session) -> Claiming | None:
-    """What the plugins of a session share; None where no pod claims devices. Allocator, selectors and ledger are
-    imported where one does."""
+    """Return the object that answers about claims, or None if no pod claims devices."""
+    # The allocator, selectors and the ledger are imported only if a pod claims devices: few clusters have any.
     if not claiming_tasks(ssn.tables):
         return None
     from pumice.placing.claims.questions import claiming_of

@@ -1,8 +1,9 @@
-"""Who has which devices, for as long as a session lasts.
+"""Which claim holds which devices during a session.
 
-A claim has devices from the moment that the first pod that uses it is placed until the last one is gone. While all that
-use it are leaving, its devices may be promised to others; the state of the pods says so, so that only two columns have
-to be kept in step, and a rollback keeps those. Several pods that name one claim share what it has.
+A claim holds devices from the time that the first pod that uses it is placed until the last one is gone. While all its
+users are leaving, its devices may be promised to other claims. Whether that is so follows from the status of the pods.
+So only two columns must be kept up to date, and a rollback restores those. Pods that name the same claim share its
+devices.
 """
 
 from __future__ import annotations
@@ -28,24 +29,25 @@ from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import NAME_FIELD, node_term
 
 _NOBODY = -1
-#: Columns that answers about claims rest on, beside pods.
+#: Columns that answers about claims rest on, in addition to pods.
 COLUMNS = ("claims.held", "claims.promised", "claims.made_of")
 _STAYS = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 _NOT_THERE = Refusal("the devices that it claims are not there any more")
 
 
 class Free(NamedTuple):
-    """Devices that nobody has ``now``, and those that nobody will have when all that leave have left. (D,) each."""
+    """Devices that no claim holds ``now``, and those that no claim will hold when all leaving pods are gone. Shapes
+    (D,)."""
 
     now: Bool
     soon: Bool
 
 
 class ClaimLedger:
-    """``claims``: those that some pod uses or that have devices; a number below is a row of these.
+    """The devices of claims. ``claims``: those that a pod uses or that have devices; numbers below are indices into it.
 
-    ``held`` (D, 3): by device the claim that has it, with request and option (-1, where that was before this session);
-    ``promised`` (D, 3): the one that will, when others have left it. -1: nobody.
+    ``held`` (D, 3): the claim that holds each device, with request and option (-1 if allocated before this session), or
+    -1. ``promised`` (D, 3): the claim that will hold it when others have left it, or -1.
     """
 
     def __init__(self, ssn: Session) -> None:
@@ -60,6 +62,7 @@ class ClaimLedger:
         held = np.full((len(self.offers), 3), _NOBODY, dtype=np.int32)
         for number, claim in enumerate(self.claims):
             for each in claim.allocation.devices if claim.allocation is not None else ():
+                # A device that no slice lists any more needs no row: no other claim can get it.
                 device = self.offers.row_of.get((each.driver, each.pool, each.device))
                 if device is not None:
                     held[device] = number, _NOBODY, _NOBODY
@@ -67,6 +70,7 @@ class ClaimLedger:
         made_of = np.array([tables.claims.version, tables.slices.version, tables.device_classes.version])
         self.held: Column[AnyArray] = ssn.column("claims.held", values=held)
         self.promised: Column[AnyArray] = ssn.column("claims.promised", values=np.full_like(held, _NOBODY))
+        # No code reads this column. It makes memoized answers rest on the objects from which the ledger is made.
         ssn.column("claims.made_of", values=made_of)
         self._free: tuple[tuple[int, ...], Free] | None = None
         self._never: dict[int, str] = {}
@@ -74,7 +78,7 @@ class ClaimLedger:
     # -- claims -------------------------------------------------------------------------------------------------------
 
     def problem(self, row: int) -> str:
-        """Why a task can be placed nowhere, whatever becomes free; empty where it may."""
+        """Return why the task can never be placed, or ""."""
         if row in self.missing:
             return self.missing[row]
         for number in self.of_task.get(row, ()):
@@ -87,56 +91,58 @@ class ClaimLedger:
         return ""
 
     def stays(self, row: int) -> bool:
-        """Whether a task has a place that it is not about to leave."""
+        """Return True if a task is placed and not about to leave."""
         tasks = self.tables.tasks
         status = int(tasks.status[row])
         return status in _STAYS or (status == TaskStatus.PIPELINED and int(tasks.leaving[row]) < 0)
 
     def users(self, number: int) -> list[int]:
-        """The tasks that stay, or are promised a place, and use a claim."""
+        """Return the tasks that use a claim and are placed or pipelined."""
         status = self.tables.tasks.status
         return [row for row in self._users[number] if self.stays(row) or status[row] == TaskStatus.PIPELINED]
 
     def reserved(self, number: int) -> int:
-        """How many pods a claim is reserved for, with those of this session."""
+        """Return how many pods a claim is reserved for, including those of this session."""
         pods = self.tables.tasks.pods
         claim = self.claims[number]
         there = {pods[row].uid for row in self._users[number]}
+        # Pods of the session are counted by their status; the API server's list may still name those that have left it.
         return len(self.users(number)) + sum(uid not in there for uid in claim.reserved_for)
 
     def is_leaving(self, number: int) -> bool:
-        """Whether all that use a claim are about to leave, and so will it lose its devices."""
+        """Return True if all users of a claim are about to leave, so that it will lose its devices."""
         rows, status = self._users[number], self.tables.tasks.status
         leaves = any(status[row] in (TaskStatus.RELEASING, TaskStatus.PIPELINED) for row in rows)
         return leaves and not any(self.stays(row) for row in rows)
 
     def held_by(self, number: int) -> I32:
-        """Rows of the devices that a claim has."""
+        """Return the rows of devices that a claim holds."""
         return np.flatnonzero(self.held.array[:, 0] == number).astype(np.int32)
 
     def promised_to(self, number: int) -> I32:
-        """Rows of the devices that it will have."""
+        """Return the rows of devices that a claim is promised."""
         return np.flatnonzero(self.promised.array[:, 0] == number).astype(np.int32)
 
     def was_promised_away(self, row: int) -> bool:
-        """Whether devices that a task is about to leave were promised to others."""
+        """Return True if devices that a task is about to leave are promised to other claims."""
         devices = [device for number in self.of_task.get(row, ()) for device in self.held_by(number).tolist()]
         return bool((self.promised.array[devices, 0] >= 0).any())
 
     def is_given(self, row: int, number: int) -> bool:
-        """Whether a claim has its devices, or was promised them, and keeps them where the task goes elsewhere too."""
+        """Return True if a claim has devices, or is promised some, and keeps them if the task is placed elsewhere."""
         if len(self.promised_to(number)):
             return True
         has = self.claims[number].allocation is not None or bool(len(self.held_by(number)))
+        # If the task moves and no other task holds the claim in place, the claim is allocated again for the new node.
         moves = self.tables.tasks.status[row] == TaskStatus.RELEASING or int(self.tables.tasks.leaving[row]) >= 0
         return has and not (moves and self.is_leaving_but_for(row, number))
 
     def is_leaving_but_for(self, row: int, number: int) -> bool:
-        """Whether nobody but the task keeps a claim where it is."""
+        """Return True if no other task holds the claim in place."""
         return not any(self.stays(other) for other in self._users[number] if other != row)
 
     def nodes_of(self, number: int) -> Bool:
-        """Where a claim that has devices, or was promised some, can be used (N,)."""
+        """Return where a claim that has devices, or is promised some, can be used. Shape (N,)."""
         facts, claim = derived(self.ssn), self.claims[number]
         devices = self.promised_to(number)
         if not len(devices) and claim.allocation is not None:
@@ -144,6 +150,7 @@ class ClaimLedger:
             for term in claim.allocation.nodes or ():
                 found |= node_term(facts, term)
             devices = self.held_by(number)
+            # Devices that were promised to others are lost to this claim, so it can be used nowhere.
             return np.zeros_like(found) if (self.promised.array[devices, 0] >= 0).any() else found
         found = np.ones(len(facts), dtype=bool)
         for device in (devices if len(devices) else self.held_by(number)).tolist():
@@ -154,7 +161,7 @@ class ClaimLedger:
     # -- devices ------------------------------------------------------------------------------------------------------
 
     def free(self) -> Free:
-        """Devices as they are now: the same object for as long as nothing changes."""
+        """Return the free devices. The same object while nothing changes."""
         version = (self.held.version, self.promised.version, self.tables.tasks["status"].version)
         if self._free is None or self._free[0] != version:
             holders, open_to = self.held.array[:, 0], self.promised.array[:, 0] < 0
@@ -167,11 +174,11 @@ class ClaimLedger:
         return self._free[1]
 
     def of_node(self, node: int) -> list[int]:
-        """The devices that can be used on a node, in order."""
+        """Return the devices that can be used on a node, in order."""
         return [*self.offers.of_node.get(node, ()), *(row for row, near in self.offers.near.items() if near[node])]
 
     def choose(self, claims: Sequence[ResourceClaim], node: int, free: Bool) -> list[Given] | None:
-        """Devices of a node for several claims out of the free ones; None where they are not there."""
+        """Return devices of a node for several claims out of the free ones, or None if they are not available."""
         every = self.of_node(node)
         left, found = [row for row in every if free[row]], []
         for claim in claims:
@@ -186,7 +193,8 @@ class ClaimLedger:
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def placed(self, run: TaskRun) -> Refusal | None:
-        """Tasks were placed: their claims have devices, or are promised some, from now on."""
+        """Give devices to the claims of tasks that were placed, or promise them. Return a refusal if they are not
+        available."""
         for row, node in zip(run.rows, run.nodes, strict=True):
             numbers = [number for number in self.of_task.get(row, ()) if not self.is_given(row, number)]
             if numbers and not self._give(row, node, numbers):
@@ -194,6 +202,7 @@ class ClaimLedger:
         return None
 
     def _give(self, row: int, node: int, numbers: list[int]) -> bool:
+        """Give or promise devices to claims. Return False if they are not available."""
         free = self.free()
         waits = self.tables.tasks.status[row] == TaskStatus.PIPELINED
         given = self.choose([self.claims[number] for number in numbers], node, free.soon if waits else free.now)
@@ -207,12 +216,14 @@ class ClaimLedger:
         return True
 
     def left(self, run: TaskRun) -> None:
-        """Tasks left their nodes, or will."""
+        """Release devices of tasks that left their nodes, or will leave them."""
         for row in run.rows:
             for number in self.of_task.get(row, ()):
                 if not self.is_leaving_but_for(row, number):
                     continue
                 self._clear(self.promised, self.promised_to(number))
+                # Only devices given in this session are released. Those of a running pod stay held until the API server
+                # says that the claim has none, and count as free soon.
                 if not self.tables.tasks.pods[row].node_name and self.claims[number].allocation is None:
                     self._clear(self.held, self.held_by(number))
 
@@ -223,7 +234,7 @@ class ClaimLedger:
     # -- what is written ----------------------------------------------------------------------------------------------
 
     def grants(self, row: int, node: int) -> tuple[ClaimGrant, ...]:
-        """What the claims of a task that is bound to a node must say before it is."""
+        """Return what must be written to the claims of a task before it is bound to a node."""
         return tuple(
             ClaimGrant(claim.key, None if claim.allocation is not None else self._allocation(number, node))
             for number in self.of_task.get(row, ())
@@ -231,6 +242,7 @@ class ClaimLedger:
         )
 
     def _allocation(self, number: int, node: int) -> Allocation:
+        """Return the allocation of a claim, as it is written to its status."""
         requests, found, bound_to_node = self.claims[number].requests, [], False
         for device in self.held_by(number).tolist():
             _, request, option = self.held.array[device].tolist()
@@ -239,6 +251,7 @@ class ClaimLedger:
             name = f"{asked.name}/{of_option}" if of_option else asked.name
             found.append(AllocatedDevice(name, *self.offers.ids[device]))
             bound_to_node |= bool(self.offers.node[device] >= 0)
+        # A claim with devices of one node, or of some nodes, names the node. Devices usable everywhere bind it to none.
         here = Requirement(NAME_FIELD, "In", (self.tables.nodes.facts.names[node],))
         shared = any(not self.offers.near[device].all() for device in self._near(number))
         return Allocation(tuple(found), (NodeSelectorTerm(fields=(here,)),) if bound_to_node or shared else None)
@@ -248,5 +261,5 @@ class ClaimLedger:
 
 
 def claim_ledger(ssn: Session) -> ClaimLedger:
-    """That of this session; asked for first while a plugin opens."""
+    """Return the ledger of the session. It must first be asked for while a plugin opens."""
     return ssn.shared(ClaimLedger, lambda: ClaimLedger(ssn))

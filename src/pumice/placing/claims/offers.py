@@ -1,7 +1,7 @@
-"""Devices that slices offer, as rows, and which of them a request may be given.
+"""Devices in ResourceSlices, as rows, and which of them satisfy a request.
 
-D rows, those of one node side by side in the order of their pools and slices, which is the order in which they are
-given away. Source: Kubernetes structured allocator (which slices of a pool count).
+There are D rows. Devices of one node are adjacent, in the order of their pools and slices, in which they are allocated.
+Source: Kubernetes structured allocator (which slices of a pool count).
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from pumice.placing.filters.nodes import node_term, tolerates
 
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
 
-#: What names a device: driver, pool, name.
+#: Identity of a device: driver, pool, name.
 DeviceId = tuple[str, str, str]
 
 
 class Offers:
-    """``ids`` and ``row_of``: what names each device. ``node`` (D,): the node that it is on, -1 where several can use
-    it: ``near`` then has, by row, those nodes (N,). ``of_node``: rows by node, without those.
-    ``attributes``: of each by name, as (kind, text)."""
+    """The devices that nodes offer.
+
+    ``ids`` and ``row_of``: identities of devices. ``node`` (D,): the node that each is on, or -1 if several can use it;
+    then ``near`` has these nodes (N,) by row. ``of_node``: rows by node, without those. ``attributes``: of each device
+    by name, as (kind, text).
+    """
 
     def __init__(self, facts: Derived, slices: list[ResourceSlice], classes: Mapping[str, DeviceClass]) -> None:
         self._classes = classes
@@ -51,6 +54,7 @@ class Offers:
                 self._devices.append(device)
         self.node: I32 = np.array(nodes, dtype=np.int32)
         self.row_of: dict[DeviceId, int] = {}
+        # If two slices list the same device, the first one counts.
         for row, name in enumerate(self.ids):
             self.row_of.setdefault(name, row)
         self.of_node: dict[int, list[int]] = defaultdict(list)
@@ -64,7 +68,7 @@ class Offers:
 
     @cached_property
     def gpus(self) -> Bool:
-        """Devices of drivers of GPUs (D,)."""
+        """Devices of GPU drivers. Shape (D,)."""
         return np.array([is_gpu(driver) for driver, _, _ in self.ids], dtype=bool)
 
     @cached_property
@@ -76,7 +80,8 @@ class Offers:
 
     @cached_property
     def _faces(self) -> tuple[list[Face], I32]:
-        """How devices look to selectors, each look once, and which of these each device has (D,)."""
+        """The distinct sets of attributes and capacity, and the index of each device's set. Shape (D,)."""
+        # Thousands of devices have a few distinct sets, and a CEL expression is evaluated once for each set.
         known: dict[Face, int] = {}
         which = [
             known.setdefault(face_of(name[0], attributes, dict(device.capacity)), len(known))
@@ -85,16 +90,18 @@ class Offers:
         return list(known), np.array(which, dtype=np.int32)
 
     def matching(self, option: DeviceOption) -> Bool | str:
-        """Devices that are as an option of a request wants them (D,), or why none ever can be."""
+        """Return the devices that satisfy an option of a request (D,), or why none ever can."""
         found = self._matching.get(option)
         if found is None:
             found = self._matching[option] = self._match(option)
         return found
 
     def _match(self, option: DeviceOption) -> Bool | str:
+        """Return the devices that satisfy an option (D,), or why none ever can."""
         of_class = self._classes.get(option.device_class)
         if of_class is None:
             return f"device class {option.device_class} does not exist"
+        # Checked first, so that an invalid expression is reported and not mistaken for one that is false.
         try:
             for selector in (*of_class.selectors, *option.selectors):
                 check(selector)
@@ -107,7 +114,7 @@ class Offers:
 
 
 def offers_of(ssn: Session) -> Offers:
-    """Those of a session, kept for as long as neither slices, classes nor nodes change."""
+    """Return the devices on offer, cached while slices, classes and nodes are unchanged."""
     tables = ssn.tables
     rests_on = (tables.slices.version, tables.device_classes.version, tables.nodes.facts.version)
 
@@ -119,12 +126,12 @@ def offers_of(ssn: Session) -> Offers:
 
 
 def qualified(attribute: str, driver: str) -> str:
-    """The name of an attribute with its domain, which is the driver's where none is written."""
+    """Return the name of an attribute with its domain, which is the driver's if none is written."""
     return attribute if "/" in attribute else f"{driver}/{attribute}"
 
 
 def _that_count(slices: list[ResourceSlice]) -> list[ResourceSlice]:
-    """Of each pool the slices of its last generation, where all of them are there."""
+    """Return the slices of the highest generation of each pool, if all of them exist."""
     pools: dict[tuple[str, str], list[ResourceSlice]] = defaultdict(list)
     for each in slices:
         pools[each.driver, each.pool].append(each)
@@ -132,12 +139,14 @@ def _that_count(slices: list[ResourceSlice]) -> list[ResourceSlice]:
     for of_pool in pools.values():
         last = max(each.generation for each in of_pool)
         newest = [each for each in of_pool if each.generation == last]
+        # While a driver updates a pool, not all slices are published, and devices may be missing or listed twice.
         if len(newest) >= newest[0].slice_count:
             found += newest
     return found
 
 
 def _selected(facts: Derived, each: ResourceSlice) -> Bool:
+    """Return the nodes that can use the devices of a slice. Shape (N,)."""
     found = np.full(len(facts), not each.nodes)
     for term in each.nodes:
         found |= node_term(facts, term)
@@ -145,7 +154,7 @@ def _selected(facts: Derived, each: ResourceSlice) -> Bool:
 
 
 def _holds(selectors: tuple[str, ...], face: Face) -> bool:
-    """Whether all of them hold; what has no answer for a device does not hold for it."""
+    """Return True if all selectors are true. A selector that fails for a device counts as false."""
     try:
         return all(selects(selector, face) for selector in selectors)
     except SelectorError:
@@ -153,6 +162,7 @@ def _holds(selectors: tuple[str, ...], face: Face) -> bool:
 
 
 def _kept_off(taints: tuple[DeviceTaint, ...], option: DeviceOption) -> bool:
+    """Return True if a taint of a device is not tolerated."""
     return any(
         taint.effect in _KEEPS_OFF
         and not any(tolerates(each, Taint(taint.key, taint.value, taint.effect)) for each in option.tolerations)

@@ -1,4 +1,4 @@
-"""What is asked about claims of devices in a session in which some pod has them."""
+"""Questions about claims of devices in a session with pods that have claims."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ CLAIM_READS = (ROWS, PODS, *COLUMNS)
 
 
 class Claiming:
-    """``ledger``: who has which devices."""
+    """Answers questions about claims. ``ledger``: which claim holds which devices."""
 
     def __init__(self, ledger: ClaimLedger) -> None:
         self.ledger = ledger
         self._filter = ClaimFilter(ledger)
 
     def register(self, ssn: Session, refused: Callable[[Task], Unfit | None]) -> None:
-        """Have it asked in the name of the plugin that is being opened. Where no pod claims devices nobody pays for
-        that."""
+        """Register hooks for the plugin that is being opened."""
         ssn.add(points.pre_predicate, refused, CLAIM_READS)
         ssn.add(points.predicate, self.filter_result, CLAIM_READS)
         ssn.add(points.waits, self.waits, CLAIM_READS)
@@ -37,24 +36,24 @@ class Claiming:
         ssn.add(points.bind_context, self.granted)
 
     def refused(self, task: Task, prefix: str = "") -> Unfit | None:
-        """Why there is no point in looking at nodes."""
+        """Return why no node needs to be examined, or None."""
         problem = self.ledger.problem(task.row)
         return Unfit(prefix + problem, Code.UNRESOLVABLE) if problem else None
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """What its claims have against nodes; None for a task without claims. Shape (rows,)."""
+        """Return what the claims of the task reject, or None for a task without claims. Shape (rows,)."""
         return self._filter.filter_result(task, nodes)
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
-        """Nodes on which it would have to wait for devices; None for none. Shape (rows,)."""
+        """Return the nodes on which the task must wait for devices, or None for none. Shape (rows,)."""
         return self._filter.waits(task, nodes)
 
     def granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
-        """What rides along with its bind."""
+        """Return what is passed on with the task's binding."""
         found = self.ledger.grants(task.row, node.row)
         return {CLAIMS: found} if found else None
 
 
 def claiming_of(ssn: Session) -> Claiming:
-    """That of a session, made while the first plugin that wants it opens."""
+    """Return the object of the session. The first plugin that needs it makes it while it opens."""
     return ssn.shared(Claiming, lambda: Claiming(claim_ledger(ssn)))

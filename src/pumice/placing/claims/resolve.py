@@ -1,4 +1,4 @@
-"""Which claims the pods of a snapshot use."""
+"""Find the claims of the pods in a snapshot."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ TEMPLATE = "template/"
 
 
 class Resolved(NamedTuple):
-    """``claims``: those that some pod uses, or that have devices. ``of_task``: by task row, the places of its claims
-    among these; ``missing``: by task row, what it lacks."""
+    """The claims of pods.
+
+    ``claims``: those that a pod uses, or that have devices. ``of_task``: indices into these, by task row. ``missing``:
+    what a task lacks, by task row.
+    """
 
     claims: list[ResourceClaim]
     of_task: dict[int, tuple[int, ...]]
@@ -24,13 +27,13 @@ class Resolved(NamedTuple):
 
 
 def claiming_tasks(tables: Tables) -> list[int]:
-    """Rows of the tasks that use claims and have not ended."""
+    """Return the rows of tasks that use claims and have not ended."""
     return tables.tasks.not_ended_of(tables.classes.claims)
 
 
 def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
-    """(key, key of the template or empty) of each claim of a pod. One that is made from a template, and of which the
-    pod does not say yet what it is called, is called after the pod and its place there: ``namespace/pod/0``."""
+    """Yield the key of each claim of a pod, and the key of its template or "". A claim that is made from a template,
+    and whose name the pod's status does not say yet, is named after the pod and its position: ``namespace/pod/0``."""
     for i, name in enumerate(pod.spec.resource_claims):
         if not name.startswith(TEMPLATE):
             yield f"{pod.namespace}/{name}", ""
@@ -40,10 +43,11 @@ def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 def resolved_claims(tables: Tables) -> Resolved:
-    """Of all pods that are there and have not ended."""
+    """Return the claims of all pods that have not ended."""
     known = {claim.key: claim for claim in tables.claims.objs}
     place: dict[str, int] = {}
     found = Resolved([], {}, {})
+    # Claims with devices come first even if no pod in the snapshot uses them, because their devices are taken.
     for claim in known.values():
         if claim.allocation is not None:
             place[claim.key] = len(found.claims)
@@ -60,10 +64,11 @@ def resolved_claims(tables: Tables) -> Resolved:
                 place[key] = len(found.claims)
                 found.claims.append(made)
             numbers.append(place[key])
+        # A pod may name one claim twice.
         found.of_task[row] = tuple(dict.fromkeys(numbers))
     return found
 
 
 def _made(template: ResourceClaim | None, key: str) -> ResourceClaim | None:
-    """The claim that will be made from a template."""
+    """Return the claim that will be made from a template."""
     return None if template is None else replace(template, name=key.partition("/")[2])

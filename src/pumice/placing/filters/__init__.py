@@ -1,1 +1,1 @@
-"""kube-scheduler's filters over columns: helpers of ``predicates``, and what ``nodeorder`` shares."""
+"""kube-scheduler's filters over columns, for ``predicates``, with what ``nodeorder`` shares."""

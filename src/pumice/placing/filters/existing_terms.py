@@ -1,6 +1,6 @@
-"""Terms of pods that are there, or may soon be, asked from the side of the pod that comes: which of them are about it?
+"""Terms of pods that are placed or may be, from the side of the incoming pod: which of them are about it?
 
-Pods of a job look alike to a selector, so the answer is kept by namespace and by the labels that the terms look at.
+Pods of a job look equal to a selector, so answers are kept by namespace and by the labels that the terms read.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pumice.model.pod import PodAffinityTerm, PodSpec
 from pumice.placing.filters.pods import PodIndex, PodSet, classes_where, means
 
 Weighted = tuple[PodAffinityTerm, int]
-#: A task's namespace, and those of its labels that terms look at; empty where there are no terms.
+#: The namespace of a task and those of its labels that terms read; empty if there are no terms.
 Looks = tuple[str | tuple[str, str], ...]
 
 
 class Standing(NamedTuple):
-    """Terms of one topology key and weight. ``owners``: the pods that have one, a pod with several as often.
-    ``weight`` is below 0 for a wish to be apart."""
+    """Terms with one topology key and weight. ``owners``: pods that have such a term, as often as they have one.
+    ``weight`` is negative for anti-affinity."""
 
     topology_key: str
     owners: PodSet
@@ -29,7 +29,7 @@ class Standing(NamedTuple):
 
 
 class StandingTerms:
-    """The terms that ``terms_of`` finds in specs of live pods; ``what`` names them."""
+    """The terms that ``terms_of`` finds in specs of live pods. ``what`` names them."""
 
     def __init__(self, index: PodIndex, what: str, terms_of: Callable[[PodSpec], Iterable[Weighted]]) -> None:
         self._index, self._what = index, what
@@ -51,10 +51,12 @@ class StandingTerms:
         self._about_class: dict[int, bool] = {}
 
     def _file(self, position: int, term: PodAffinityTerm) -> None:
-        """Where a pod that the term may be about finds it: gangs that look at themselves alone have a term each."""
+        """Index a term by a label that it requires."""
+        # Gangs that are about themselves only have a term each. Without the index, every pod would be matched with all.
         if term.selector is None:
             return  # about no pod
         self._keys.update(r.key for r in term.selector.requirements)
+        # Any one required label will do: a pod without it cannot match.
         wanted = next((r for r in term.selector.requirements if r.operator == "In"), None)
         if wanted is None:
             self._others.append(position)
@@ -63,14 +65,14 @@ class StandingTerms:
             self._by_label.setdefault((wanted.key, value), []).append(position)
 
     def looks(self, row: int) -> Looks:
-        """What the terms look at of the task: all of a look are about the same tasks."""
+        """Return what the terms read of the task. The same terms are about all tasks with an equal result."""
         if not self._terms:
             return ()
         pod = self._index.tables.tasks.pods[row]
         return (pod.namespace, *sorted(label for label in pod.labels.items() if label[0] in self._keys))
 
     def about(self, row: int) -> tuple[Standing, ...]:
-        """The terms that are about the task."""
+        """Return the terms that are about the task."""
         if not self._terms:
             return ()
         looks = self.looks(row)
@@ -78,12 +80,13 @@ class StandingTerms:
         if found is None:
             pod = self._index.tables.tasks.pods[row]
             near = [i for label in pod.labels.items() for i in self._by_label.get(label, ())]
+            # Sorted, so that the order does not depend on which index found a term.
             several = sorted({*near, *self._others})
             found = self._about[looks] = self._together([i for i in several if means(self._terms[i][0], pod)], looks)
         return found
 
     def _together(self, positions: list[int], looks: Looks) -> tuple[Standing, ...]:
-        """Some terms, those of one topology key and weight as one."""
+        """Combine terms with the same topology key and weight."""
         owners: dict[tuple[str, int], list[AnyArray]] = {}
         for i in positions:
             term, weight = self._terms[i]
@@ -94,7 +97,7 @@ class StandingTerms:
         )
 
     def about_class(self, cls: int) -> bool:
-        """Whether some term is about some task of the class."""
+        """Return True if a term is about some task of the class."""
         if not self._terms:
             return False
         found = self._about_class.get(cls)

@@ -1,7 +1,6 @@
-"""Inter-pod affinity and anti-affinity that must hold, and the anti-affinity of pods that are there already.
+"""Required inter-pod affinity and anti-affinity, and the required anti-affinity of existing pods.
 
-Source: kube-scheduler InterPodAffinity (1.36), with the rule for the first pod of a series that wants to be near
-itself.
+Source: kube-scheduler InterPodAffinity (1.36), with its rule for the first pod of a series with affinity to itself.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pumice.placing.filters.pods import PodIndex, PodSet, means
 AFFINITY = Unfit("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 ANTI_AFFINITY = Unfit("node(s) didn't match pod anti-affinity rules")
 EXISTING_ANTI_AFFINITY = Unfit("node(s) didn't satisfy existing pods anti-affinity rules")
-#: Of several that a node breaks the last one is told.
+#: Reasons by code. If a node breaks several rules, the last one is reported.
 WHY = ((), (EXISTING_ANTI_AFFINITY,), (ANTI_AFFINITY,), (AFFINITY,))
 _EXISTING, _ANTI, _AFFINITY = 1, 2, 3
 
@@ -36,8 +35,8 @@ def _anti_terms(spec: PodSpec) -> Iterator[Weighted]:
 
 
 class _OfKey(NamedTuple):
-    """What holds in the domains of one topology key. ``apart``: pods that must not be there, each with the code of the
-    rule; ``near``: whether pods that required affinity is about must be."""
+    """The rules in the domains of one topology key. ``apart``: pods that must not be there, each with the code of the
+    rule. ``near``: whether pods that required affinity is about must be there."""
 
     key: str
     label: LabelColumn
@@ -46,7 +45,7 @@ class _OfKey(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """All that holds for tasks of a class that look alike. ``near``: the pods that required affinity is about, None
+    """The rules for tasks of a class that look equal. ``near``: the pods that required affinity is about, None
     without."""
 
     by_key: tuple[_OfKey, ...]
@@ -54,7 +53,7 @@ class _Rules(NamedTuple):
 
 
 class InterPodFilter:
-    """Asked only for tasks of classes that it ``concerns``."""
+    """Filters nodes for tasks of classes that it ``concerns``."""
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
@@ -62,40 +61,48 @@ class InterPodFilter:
         self._rules: dict[tuple[int, Looks], _Rules] = {}
 
     def concerns(self, cls: int) -> bool:
-        """Whether the class has required terms, or a pod that may be there wants to be apart from a task of it."""
+        """Return True if the class has required terms, or a pod that may be placed has required anti-affinity to its
+        tasks."""
         affinity = self._index.tables.classes.specs[cls].affinity
         return bool(affinity.pod_required or affinity.anti_required) or self._standing.about_class(cls)
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
-        """The rule that a node breaks: affinity, then anti-affinity, then that of others. Shape (rows,)."""
+        """Return the rule that each node breaks: affinity, else anti-affinity, else that of other pods. Shape
+        (rows,)."""
         cls = task.cls
         rules = self._rules_for(cls.row, task.row, self._standing.looks(task.row))
         near = rules.near
         is_first = near is not None and self._is_first(near, task.pod, cls.spec.affinity.pod_required)
         codes: I32 | None = None
         for each in rules.by_key:
+            # One entry per domain and one for nodes without the label, so that rules are evaluated per domain and not
+            # per node.
             by_domain = np.zeros(len(each.label.values) + 1, dtype=np.int32)
             for pods, code in each.apart:
                 by_domain[pods.per_domain(each.key) > 0] = code
             if each.near and near is not None:
+                # For the first pod of a series, every node with the label will do.
                 by_domain[-1 if is_first else near.per_domain(each.key) == 0] = _AFFINITY
             found = by_domain[nodes.pick(each.label.codes)]
             codes = found if codes is None else np.maximum(codes, found)
         return FilterResult(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
-        """Whether a node breaks none, for tasks of one class that are placed one after the other."""
+        """Return an incremental filter for tasks of one class that are placed one after the other."""
         looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
+        # The rules depend on the labels of a task, so the filter ends where these differ.
         count = length_alike(looks)
         return _PodsInTurn(self._rules_for(tasks.classes[0], int(tasks.rows[0]), looks[0]), tasks, nodes, count)
 
     def _rules_for(self, cls: int, row: int, looks: Looks) -> _Rules:
+        """Return the rules for tasks of a class that look equal, cached."""
         rules = self._rules.get((cls, looks))
         if rules is None:
             rules = self._rules[cls, looks] = self._rules_of(cls, row)
         return rules
 
     def _rules_of(self, cls: int, row: int) -> _Rules:
+        """Return the rules for tasks of a class that look equal."""
         affinity = self._index.tables.classes.specs[cls].affinity
         apart: dict[str, list[tuple[PodSet, int]]] = {term.topology_key: [] for term in affinity.pod_required}
         for standing in self._standing.about(row):
@@ -108,20 +115,24 @@ class InterPodFilter:
         return _Rules(by_key, self._index.matching(affinity.pod_required) if near else None)
 
     def _is_first(self, near: PodSet, pod: Pod, terms: tuple[PodAffinityTerm, ...]) -> bool:
-        """Whether the pod is the first of a series that wants to be near itself: then labels are enough."""
+        """Return True if the pod is the first of a series with affinity to itself."""
         if any(near.per_domain(term.topology_key).any() for term in terms):
             return False
         return _means_itself(terms, pod)
 
 
 def _means_itself(terms: tuple[PodAffinityTerm, ...], pod: Pod) -> bool:
+    """Return True if all terms are about the pod itself."""
     return all(means(term, pod) for term in terms)
 
 
 class _KeyInTurn:
-    """What holds in the domains of one topology key. ``domains`` (rows,): those of the nodes; ``closed`` (D + 1,):
-    where pods are that must not be; ``near`` (D + 1,): where those are that must be, None without. ``parts``,
-    ``joins``: whether the task of a turn becomes one of the first, of the second."""
+    """The state of the domains of one topology key.
+
+    ``domains`` (rows,): domains of the nodes. ``closed`` (D + 1,): domains with pods that must not be there. ``near``
+    (D + 1,): domains with pods that must be there, None without. ``parts``, ``joins``: whether the task of a turn
+    becomes one of the first, or of the second.
+    """
 
     __slots__ = ("closed", "domains", "joins", "near", "parts")
 
@@ -136,7 +147,7 @@ class _KeyInTurn:
         self.joins = joins
 
     def open_to(self, *, is_first: bool) -> Bool:
-        """Shape (rows,)."""
+        """Return the nodes that keep the rules. Shape (rows,)."""
         found = ~self.closed
         if is_first and self.near is not None:
             found[-1] = False
@@ -145,8 +156,9 @@ class _KeyInTurn:
         return found[self.domains]
 
     def placed(self, turn: int, place: int) -> bool:
-        """Whether that changes anything."""
+        """Place the task of a turn. Return True if that changes anything."""
         domain = self.domains[place]
+        # The last entry stands for nodes without the label, which are in no domain.
         if domain == len(self.closed) - 1:
             return False
         closes = self.parts[turn] > 0 and not self.closed[domain]
@@ -159,6 +171,8 @@ class _KeyInTurn:
 
 
 class _PodsInTurn(FilterInTurn):
+    """The filter for tasks that are placed one after the other."""
+
     def __init__(self, rules: _Rules, tasks: TaskRows, nodes: NodeRows, count: int) -> None:
         self.count, self._pods, self._rows = count, tasks.pods, len(nodes)
         self._terms = tasks.tables.classes.specs[tasks.classes[0]].affinity.pod_required
@@ -181,6 +195,7 @@ class _PodsInTurn(FilterInTurn):
         return self._open
 
     def placed(self, turn: int, place: int) -> bool:
+        # A list, so that each key is told even if the first one changes.
         changes = [key.placed(turn, place) for key in self._keys]  # all are told
         if not any(changes):
             return self._nobody_near  # the labels of the next one count

@@ -1,8 +1,7 @@
-"""What node objects alone decide about a pod: cordons, node selectors and affinity, taints.
+"""Filters by node objects alone: cordons, node selectors and affinity, taints.
 
-Everything is computed once for each distinct set of terms and kept for as long as no node object changes. Shape (N,)
-throughout. Source: kube-scheduler NodeUnschedulable, NodeAffinity and TaintToleration (1.36); Volcano's "stable"
-filters.
+Everything is computed once for each distinct set of terms, and kept while no node object changes. All shapes are (N,).
+Source: kube-scheduler NodeUnschedulable, NodeAffinity and TaintToleration (1.36); Volcano's "stable" filters.
 """
 
 from __future__ import annotations
@@ -25,25 +24,26 @@ TAINTED = Unfit("node(s) had untolerated taint(s)", Code.UNRESOLVABLE)
 #: Reasons by the codes of ``stable_codes``.
 STABLE_REASONS = (None, UNSCHEDULABLE, AFFINITY, TAINTED)
 
-#: Whoever tolerates it may run on a cordoned node.
+#: The taint of cordoned nodes. A pod that tolerates it may run there.
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 BLOCKING = ("NoSchedule", "NoExecute")
 NAME_FIELD = "metadata.name"
 
 
 class Stable(NamedTuple):
-    """The first stable filter that objects to each node (N,), by index into ``STABLE_REASONS``; and whether one objects
-    to any."""
+    """The first stable filter that rejects each node (N,), as an index into ``STABLE_REASONS``, and whether any is
+    rejected."""
 
     codes: I32
     objects: bool
 
 
 def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool) -> Stable:
-    """What stable filters say, each of which ends the search."""
+    """Return the codes of stable filters. Each of them ends the search on a node."""
 
     def build() -> Stable:
         codes = np.zeros(len(facts), dtype=np.int32)
+        # In reverse order of the filters, because the last one that writes a node is reported.
         if taints:
             codes[~tolerated(facts, spec.tolerations)] = 3
         if affinity:
@@ -57,7 +57,7 @@ def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration covers one taint. An empty key or effect covers any."""
+    """Return True if the toleration covers the taint. An empty key or effect covers any."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -72,7 +72,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def tolerated(facts: Derived, tolerations: tuple[Toleration, ...]) -> Bool:
-    """Nodes without a taint that keeps the pod off."""
+    """Return the nodes without taints that reject the pod."""
 
     def build() -> Bool:
         return np.asarray(untolerated_count(facts, tolerations, BLOCKING) == 0)
@@ -81,7 +81,8 @@ def tolerated(facts: Derived, tolerations: tuple[Toleration, ...]) -> Bool:
 
 
 def untolerated_count(facts: Derived, tolerations: Sequence[Toleration], effects: tuple[str, ...]) -> I64:
-    """How many taints with one of the effects the pod does not tolerate."""
+    """Return how many taints with one of the effects the pod does not tolerate."""
+    # Counted per distinct set of taints: thousands of nodes share a few.
     counts = [
         sum(taint.effect in effects and not any(tolerates(t, taint) for t in tolerations) for taint in taints)
         for taints in facts.facts.taint_sets
@@ -90,7 +91,7 @@ def untolerated_count(facts: Derived, tolerations: Sequence[Toleration], effects
 
 
 def node_affinity(facts: Derived, spec: PodSpec) -> Bool:
-    """Nodes that the node selector and the required node affinity let through."""
+    """Return the nodes that the node selector and the required node affinity accept."""
 
     def build() -> Bool:
         found = np.ones(len(facts), dtype=bool)
@@ -108,7 +109,8 @@ def node_affinity(facts: Derived, spec: PodSpec) -> Bool:
 
 
 def node_term(facts: Derived, term: NodeSelectorTerm) -> Bool:
-    """Nodes that one term of a node selector matches; an empty term matches none."""
+    """Return the nodes that a term of a node selector matches. An empty term matches none."""
+    # Terms are alternatives, so an empty one must not accept all nodes.
     found = np.full(len(facts), bool(term.labels or term.fields))
     for requirement in term.labels:
         found &= holds_over(requirement, facts.label(requirement.key))
@@ -122,13 +124,13 @@ def _names(facts: Derived) -> EncodedColumn:
 
 
 def names_conflict(spec: PodSpec) -> bool:
-    """Whether every term names nodes by field and none of them leaves a name. Source: NodeAffinity PreFilter."""
+    """Return True if all terms name nodes by field and none of them leaves a name. Source: NodeAffinity PreFilter."""
     terms = spec.affinity.node_required
     return bool(terms) and all(_named(term) == set() for term in terms or ())
 
 
 def _named(term: NodeSelectorTerm) -> set[str] | None:
-    """Node names that a term allows by field, None when it does not say."""
+    """Return the node names that a term allows by field, or None if it allows all."""
     named: set[str] | None = None
     for requirement in term.fields:
         if requirement.key == NAME_FIELD and requirement.operator == "In":

@@ -1,7 +1,7 @@
-"""The filters and scores that look at other pods, one of each a session, shared by the plugins that ask them.
+"""Filters and scores that look at other pods: one of each per session, shared by plugins.
 
-Their modules are imported when the first pod with such terms is there: most clusters have none, and the import would
-cost every command its share of the start.
+Their modules are imported when the first pod has such terms. Most clusters have none, and the imports would slow down
+the start of every command.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 
 def port_filter(ssn: Session) -> PortFilter:
-    """The filter of host ports."""
+    """Return the filter of host ports."""
     from pumice.placing.filters.ports import PortFilter
 
     return ssn.shared(PortFilter, lambda: PortFilter(pod_index(ssn)))
 
 
 def inter_pod_filter(ssn: Session) -> InterPodFilter:
-    """The filter of required affinity and anti-affinity between pods."""
+    """Return the filter of required affinity and anti-affinity between pods."""
     from pumice.placing.filters.interpod import InterPodFilter
 
     return ssn.shared(InterPodFilter, lambda: InterPodFilter(pod_index(ssn)))
 
 
 def spread_filter(ssn: Session) -> SpreadFilter:
-    """The filter of topology spread constraints."""
+    """Return the filter of topology spread constraints."""
     from pumice.placing.filters.spread import SpreadFilter
 
     return ssn.shared(SpreadFilter, lambda: SpreadFilter(pod_index(ssn)))
 
 
 def inter_pod_score(ssn: Session) -> InterPodScore:
-    """The score of preferred affinity and anti-affinity between pods."""
+    """Return the score of preferred affinity and anti-affinity between pods."""
     from pumice.placing.filters.preferred_terms import InterPodScore
 
     return ssn.shared(InterPodScore, lambda: InterPodScore(pod_index(ssn)))

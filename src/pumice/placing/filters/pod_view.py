@@ -1,9 +1,8 @@
-"""Keeps the cluster as kube-scheduler's plugins see it in step with what a session does: ``nodes.view`` and
-``tasks.view_node``.
+"""Keep kube-scheduler's view of the cluster up to date with what a session does: ``nodes.view``, ``tasks.view_node``.
 
-Every write goes through the journal, so a rollback needs nothing here. The view differs from the books: a pod that is
-evicted leaves it at once, and a pod that is promised resources is in it like any other.
-Source: Volcano predicates' event handlers (pods added to and removed from the NodeInfo of kube-scheduler's snapshot).
+All writes go through the journal, so a rollback needs no code here. The view differs from the books: a pod that is
+evicted leaves it at once, and a pipelined pod is in it like any other. Source: Volcano predicates' event handlers (pods
+added to and removed from the NodeInfo of kube-scheduler's snapshot).
 """
 
 from __future__ import annotations
@@ -26,11 +25,13 @@ class View:
         self._put, self._add = ssn.journal.put, ssn.journal.add
         self._steps = ssn.tables.classes.steps
         self._view, self._view_node = ssn.tables.nodes["view"], ssn.tables.tasks["view_node"]
+        # Tells readers that a plugin keeps the view up to date, and what one task adds to it.
         self._view.per_task = self._steps
 
     def enter(self, run: TaskRun) -> None:
-        """Tasks that are not in the view appear on their nodes; others stay where they are."""
+        """Add tasks to the view on their nodes. Tasks that are in it stay where they are."""
         known = self._view_node.array[run.index]
+        # Most runs contain no such task, and a maximum costs less than the mask.
         if (max(known.tolist()) if len(run) > 1 else known) >= 0:
             there = self._view_node.array[list(run.rows)] >= 0
             run = TaskRun.on_nodes(self._tables, run.rows, np.where(there, -1, run.nodes))
@@ -40,7 +41,7 @@ class View:
         self._put(self._view_node, run.index, run.nodes if len(run) > 1 else run.nodes[0])
 
     def leave(self, rows: Sequence[int]) -> None:
-        """Tasks that are in the view leave it."""
+        """Remove tasks that are in the view from it."""
         view_node = self._view_node.array
         where = [int(view_node[rows[0]])] if len(rows) == 1 else view_node[list(rows)].tolist()
         run = TaskRun.on_nodes(self._tables, rows, where)

@@ -1,7 +1,7 @@
-"""Pods as kube-scheduler's filters see them: which match a selector, and how many of those are in each topology domain.
+"""Pods as kube-scheduler's filters see them: which match a selector, and how many of those are in each domain.
 
-What a pod is does not change within a session; where it is does. So the pods that a selector matches are found once,
-and only counting them by domain is done again when a node has changed. The view is ``tasks.view_node``.
+Pods do not change within a session, but their nodes do. So the pods that a selector matches are found once, and only
+counts by domain are repeated after a pod has moved. The view is ``tasks.view_node``.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from pumice.framework.cycle.session import Session
 from pumice.model.pod import LabelSelector, Pod, PodAffinityTerm, PodSpec
 from pumice.placing.derived import Derived, derived
 
-#: Label columns that are kept, and those that are made by a look at every pod: with more, pods are sorted by label
-#: once. A tenant may name any number of labels.
+#: Label columns that are kept, and how many of them are made by reading every pod. For more keys, pods are indexed by
+#: label once. Bounded, because a tenant may name any number of labels.
 _COLUMNS_MAX, _FEW = 256, 8
-#: Entries of counts that are kept.
+#: Entries of counts that are kept, over all sets and domains.
 _COUNTED_MAX = 1 << 21
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 
 def namespace_labels(namespace: str) -> Mapping[str, str]:
-    """Labels of a namespace: only the one that the API server gives to each. Namespace objects are not read (yet)."""
+    """Return the labels of a namespace. Namespace objects are not read yet, so only the one that the API server
+    adds."""
     return {NAMESPACE_NAME: namespace}
 
 
 def covers(term: PodAffinityTerm, namespace: str) -> bool:
-    """Whether a term looks at pods of a namespace."""
+    """Return True if a term is about pods of a namespace."""
     if namespace in term.namespaces:
         return True
     return term.namespace_selector is not None and matches(term.namespace_selector, namespace_labels(namespace))
 
 
 def means(term: PodAffinityTerm, pod: Pod) -> bool:
-    """Whether a term is about a pod. Without a label selector it is about none."""
+    """Return True if a term is about a pod. Without a label selector it is about none."""
     return term.selector is not None and covers(term, pod.namespace) and matches(term.selector, pod.labels)
 
 
 class _Counts:
-    """Counts of sets of pods, for as long as no pod moves, and no more of them than there is room for."""
+    """Counts of sets of pods, kept while no pod moves, up to a bound."""
 
     __slots__ = ("_entries", "_found", "_version", "_view_node")
 
@@ -56,6 +57,7 @@ class _Counts:
         self._version, self._entries = -1, 0
 
     def get(self, name: Hashable, count: Callable[[], I64]) -> I64:
+        """Return the counts with this name, or compute them."""
         version = self._view_node.version
         if version != self._version or self._entries > _COUNTED_MAX:
             self._found.clear()
@@ -68,7 +70,8 @@ class _Counts:
 
 
 class PodSet:
-    """Some tasks (rows ascending), counted by where they are now. ``number``: of the set, within the session."""
+    """Some tasks (rows, ascending), counted by their present nodes. ``number``: identity of the set within the
+    session."""
 
     __slots__ = ("_counts", "_derived", "_number", "_view", "_view_node", "rows")
 
@@ -81,26 +84,28 @@ class PodSet:
         return len(self.rows)
 
     def joined_by(self, tasks: TaskRows) -> list[int]:
-        """For some tasks how often each counts once it is placed; 0 for one that counts already."""
-        if self._view.per_task is None or not len(self.rows):  # nobody keeps the view in step
+        """Return how often each task will count once it is placed, 0 for a task that counts already."""
+        # Without a plugin that keeps the view up to date, placements change no count.
+        if self._view.per_task is None or not len(self.rows):
             return [0] * len(tasks)
         often = self.rows.searchsorted(tasks.rows, side="right") - self.rows.searchsorted(tasks.rows)
         found: list[int] = (often * (self._view_node.array[tasks.rows] < 0)).tolist()
         return found
 
     def nodes(self) -> AnyArray:
-        """Node rows of those that are on a node, one entry a task."""
+        """Return the node rows of those that are on a node, one entry per task."""
         where: AnyArray = self._view_node.array[self.rows]
         return where[where >= 0]
 
     def per_node(self) -> I64:
-        """How many are on each node (N,)."""
+        """Return how many are on each node. Shape (N,)."""
         return self._kept(None, lambda: np.bincount(self.nodes(), minlength=len(self._derived)))
 
     def per_domain(self, key: str, eligible: Bool | None = None, kind: Hashable = None) -> I64:
-        """How many are in each domain of a node label (D + 1,); the last entry, for nodes without the label, is 0.
+        """Return how many are in each domain of a node label (D + 1,). The last entry, for nodes without the label, is
+        0.
 
-        ``eligible`` (N,) leaves out pods on other nodes; ``kind`` names that mask.
+        ``eligible`` (N,): only pods on these nodes count. ``kind`` names that mask.
         """
 
         def count() -> I64:
@@ -120,7 +125,7 @@ class PodSet:
 
 
 class PodIndex:
-    """Finds tasks by selector. One a session, made when the first term asks for it."""
+    """Finds tasks by selector. One per session, made when the first term needs it."""
 
     __slots__ = (
         *("_columns", "_counts", "_every", "_labels", "_namespaces", "_of_class", "_sets", "_staying"),
@@ -142,26 +147,27 @@ class PodIndex:
         self._staying: Bool | None = None
 
     def matching(self, terms: tuple[PodAffinityTerm, ...]) -> PodSet:
-        """Tasks that every one of the terms is about; none without terms."""
+        """Return the tasks that all terms are about; none without terms."""
         return self._set(("terms", terms), lambda: self._all_of(terms))
 
     def in_namespace(self, selector: LabelSelector | None, namespace: str) -> PodSet:
-        """Tasks of a namespace that a selector matches and that are not being deleted.
+        """Return the tasks of a namespace that a selector matches and that are not being deleted.
 
-        An empty selector counts nobody. Source: PodTopologySpread ``countPodsMatchSelector``.
+        An empty selector matches none. Source: PodTopologySpread ``countPodsMatchSelector``.
         """
         return self._set(("spread", selector, namespace), lambda: self._stay(selector, namespace))
 
     def of_classes(self, classes: tuple[int, ...]) -> PodSet:
-        """Tasks of some classes."""
+        """Return the tasks of some classes."""
         return self._set(("classes", classes), lambda: self._of_class(*classes))
 
     def rows_of_classes(self, classes: Sequence[int]) -> AnyArray:
-        """Task rows of some classes, ascending; those of a class that is named twice twice."""
+        """Return the rows of tasks of some classes, ascending. Tasks of a class that is named twice appear twice."""
         return self._of_class(*classes)
 
     def of_rows(self, name: Hashable, rows: AnyArray) -> PodSet:
-        """Some tasks, ascending; one that is named twice counts twice. ``name``: what they are, within the session."""
+        """Return a set of tasks, ascending. A task that is named twice counts twice. ``name`` identifies the set within
+        the session."""
         return self._set(name, lambda: rows)
 
     def _set(self, key: Hashable, find: Callable[[], AnyArray]) -> PodSet:
@@ -171,18 +177,22 @@ class PodIndex:
         return found
 
     def _column(self, key: str) -> EncodedColumn:
+        """Return the column of a label key, cached."""
         column = self._columns.get(key)
         if column is None:
+            # All at once: the columns that a session still needs are made again, and no order of use has to be kept.
             if len(self._columns) >= _COLUMNS_MAX:
                 self._columns.clear()
             column = self._columns[key] = self._column_of(key)
         return column
 
     def _column_of(self, key: str) -> EncodedColumn:
+        """Build the column of a label key."""
         tasks = self.tables.tasks
         if len(self._columns) < _FEW:
             found = (p.labels.get(key) if a else None for p, a in zip(tasks.pods, tasks.alive.tolist(), strict=True))
             return EncodedColumn(found)
+        # One pass over all labels of all pods, instead of a pass per key.
         if self._labels is None:
             self._labels = {}
             for row in self._every.tolist():
@@ -192,17 +202,22 @@ class PodIndex:
 
     def _all_of(self, terms: tuple[PodAffinityTerm, ...]) -> AnyArray:
         each = [self._about(term) for term in terms]
+        # ``assume_unique``: rows of one selector are distinct, which saves a sort.
         return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), each) if each else self._every[:0]
 
     def _about(self, term: PodAffinityTerm) -> AnyArray:
+        """Return the rows of tasks that a term is about, ascending."""
         if term.selector is None:
             return self._every[:0]
         rows = rows_matching(term.selector, self._column, self._every)
+        # Few namespaces, so each is matched once and rows are selected by code; the last entry is for pods without a
+        # code.
         covered = [covers(term, namespace) for namespace in self._namespaces.values]
         found: AnyArray = rows[np.array([*covered, False])[self._namespaces.codes[rows]]]
         return found
 
     def _stay(self, selector: LabelSelector | None, namespace: str) -> AnyArray:
+        """Return the rows of tasks of a namespace that a selector matches and that stay."""
         if selector is None or not selector.requirements:
             return self._every[:0]
         if self._staying is None:
@@ -213,13 +228,13 @@ class PodIndex:
 
 
 def pod_index(ssn: Session) -> PodIndex:
-    """The index of this session, shared by the plugins that need it."""
+    """Return the index of the session, which plugins share."""
     return ssn.shared("pods by label", lambda: PodIndex(ssn))
 
 
 def classes_where(ssn: Session, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:
-    """Classes whose spec is ``wanted``, ascending; ``what`` names the question. Each class is looked at once, and not
-    again in the next cycle."""
+    """Return the classes whose spec is ``wanted``, ascending. ``what`` names the question. Each class is examined once,
+    and not again in later cycles."""
     classes = ssn.tables.classes
 
     def find(rows: AnyArray) -> Bool:
@@ -234,6 +249,6 @@ def classes_where(ssn: Session, what: str, wanted: Callable[[PodSpec], bool]) ->
 
 
 def has_pod_terms(spec: PodSpec) -> bool:
-    """Whether a spec has any inter-pod affinity or anti-affinity."""
+    """Return True if a spec has inter-pod affinity or anti-affinity."""
     a = spec.affinity
     return bool(a.pod_required or a.anti_required or a.pod_preferred or a.anti_preferred)

@@ -1,4 +1,4 @@
-"""Host ports: is one that the pod wants taken on the node? Source: kube-scheduler NodePorts."""
+"""Filter nodes on which a host port of the pod is in use. Source: kube-scheduler NodePorts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY_ADDRESS = "0.0.0.0"
 
 
 class PortFilter:
-    """Asked only for tasks of classes that it ``concerns``."""
+    """Filters nodes for tasks of classes that it ``concerns``."""
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
@@ -32,17 +32,17 @@ class PortFilter:
         return bool(self._index.tables.classes.specs[cls].host_ports)
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
-        """Nodes with a pod whose ports clash are out. Shape (rows,)."""
+        """Reject nodes with a pod whose ports clash. Shape (rows,)."""
         taken = self._holders_of(task.cls.row).per_node()[nodes.rows] > 0
         return FilterResult(taken.astype(np.int32), ((), (TAKEN,)))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
-        """The same for tasks of one class that are placed one after the other."""
+        """Return an incremental filter for tasks of one class that are placed one after the other."""
         holders = self._holders_of(tasks.classes[0])
         return _PortsInTurn(holders.per_node()[nodes.rows] == 0, holders.joined_by(tasks))
 
     def _holders_of(self, cls: int) -> PodSet:
-        """Tasks whose ports clash with those of the class."""
+        """Return the tasks whose ports clash with those of the class."""
         found = self._holders.get(cls)
         if found is None:
             mask = reduce(or_, map(self._ports().clashing, self._index.tables.classes.specs[cls].host_ports), 0)
@@ -50,6 +50,7 @@ class PortFilter:
         return found
 
     def _ports(self) -> Ports:
+        """Return the ports by class, made once."""
         if self._by_port is None:
             specs = self._index.tables.classes.specs
             holding = classes_where(self._index.ssn, "host ports", lambda spec: bool(spec.host_ports))
@@ -58,9 +59,10 @@ class PortFilter:
 
 
 class Ports:
-    """Which classes hold a port. Sets of classes are bits of a number: a tenant may have 2,000 classes of 256 ports."""
+    """Which classes hold a port, as bits of a number."""
 
     def __init__(self, held: Iterable[tuple[int, Iterable[HostPort]]]) -> None:
+        # Bits, because a tenant may have 2,000 classes of 256 ports, and sets of that size would be slow to unite.
         self._at: dict[tuple[int, str, str], int] = {}
         self._at_any: dict[tuple[int, str], int] = {}  # at whatever address
         for cls, ports in held:
@@ -70,21 +72,23 @@ class Ports:
                 self._at_any[port, protocol] = self._at_any.get((port, protocol), 0) | 1 << cls
 
     def clashing(self, wanted: HostPort) -> int:
-        """Classes that hold a port that clashes with this one."""
+        """Return the classes that hold a port that clashes with this one."""
         port, protocol, ip = _port(wanted)
+        # A port on all addresses clashes with the same port on any address.
         if ip == EVERY_ADDRESS:
             return self._at_any.get((port, protocol), 0)
         return self._at.get((port, protocol, ip), 0) | self._at.get((port, protocol, EVERY_ADDRESS), 0)
 
 
 def _bits(mask: int) -> tuple[int, ...]:
-    """The places of the bits that are set, ascending."""
+    """Return the positions of the bits that are set, ascending."""
     octets = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), dtype=np.uint8)
     return tuple(np.unpackbits(octets, bitorder="little").nonzero()[0].tolist())
 
 
 class _PortsInTurn(FilterInTurn):
-    """``free`` (rows,): nodes without a pod whose ports clash; ``takes``: whether the task of a turn becomes one."""
+    """``free`` (rows,): nodes without a pod whose ports clash. ``takes``: whether the task of a turn becomes such a
+    pod."""
 
     def __init__(self, free: Bool, takes: list[int]) -> None:
         self.count, self._free, self._takes = len(takes), free, takes
@@ -99,4 +103,5 @@ class _PortsInTurn(FilterInTurn):
 
 
 def _port(port: HostPort) -> tuple[int, str, str]:
+    """Return a port with the API's defaults, so that equal ports compare equal."""
     return port.port, port.protocol or "TCP", port.ip or EVERY_ADDRESS

@@ -1,6 +1,6 @@
-"""Wishes between pods: preferred (anti-)affinity of the pod, and what pods that are there wish about it.
+"""Score nodes by preferred affinity between pods: the pod's own, and that of existing pods to it.
 
-Source: kube-scheduler InterPodAffinity (1.36). A required affinity of a pod that is there counts as a wish of weight
+Source: kube-scheduler InterPodAffinity (1.36). A required affinity of an existing pod counts as a preference of weight
 ``HARD_POD_AFFINITY_WEIGHT``.
 """
 
@@ -19,10 +19,10 @@ from pumice.model.pod import PodSpec
 from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet
 
-#: kube-scheduler's default.
+#: Default of kube-scheduler.
 HARD_POD_AFFINITY_WEIGHT = 1
 
-#: By topology key, pods and how much it is wished to be where one of them is.
+#: By topology key: sets of pods, and the weight of being in a domain with each of these pods.
 _Wishes = tuple[tuple[str, list[tuple[PodSet, int]]], ...]
 
 
@@ -41,7 +41,7 @@ def _standing_terms(spec: PodSpec) -> Iterator[Weighted]:
 
 
 class InterPodScore:
-    """Asked only for tasks of classes that it ``concerns``."""
+    """Scores nodes for tasks of classes that it ``concerns``."""
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
@@ -49,11 +49,12 @@ class InterPodScore:
         self._wishes: dict[tuple[int, Looks], _Wishes] = {}
 
     def concerns(self, cls: int) -> bool:
-        """Whether the class has wishes, or some pod that may be there has one about a task of it."""
+        """Return True if the class has preferences, or an existing pod has one about its tasks."""
         return any(True for _ in _own_terms(self._index.tables.classes.specs[cls])) or self._standing.about_class(cls)
 
     def score(self, task: Task, nodes: NodeRows) -> F64:
-        """0 for the least wished candidate, 100 for the most wished one; all 0 when they are equal. Shape (rows,)."""
+        """Return scores from 0 to 100, for the least and the most preferred candidate, all 0 if they are equal. Shape
+        (rows,)."""
         raw: I64 | None = None
         for key, weighted in self._wishes_for(task.cls.row, task.row, self._standing.looks(task.row)):
             found = self._by_domain(key, weighted)[nodes.pick(self._index.derived.label(key).codes)]
@@ -61,7 +62,7 @@ class InterPodScore:
         return _scaled(raw, len(nodes))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
-        """The same for tasks of one class that are placed one after the other."""
+        """Return an incremental score for tasks of one class that are placed one after the other."""
         looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
         keys = []
         for key, weighted in self._wishes_for(tasks.classes[0], int(tasks.rows[0]), looks[0]):
@@ -72,20 +73,21 @@ class InterPodScore:
         return _OneKeyInTurn(keys[0], count) if len(keys) == 1 else _WishesInTurn(keys, count)
 
     def _by_domain(self, key: str, weighted: list[tuple[PodSet, int]]) -> I64:
-        """How much each domain is wished for (D + 1,)."""
+        """Return the weight of each domain. Shape (D + 1,)."""
         by_domain = np.zeros(len(self._index.derived.label(key).values) + 1, dtype=np.int64)
         for pods, weight in weighted:
             by_domain += weight * pods.per_domain(key)
         return by_domain
 
     def _wishes_for(self, cls: int, row: int, looks: Looks) -> _Wishes:
+        """Return the weighted sets of pods for tasks of a class that look equal, cached."""
         wishes = self._wishes.get((cls, looks))
         if wishes is None:
             wishes = self._wishes[cls, looks] = self._wishes_of(cls, row)
         return wishes
 
     def _wishes_of(self, cls: int, row: int) -> _Wishes:
-        """By topology key, pods and how much it is wished to be where one of them is."""
+        """Return the weighted sets of pods by topology key."""
         found: dict[str, list[tuple[PodSet, int]]] = {}
         for term, weight in _own_terms(self._index.tables.classes.specs[cls]):
             found.setdefault(term.topology_key, []).append((self._index.matching((term,)), weight))
@@ -95,15 +97,15 @@ class InterPodScore:
 
 
 class _KeyInTurn(NamedTuple):
-    """``domains`` (rows,): of one topology key those of the nodes; ``wished`` (D + 1,): how much each is wished for.
-    ``adds``: what the task of a turn adds to that of its own."""
+    """The state of one topology key. ``domains`` (rows,): domains of the nodes. ``wished`` (D + 1,): weight of each
+    domain. ``adds``: what the task of a turn adds to its domain."""
 
     domains: I64
     wished: I64
     adds: list[int]
 
     def placed(self, turn: int, place: int) -> bool:
-        """Whether that changes anything."""
+        """Place the task of a turn. Return True if that changes anything."""
         domain = self.domains[place]
         if not self.adds[turn] or domain == len(self.wished) - 1:
             return False
@@ -112,6 +114,8 @@ class _KeyInTurn(NamedTuple):
 
 
 class _WishesInTurn(ScoreInTurn):
+    """The score for tasks that are placed one after the other."""
+
     def __init__(self, keys: list[_KeyInTurn], count: int) -> None:
         self._keys, self.count = keys, count
 
@@ -123,13 +127,16 @@ class _WishesInTurn(ScoreInTurn):
         return _scaled(raw, len(places))
 
     def placed(self, turn: int, place: int) -> bool:
+        # A list, so that each key is told even if the first one changes.
         changes = [key.placed(turn, place) for key in self._keys]
         return any(changes)
 
 
 class _OneKeyInTurn(ScoreInTurn):
-    """The same for terms of one topology key, as most have: scaled by domain. ``here`` (D + 1,): domains of the
-    candidates; ``scores`` (D + 1,): of those."""
+    """The score for terms with one topology key, which is the usual case: scaled per domain.
+
+    ``here`` (D + 1,): domains of the candidates. ``scores`` (D + 1,): scores of these.
+    """
 
     def __init__(self, key: _KeyInTurn, count: int) -> None:
         self._key, self.count = key, count
@@ -149,15 +156,18 @@ class _OneKeyInTurn(ScoreInTurn):
         return found
 
     def placed(self, turn: int, place: int) -> bool:
+        # A changed weight often leaves the scaled scores equal, and then nothing needs to be scored again.
         return self._key.placed(turn, place) and bool((self._scores != self._scores_here()).any())
 
 
 def _scaled(raw: I64 | None, count: int) -> F64:
+    """Scale raw scores to 0 to 100."""
     if raw is None or not len(raw):
         return np.zeros(count)
     low = raw.min()
     spread = float(raw.max() - low)
     if not spread:
         return np.zeros(len(raw))
+    # Rounded down as in kube-scheduler, which converts to an integer.
     found: F64 = np.floor(100.0 * ((raw - low) / spread))
     return found

@@ -1,7 +1,7 @@
-"""Topology spread constraints that must hold (DoNotSchedule).
+"""Required topology spread constraints (DoNotSchedule).
 
-Source: kube-scheduler PodTopologySpread (1.36) with minDomains and both node inclusion policies. The system's default
-constraints are only wishes (ScheduleAnyway), so they are no matter of this filter.
+Source: kube-scheduler PodTopologySpread (1.36), with minDomains and both node inclusion policies. The default
+constraints of the cluster are preferences (ScheduleAnyway), so this filter does not have them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 
 
 class Prepared(Struct, frozen=True):
-    """A constraint over the nodes: their domains (N,), whose pods count (N,), and which domains there are (D + 1,)."""
+    """A constraint over the nodes: their domains (N,), whose pods count (N,), and which domains exist (D + 1,)."""
 
     constraint: TopologySpreadConstraint
     codes: I32
@@ -39,10 +39,11 @@ class Prepared(Struct, frozen=True):
     domains: Bool
 
     def too_many(self, counts: I64, pod: Pod) -> Bool:
-        """Domains that would be too far above the emptiest one with the pod in it; ``counts``: matching pods there.
+        """Return the domains that the pod would put too far above the emptiest one. ``counts``: matching pods in each.
         Shape (D + 1,)."""
         constraint = self.constraint
         present = counts[self.domains]
+        # With fewer domains than ``minDomains``, the missing ones count as empty, as in Kubernetes.
         least = int(present.min()) if len(present) >= max(1, constraint.min_domains) else 0
         own = constraint.selector is not None and matches(constraint.selector, pod.labels)
         found: Bool = counts > constraint.max_skew + least - int(own)
@@ -54,7 +55,7 @@ def constraints_of(spec: PodSpec, kind: str) -> tuple[TopologySpreadConstraint, 
 
 
 def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
-    """The constraints of one kind. Only nodes with the topology labels of all of them take part."""
+    """Return the constraints of one kind. Only nodes with the labels of all of them take part."""
     constraints = constraints_of(spec, kind)
     labelled = np.ones(len(facts), dtype=bool)
     for constraint in constraints:
@@ -74,7 +75,7 @@ def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
 
 
 class SpreadFilter:
-    """Asked only for tasks of classes that it ``concerns``."""
+    """Filters nodes for tasks of classes that it ``concerns``."""
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
@@ -84,7 +85,7 @@ class SpreadFilter:
         return bool(self._of(cls))
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
-        """The first constraint that a node breaks: no such label, or one more pod is too many. Shape (rows,)."""
+        """Return the first constraint that each node breaks: no such label, or too many pods. Shape (rows,)."""
         cls, pod = task.cls.row, task.pod
         codes: I32 | None = None
         for i, prepared in enumerate(self._of(cls)):
@@ -102,7 +103,7 @@ class SpreadFilter:
         return found
 
     def _counts(self, kind: tuple[str, int, int], prepared: Prepared, pod: Pod) -> I64:
-        """How many matching pods are in each domain (D + 1,)."""
+        """Return how many matching pods are in each domain. Shape (D + 1,)."""
         key = prepared.constraint.topology_key
         return self._pods(prepared, pod).per_domain(key, prepared.counted, kind)
 
@@ -110,7 +111,7 @@ class SpreadFilter:
         return self._index.in_namespace(prepared.constraint.selector, pod.namespace)
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
-        """The same for tasks of one class that are placed one after the other."""
+        """Return an incremental filter for tasks of one class that are placed one after the other."""
         cls, pods = tasks.classes[0], tasks.pods
         each = []
         for i, prepared in enumerate(self._of(cls)):
@@ -122,8 +123,8 @@ class SpreadFilter:
 
 
 class _Following:
-    """A constraint over some nodes. ``domains``, ``counted`` (rows,): their domains, and whether pods on them count;
-    ``counts`` (D + 1,): matching pods in each domain; ``joins``: whether the task of a turn becomes one of them."""
+    """The state of a constraint. ``domains``, ``counted`` (rows,): domains of nodes, and whether pods on them count.
+    ``counts`` (D + 1,): matching pods in each domain. ``joins``: whether the task of a turn becomes one of these."""
 
     def __init__(
         self, prepared: Prepared, domains: I64, nodes: NodeRows, counts: I64, joins: list[int], pods: Sequence[Pod]
@@ -133,14 +134,14 @@ class _Following:
         self._open = self._open_to(0)
 
     def _open_to(self, turn: int) -> Bool:
-        """Domains that take the task of a turn (D + 1,)."""
+        """Return the domains that take the task of a turn. Shape (D + 1,)."""
         found = ~self._prepared.too_many(self._counts, self._pods[turn])
         found[-1] = False
         return found
 
     @property
     def open_nodes(self) -> Bool:
-        """Shape (rows,)."""
+        """Nodes that take the present task. Shape (rows,)."""
         return self._open[self._domains]
 
     def placed(self, turn: int, place: int) -> bool:
@@ -151,6 +152,8 @@ class _Following:
 
 
 class _SpreadInTurn(FilterInTurn):
+    """The filter for tasks that are placed one after the other."""
+
     def __init__(self, constraints: Sequence[_Following], count: int) -> None:
         self.count, self._constraints = count, constraints
 
@@ -158,5 +161,6 @@ class _SpreadInTurn(FilterInTurn):
         return reduce(and_, [each.open_nodes for each in self._constraints])
 
     def placed(self, turn: int, place: int) -> bool:
+        # A list, so that each constraint is told even if the first one changes.
         changes = [each.placed(turn, place) for each in self._constraints]
         return any(changes)

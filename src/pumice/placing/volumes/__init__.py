@@ -1,1 +1,1 @@
-"""Volumes of pods: where those that are there can be used, and where others can be bound or made."""
+"""Volumes of pods: where existing ones can be used, and where others can be bound or provisioned."""

@@ -1,5 +1,5 @@
-"""Filters by volumes, over rows of nodes. Source: kube-scheduler VolumeBinding, VolumeZone, NodeVolumeLimits,
-VolumeRestrictions (1.36)."""
+"""Filter nodes by volumes. Source: kube-scheduler VolumeBinding, VolumeZone, NodeVolumeLimits, VolumeRestrictions
+(1.36)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pumice.placing.volumes.ledger import COLUMNS, VolumeLedger, volume_ledger, 
 BINDING, ZONE, LIMITS = "VolumeBinding", "VolumeZone", "NodeVolumeLimits"
 #: What the answers rest on.
 VOLUME_READS = (ROWS, PODS, *COLUMNS)
-#: Where they are given.
+#: Points at which volumes are asked about.
 VOLUME_POINTS = (
     *(points.pre_predicate, points.predicate),
     *(points.on_allocate, points.on_deallocate, points.bind_context),
@@ -45,7 +45,7 @@ _ZONE_LABELS = frozenset(label for each in _ZONES for label in each)
 
 
 class VolumeFilters:
-    """``on``: which of the filters are asked; the ReadWriteOncePod rule always is."""
+    """Filters nodes by volumes. ``on``: names of the filters that are used; the ReadWriteOncePod rule always is."""
 
     def __init__(self, ssn: Session, ledger: VolumeLedger, on: tuple[str, ...]) -> None:
         self._ssn, self._ledger, self._on = ssn, ledger, on
@@ -57,7 +57,7 @@ class VolumeFilters:
                 self._limits.setdefault(driver, {})[row_of[each.name]] = most
 
     def refused(self, task: Task) -> Unfit | None:
-        """Why there is no point in looking at nodes."""
+        """Return why no node needs to be examined, or None."""
         if task.row in self._ledger.missing or BINDING in self._on:
             problem = self._ledger.problem(task.row)
             if problem:
@@ -65,18 +65,20 @@ class VolumeFilters:
         return None
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """What stands against nodes for the volumes of a task; None for one without. Shape (rows,)."""
+        """Return what volumes of the task reject, or None for a task without claims. Shape (rows,)."""
         row = task.row
         if not self._ledger.of_task.get(row):
             return None
+        # Before all others, as in VolumeRestrictions: the claim is in use, so no node will do.
         if self._ledger.others_use_alone(row):
             return FilterResult.of(np.zeros(len(nodes), dtype=bool), _USED)
         return FilterResult(self._codes(row)[nodes.rows], _WHY)
 
     def _codes(self, row: int) -> I32:
-        """The first filter that objects, for all nodes (N,): the same for all tasks that name the same claims."""
+        """Return the first filter that rejects each node, cached for tasks with the same claims. Shape (N,)."""
         ledger = self._ledger
         question = ledger.of_task[row]
+        # Only the limits depend on where pods are. Without them, answers survive placements.
         rests_on = (ledger.given.version, *(self._where_pods_are() if self._limits and LIMITS in self._on else ()))
         known = self._known.get(question)
         if known is None or known[0] != rests_on:
@@ -84,10 +86,12 @@ class VolumeFilters:
         return known[1]
 
     def _where_pods_are(self) -> tuple[int, int]:
+        """Return the versions of where pods are."""
         tasks = self._ssn.tables.tasks
         return tasks["node"].version, tasks["status"].version
 
     def _find(self, row: int) -> I32:
+        """Return the first filter that rejects each node. Shape (N,)."""
         codes = np.zeros(len(self._ssn.tables.nodes.facts), dtype=np.int32)
         filters: Mapping[str, Callable[[int, I32], None]] = {
             BINDING: self._binding,
@@ -102,6 +106,7 @@ class VolumeFilters:
     # -- filters ------------------------------------------------------------------------------------------------------
 
     def _binding(self, row: int, codes: I32) -> None:
+        """Write the code of nodes where claims can be neither used nor bound."""
         ledger = self._ledger
         for number in ledger.of_task[row]:
             claim = ledger.claims[number]
@@ -111,20 +116,22 @@ class VolumeFilters:
                     codes[:] = _CODE[_GONE]
                 else:
                     codes[~ledger.selected(volume.nodes)] = _CODE[_ELSEWHERE]
+            # A claim that was promised a volume for a node is bound to that node for the rest of the session.
             elif (promised := int(ledger.node.array[number])) >= 0:
                 codes[np.arange(len(codes)) != promised] = _CODE[_ELSEWHERE]
             else:
                 self._unbound(number, codes)
 
     def _unbound(self, number: int, codes: I32) -> None:
-        """Nodes where no volume is there for a claim and none can be made. Several claims of one pod that want the same
-        volume are told apart when it is placed."""
+        """Write the code of nodes where no volume exists for a claim and none can be provisioned."""
+        # Each claim is examined alone. If two claims of a pod want the same volume, the placement is refused.
         ledger = self._ledger
         claim = ledger.claims[number]
         there = np.zeros(len(codes), dtype=bool)
         for volume in ledger.free_volumes(claim):
             there |= ledger.selected(ledger.volumes[volume].nodes)
         made, room = ledger.makable(number)
+        # A volume is being provisioned for that node already, as the claim's annotation says.
         if claim.node:
             here = np.array([name == claim.node for name in self._ssn.tables.nodes.facts.names], dtype=bool)
             there, made, room = there & here, made & here, room & here
@@ -132,16 +139,18 @@ class VolumeFilters:
         codes[~there & ~made] = _CODE[_NOTHING]
 
     def _zone(self, row: int, codes: I32) -> None:
+        """Write the code of nodes outside the zones of volumes."""
         ledger, facts = self._ledger, derived(self._ssn)
         for number in ledger.of_task[row]:
             volume = ledger.volume_of(number)
             for label, value in volume.labels.items() if volume is not None else ():
                 if label in _ZONE_LABELS:
+                    # Kubernetes joins several zones of a volume by two underscores.
                     allowed = frozenset(value.split("__"))
                     codes[~self._in_zone(facts, label, allowed)] = _CODE[_OTHER_ZONE]
 
     def _in_zone(self, facts: Derived, label: str, allowed: frozenset[str]) -> Bool:
-        """Nodes in one of some zones, by this label or the other one of the same meaning (N,)."""
+        """Return the nodes in one of the zones, by this label or by the one with the same meaning. Shape (N,)."""
 
         def build() -> Bool:
             names = next(each for each in _ZONES if label in each)
@@ -151,6 +160,7 @@ class VolumeFilters:
         return facts.get(("zone of a volume", label, allowed), build)
 
     def _volume_limits(self, row: int, codes: I32) -> None:
+        """Write the code of nodes with too many volumes."""
         ledger = self._ledger
         asked: dict[str, set[tuple[str, str]]] = {}
         for number in ledger.of_task[row]:
@@ -164,6 +174,7 @@ class VolumeFilters:
             used: dict[int, int] = {}
             new = dict.fromkeys(self._limits[driver], len(wanted))
             for node, what in zip(nodes.tolist(), there, strict=True):
+                # A volume that is attached already does not count again.
                 if what[0] == driver and node in new:
                     used[node] = used.get(node, 0) + 1
                     new[node] -= what in wanted
@@ -173,15 +184,15 @@ class VolumeFilters:
 
 
 def register_volumes(ssn: Session, on: tuple[str, ...] = (BINDING, ZONE, LIMITS)) -> None:
-    """Have volumes asked about in the name of the plugin that is being opened. Where no pod names a claim, or no filter
-    is on, nobody pays for that."""
+    """Register hooks for the plugin that is being opened."""
+    # If no pod names a claim, or no filter is on, no hook is registered and nothing costs time.
     if not on or not volume_tasks(ssn):
         return
     ledger = volume_ledger(ssn)
     filters = VolumeFilters(ssn, ledger, on)
 
     def granted(task: Task, node: Node) -> Mapping[str, object] | None:
-        """What rides along with a bind."""
+        """Return what is passed on with the task's binding."""
         found = ledger.grants(task.row, node.row)
         return {VOLUMES: found} if found else None
 

@@ -1,9 +1,8 @@
-"""The volumes of the pods of a session: which claims they name, what those have, and what they were promised.
+"""Volumes of the pods in a session: which claims they name, which volumes these have, and which are promised.
 
-A claim whose class waits for a pod is given a volume, or a node to make one for, when the first pod that uses it is
+A claim whose class waits for a pod gets a volume, or a node to provision one for, when the first pod that uses it is
 placed, and keeps it until the last of them is gone. Which volumes are attached to which node follows from where pods
-are.
-Source: kube-scheduler VolumeBinding, NodeVolumeLimits.
+are. Source: kube-scheduler VolumeBinding, NodeVolumeLimits.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.nodes import node_term
 
 _NONE, _MADE = -1, -2
-#: Columns that answers about volumes rest on, beside pods.
+#: Columns that answers about volumes rest on, in addition to pods.
 COLUMNS = ("volumes.given", "volumes.node", "volumes.made_of")
 _IN_PLACE = frozenset(
     {TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.RELEASING}
@@ -41,13 +40,16 @@ _NOT_THERE = Refusal("the volumes that it needs are not there any more")
 
 
 def volume_tasks(ssn: Session) -> list[int]:
-    """Rows of the tasks that name claims of volumes and have not ended."""
+    """Return the rows of tasks that name claims of volumes and have not ended."""
     return ssn.tables.tasks.not_ended_of(ssn.tables.classes.volumes)
 
 
 class VolumeLedger:
-    """``given`` (K,): by claim the volume that it was promised, -1 none, -2 one that will be made; ``node`` (K,): the
-    node for which, -1 none. K claims: those that some pod names and that are there."""
+    """Claims and their volumes. K claims: those that a pod names and that exist.
+
+    ``given`` (K,): the volume that each claim is promised, -1 for none, -2 for one to be provisioned. ``node`` (K,):
+    the node that it is for, -1 for none.
+    """
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.tables = ssn, ssn.tables
@@ -67,6 +69,7 @@ class VolumeLedger:
         count = len(self.claims)
         self.given: Column[AnyArray] = ssn.column("volumes.given", values=np.full(count, _NONE, dtype=np.int32))
         self.node: Column[AnyArray] = ssn.column("volumes.node", values=np.full(count, _NONE, dtype=np.int32))
+        # No code reads this column. It makes memoized answers rest on the objects from which the ledger is made.
         made_of = [getattr(tables, name).version for name in ("volumes", "volume_claims", *_ABOUT_VOLUMES)]
         ssn.column("volumes.made_of", values=np.array(made_of))
         self._capacities: dict[str, list[CSIStorageCapacity]] = {}
@@ -76,6 +79,7 @@ class VolumeLedger:
         self._terms: dict[tuple[NodeSelectorTerm, ...], Bool] = {}
 
     def _find(self, rows: Iterable[int], known: dict[str, PersistentVolumeClaim]) -> None:
+        """Find the claims of tasks."""
         place: dict[str, int] = {}
         for row in rows:
             pod, numbers = self.tables.tasks.pods[row], []
@@ -93,7 +97,7 @@ class VolumeLedger:
     # -- claims -------------------------------------------------------------------------------------------------------
 
     def problem(self, row: int) -> str:
-        """Why a task can be placed nowhere for its claims; empty where it may."""
+        """Return why the task can be placed nowhere because of its claims, or ""."""
         if row in self.missing:
             return self.missing[row]
         for number in self.of_task.get(row, ()):
@@ -102,16 +106,17 @@ class VolumeLedger:
                 return f'persistentvolumeclaim "{claim.name}" is being deleted'
             if claim.lost:
                 return f'persistentvolumeclaim "{claim.name}" bound to non-existent persistentvolume "{claim.volume}"'
+            # A class that binds at once does so without a scheduler, so the pod must wait until that is done.
             if not claim.bound and not self.class_of(claim).waits:
                 return "pod has unbound immediate PersistentVolumeClaims"
         return ""
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
-        """The class of a claim; one that does not wait where there is none."""
+        """Return the class of a claim. A class that does not exist counts as one that does not wait."""
         return self.classes.get(claim.class_name) or StorageClass(claim.class_name)
 
     def volume_of(self, number: int) -> PersistentVolume | None:
-        """The volume that a claim is bound to, or was promised."""
+        """Return the volume that a claim is bound to or promised, or None."""
         row = int(self.given.array[number])
         if row >= 0:
             return self.volumes[row]
@@ -120,19 +125,20 @@ class VolumeLedger:
         return self.volumes[place] if place is not None else None
 
     def driver_of(self, number: int) -> tuple[str, str]:
-        """The CSI driver of a claim, and what its volume is called there; both empty where neither is known."""
+        """Return the CSI driver of a claim and its name for the volume, both "" if unknown."""
         claim, volume = self.claims[number], self.volume_of(number)
         if volume is not None:
             return volume.driver, volume.handle
         provisioner = self.class_of(claim).provisioner
+        # A volume that is not made yet has no handle; the claim stands for it, so that two pods of it count once.
         return ("", "") if provisioner == NO_PROVISIONER else (provisioner, claim.key)
 
     def is_in_place(self, row: int) -> bool:
-        """Whether a task is on its node, or about to be."""
+        """Return True if a task is on its node or about to be."""
         return int(self.tables.tasks.status[row]) in _IN_PLACE
 
     def others_use_alone(self, row: int) -> bool:
-        """Whether another pod has a claim that one pod only may have."""
+        """Return True if another pod uses a claim that only one pod may use."""
         return any(
             ONCE_POD in self.claims[number].modes
             and any(other != row and self.is_in_place(other) for other in self.users[number])
@@ -142,7 +148,7 @@ class VolumeLedger:
     # -- where --------------------------------------------------------------------------------------------------------
 
     def selected(self, terms: tuple[NodeSelectorTerm, ...] | None) -> Bool:
-        """Nodes that one of some terms selects; all without terms (N,)."""
+        """Return the nodes that one of the terms selects, all if there are no terms. Shape (N,)."""
         if terms is None:
             return np.ones(len(self._facts), dtype=bool)
         found = self._terms.get(terms)
@@ -154,14 +160,17 @@ class VolumeLedger:
         return found
 
     def makable(self, number: int) -> tuple[Bool, Bool]:
-        """Nodes for which a volume can be made, but for room, and those with room for it (N,) each."""
+        """Return the nodes for which a volume can be provisioned if there is room, and those with room for it. Shapes
+        (N,)."""
         claim = self.claims[number]
         of_class = self.class_of(claim)
+        # A claim with a selector wants an existing volume, so none is provisioned for it.
         if of_class.provisioner in (NO_PROVISIONER, "") or claim.selector is not None:
             nothing = np.zeros(len(self._facts), dtype=bool)
             return nothing, nothing
         there = self.selected(of_class.nodes)
         capacities = self._capacities.get(of_class.name)
+        # Without CSIStorageCapacity objects, a driver does not report its room, and any amount counts as possible.
         if capacities is None:
             return there, there
         room = np.zeros(len(there), dtype=bool)
@@ -173,13 +182,14 @@ class VolumeLedger:
         return there, there & room
 
     def free_volumes(self, claim: PersistentVolumeClaim) -> list[int]:
-        """Volumes that could be bound to a claim, the smallest first."""
+        """Return the volumes that can be bound to a claim, the smallest first."""
         promised = set(self.given.array[self.given.array >= 0].tolist())
         found = [row for row, volume in enumerate(self.volumes) if row not in promised and _suits(volume, claim)]
+        # Volumes that are reserved for this claim go first, whatever their size.
         return sorted(found, key=lambda row: (not self.volumes[row].claim, self.volumes[row].size, row))
 
     def waiting(self, row: int) -> list[int]:
-        """The claims of a task that have no volume, and were promised none."""
+        """Return the claims of a task without a volume and without a promise."""
         return [
             number
             for number in self.of_task.get(row, ())
@@ -189,7 +199,8 @@ class VolumeLedger:
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def placed(self, run: TaskRun) -> Refusal | None:
-        """Tasks were placed: their claims have volumes, or a node to make them for, from now on."""
+        """Promise volumes, or a node to provision them for, to the claims of tasks that were placed. Return a refusal
+        if they are not available."""
         for row, node in zip(run.rows, run.nodes, strict=True):
             if self.others_use_alone(row):
                 return _NOT_THERE
@@ -202,13 +213,14 @@ class VolumeLedger:
         return None
 
     def _choose(self, number: int, node: int) -> int | None:
+        """Return the volume for a claim on a node, or None."""
         for row in self.free_volumes(self.claims[number]):
             if self.selected(self.volumes[row].nodes)[node]:
                 return row
         return _MADE if self.makable(number)[1][node] else None
 
     def left(self, run: TaskRun) -> None:
-        """Tasks left their nodes: what was promised for them alone is free again."""
+        """Release what was promised only for tasks that left their nodes."""
         for row in run.rows:
             for number in self.of_task.get(row, ()):
                 others = (other for other in self.users[number] if other != row)
@@ -220,7 +232,7 @@ class VolumeLedger:
         return self.is_in_place(row) or self.tables.tasks.status[row] == TaskStatus.PIPELINED
 
     def attached(self) -> tuple[I32, list[tuple[str, str]]]:
-        """(node, driver and volume) of every volume in use, each once: node rows (P,), and what they are."""
+        """Return (node, driver and volume) of every attached volume, each once. Shapes (P,), P."""
         nodes, what, seen = [], [], set()
         tasks = self.tables.tasks
         for row, numbers in self.of_task.items():
@@ -234,7 +246,7 @@ class VolumeLedger:
         return np.array(nodes, dtype=np.int32), what
 
     def grants(self, row: int, node: int) -> tuple[VolumeGrant, ...]:
-        """What must be written of the claims of a task before it is bound to a node."""
+        """Return what must be written to the claims of a task before it is bound to a node."""
         name = self.tables.nodes.facts.names[node]
         found = []
         for number in self.of_task.get(row, ()):
@@ -248,7 +260,9 @@ _ABOUT_VOLUMES = ("storage_classes", "csi_nodes", "storage_capacities")
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume could be bound to a claim, wherever. Source: kube-controller-manager FindMatchingVolume."""
+    """Return True if a volume can be bound to a claim, regardless of nodes. Source: kube-controller-manager
+    FindMatchingVolume."""
+    # A volume that names a claim is reserved for it: for the one with the same UID, if it names one.
     if volume.claim:
         return volume.available and volume.claim == claim.key and volume.claim_uid in ("", claim.uid)
     return (
@@ -263,5 +277,5 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def volume_ledger(ssn: Session) -> VolumeLedger:
-    """That of this session; asked for first while a plugin opens."""
+    """Return the ledger of the session. It must first be asked for while a plugin opens."""
     return ssn.shared(VolumeLedger, lambda: VolumeLedger(ssn))
