@@ -1,19 +1,19 @@
-"""The line: one scheduling cycle. This is the first file to read.
+"""One scheduling cycle. This is the first file to read.
 
     snapshot -> session -> actions -> statements -> decisions
 
-A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner (and ``outside``,
-under a policy that asks for it). ``(snapshot, policy, now)``
-saved is the bug report, and running it again gives the same decisions to the byte.
+A cycle is a function: it reads no clock, draws no random numbers, and has effects only through the planner (and, under
+a policy that names external programs, through ``outside``). ``(snapshot, policy, now)``, saved to a file, reproduces a
+defect: running it again gives the same decisions to the byte.
 """
 
 from __future__ import annotations
 
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.cycle.closing import close_session
-from pumice.framework.cycle.observer import Observer, nobody
+from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.ports import NOBODY, Outside
+from pumice.framework.cycle.ports import NO_PROGRAMS, Outside
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Planner
 from pumice.framework.memo import Memo
@@ -26,9 +26,9 @@ def run_cycle(
     policy: Policy,
     now: float,
     planner: Planner,
-    observe: Observer = nobody,
+    observe: Observer = unobserved,
     memo: Memo | None = None,
-    outside: Outside = NOBODY,
+    outside: Outside = NO_PROGRAMS,
     *,
     publishes: bool = False,
 ) -> Outcome:

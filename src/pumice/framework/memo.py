@@ -1,8 +1,11 @@
-"""The memory between questions: the only cache. What it gives is what asking again would give.
+"""The memo: the only cache between cycles. What it returns equals what computing again would return.
 
-An answer is kept with its *ground*, the versions and stamps of all that it rests on, and holds while the ground is the
-same. Nothing else decides whether it holds. It saves work and changes nothing: a cycle with an empty memo, or with one
-that keeps nothing, decides and says the same.
+1. An answer is kept with its *ground*: the versions and stamps of everything that it rests on.
+2. It holds while the ground is the same. Nothing else decides that (rules of versions: ``columns.column``).
+3. Answers are values: they are replaced, and never modified.
+4. Versions of two stores are never compared. Under another store, policy or shard, all answers are forgotten.
+5. The memo saves work and changes nothing: a cycle with an empty memo, or with one that keeps nothing, makes the same
+   decisions and reports the same reasons.
 """
 
 from __future__ import annotations
@@ -18,34 +21,34 @@ from pumice.framework.cycle.world import STAMPED, World
 
 V = TypeVar("V")
 
-#: Ground: whatever must be equal. Versions of columns, stamps of rows as bytes, values.
+#: A ground: everything that must be equal. Versions of columns, stamps of rows as bytes, values.
 Ground = tuple[Hashable, ...]
 
-#: Answers kept in each of two generations, and bytes that they may hold together in each; when either is reached, what
-#: was not asked for since the last time is forgotten.
+#: Answers kept in each of two generations, and bytes that they may hold in each. When one is reached, answers that were
+#: not used since the last time are forgotten.
 ANSWERS_MAX = 20_000
 BYTES_MAX = 32 << 20
 
 
 def ground(*columns: Column[Any]) -> Ground:
-    """What rests on every row of some columns."""
+    """Return the ground of an answer that rests on all rows of some columns."""
     return tuple([column.version for column in columns])
 
 
 def ground_of_rows(stamps: I64 | None, rows: AnyArray) -> bytes:
-    """What rests on some rows of a table."""
+    """Return the ground of an answer that rests on some rows of a table."""
     assert stamps is not None, "the table keeps no stamps"
     return stamps[rows].tobytes()
 
 
 class Memo:
-    """Belongs to the shell, which gives it to one cycle after the other. ``keeps`` False: every question is answered
-    anew."""
+    """Belongs to the shell, which passes it to each cycle. ``keeps`` False: nothing is kept."""
 
     __slots__ = ("_bytes", "_left", "_older", "_stamps", "_under", "_young", "keeps")
 
     def __init__(self, *, keeps: bool = True) -> None:
         self.keeps = keeps
+        # Store, policy and shard under which the answers hold, compared by identity.
         self._under: tuple[object, ...] = ()
         self._left: _Left | None = None
         self._stamps: dict[str, tuple[I64, I64]] = {}  # by axis, as the cycle found them, and when plugins were open
@@ -59,10 +62,10 @@ class Memo:
     # -- questions ----------------------------------------------------------------------------------------------------
 
     def get(self, question: Hashable, rests_on: Ground, build: Callable[[], V], size: int = 0) -> V:
-        """The answer to a question, built anew unless its ground is the one of last time.
+        """Return the answer to a question. It is built unless its ground is that of the last time.
 
-        ``question`` names all that the answer depends on and ``rests_on`` does not. ``size``: bytes that the answer
-        holds, where these are many.
+        ``question`` names everything that the answer depends on and ``rests_on`` does not. ``size``: bytes that the
+        answer holds, if these are many.
         """
         found = self.recall(question, rests_on)
         if found is None:
@@ -70,18 +73,19 @@ class Memo:
         return found
 
     def recall(self, question: Hashable, rests_on: Ground) -> Any | None:
-        """The answer, None where there is none that holds."""
+        """Return the answer, or None if there is none that holds."""
         known = self._young.get(question)
         if known is None:
             known = self._older.get(question)
             if known is None:
                 return None
             if known[0] == rests_on:
+                # It was used, so it moves to the young generation and survives the next change of generations.
                 self._add(question, known)
         return known[1] if known[0] == rests_on else None
 
     def keep(self, question: Hashable, rests_on: Ground, answer: V, size: int = 0) -> V:
-        """Keep an answer under its ground, in place of an older one."""
+        """Keep an answer with its ground, instead of an older one."""
         if self.keeps:
             self._add(question, (rests_on, answer, size))
         return answer
@@ -90,14 +94,16 @@ class Memo:
         before = self._young.get(question)
         self._young[question] = entry
         self._bytes += entry[2] - (0 if before is None else before[2])
+        # Generations instead of an order of use: a look-up then costs one access to a dictionary and no bookkeeping.
         if len(self._young) >= ANSWERS_MAX or self._bytes >= BYTES_MAX:
             self._older, self._young, self._bytes = self._young, {}, 0
 
     def by_row(
         self, question: Hashable, rests_on: Ground, stamps: I64, build: Callable[[AnyArray], AnyArray]
     ) -> AnyArray:
-        """An answer a row of a table, (rows,): ``build`` is asked for the rows whose stamps are not those of last time.
-        Not to be written on."""
+        """Return an answer per row of a table (rows,). ``build`` is called with the rows whose stamps have changed. The
+        array is read-only."""
+        # An array of another length cannot be updated row by row.
         rests_on = (*rests_on, len(stamps))
         known: tuple[I64, AnyArray] | None = self.recall(question, rests_on)
         if known is None:
@@ -108,7 +114,8 @@ class Memo:
             if not len(rows):
                 return found
             now = build(rows)
-            if now.tobytes() != found[rows].tobytes():  # what is as it was stays the same array
+            # Equal answers keep the same array, so that its bytes need not be compared by whatever rests on it.
+            if now.tobytes() != found[rows].tobytes():
                 found = found.copy()
                 found[rows] = now
         found.setflags(write=False)
@@ -127,15 +134,15 @@ class Memo:
         return found
 
     def keep_rows(self, question: Hashable, rows: Bool, *stamps: I64) -> None:
-        """Remember that something is true of ``rows`` (rows,) under the stamps that they have, and of no other row."""
+        """Remember that something is true for ``rows`` (rows,) under their present stamps, and for no other row."""
         kept = np.where(rows, stamps[0], -1), *[each.copy() for each in stamps[1:]]
         self.keep(question, (len(rows),), kept, sum(each.nbytes for each in kept))
 
     # -- from one cycle to the next -----------------------------------------------------------------------------------
 
     def begin(self, world: World, *under: object) -> None:
-        """A cycle begins. What rests on another policy, or another store's versions, is forgotten (``under`` is
-        compared by identity)."""
+        """A cycle begins. Answers under another policy, or versions of another store, are forgotten. ``under`` is
+        compared by identity."""
         now_under = (world.tables.versions, *under)
         same = len(now_under) == len(self._under) and all(a is b for a, b in zip(now_under, self._under, strict=True))
         if not same:
@@ -144,6 +151,7 @@ class Memo:
         left = self._left
         if left is None or not world.to_write:
             return
+        # Equal time, equal version, so that answers that rest on the clock hold.
         if left.now.array[0] == world.now.array[0]:
             world.now.version = left.now.version
         for axis, rows in left.stamps.items():
@@ -155,8 +163,8 @@ class Memo:
                 np.copyto(there, rows.begun if table.MOVING else rows.ended, where=there == rows.found)
 
     def begin_column(self, world: World, name: str) -> None:
-        """A plugin has made a column anew. Where it is what it was when the last cycle ended, or began, it has the
-        version of then; and no row has a stamp under which the plugin said otherwise of it."""
+        """A plugin has made a column again. If it equals the column at the end, or at the beginning, of the last cycle,
+        it gets the version of that time, and no row keeps a stamp under which the plugin's column had another value."""
         column, left = world.columns[name], self._left
         column.shared = Column.move  # the next cycle compares with what it begins with
         if left is not None:
@@ -164,19 +172,20 @@ class Memo:
             if begun is None:
                 _is_new(column, world)
             elif begun[0] is column.array and left.columns[name].array is column.array:
-                column.version = begun[1]  # the very answer of last time, most of the time
+                column.version = begun[1]  # the usual case: the plugin took it from the memo
             else:
                 _begin(column, begun, left.columns[name], left.stamps.get(world.axis_of(name)), world)
         world.begun_with[name] = column.array, column.version
 
     def begun(self, world: World) -> None:
-        """The plugins are open, and have made their columns."""
+        """The plugins are open and have made their columns."""
         if self.keeps and world.to_write:
             axes = dict.fromkeys(map(world.axis_of, world.begun_with))
             self._stamps = {axis: (world.stamps_found(axis), world.stamps(axis)) for axis in axes if axis in STAMPED}
 
     def end(self, world: World) -> None:
-        """The cycle is over, and this is how it left what plugins keep."""
+        """The cycle is over. Remember in which state it left the plugins' columns."""
+        # A cycle that does not write left everything as the one before, whose state stays remembered.
         if not self.keeps or not world.to_write:
             return
         stamps = {axis: _Rows(*known, world.stamps(axis)) for axis, known in self._stamps.items()}
@@ -184,7 +193,7 @@ class Memo:
 
 
 class _Rows(NamedTuple):
-    """Stamps of a table as a cycle found it, when its plugins were open, and as it ended."""
+    """Stamps of a table when the cycle began, when its plugins were open, and when it ended."""
 
     found: I64
     begun: I64
@@ -192,8 +201,8 @@ class _Rows(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """What a cycle left of what plugins keep: its moment; by axis the stamps of rows; by name the columns as they
-    began, array and version, and as they ended."""
+    """What a cycle left of plugins' columns: its time, stamps of rows by axis, and the columns by name as they began
+    (array and version) and as they ended."""
 
     now: Column[Any]
     stamps: dict[str, _Rows]
@@ -202,7 +211,7 @@ class _Left(NamedTuple):
 
 
 def _is_new(column: Column[Any], world: World) -> None:
-    """A column was not there under the stamps that rows have."""
+    """A new column: no row may keep a stamp from before it existed."""
     if column.stamps is not None:
         column.stamps[:] = world.tables.versions.next()
 
@@ -210,11 +219,12 @@ def _is_new(column: Column[Any], world: World) -> None:
 def _begin(
     column: Column[Any], begun: tuple[AnyArray, int], ended: Column[Any], rows: _Rows | None, world: World
 ) -> None:
-    """Find out what a column has in common with the one of the last cycle, as it began and as it ended."""
+    """Compare a column with that of the last cycle, as it began and as it ended, and set version and stamps."""
     before, array, changed = begun[0], column.array, _NONE
     as_ended, written = _equal(ended.array, array), before is not ended.array
     if as_ended:
         column.version = ended.version
+    # The next cycle often begins as the last one did, because what it decided was undone or came to nothing.
     elif written and _equal(before, array):
         column.version = begun[1]
     if column.stamps is None:
@@ -231,7 +241,7 @@ def _begin(
 
 
 def _raise(stamps: I64, rows: AnyArray, known: I64, world: World) -> None:
-    """Give new stamps to those of some rows that have the one under which a plugin's column said otherwise of them."""
+    """Give new stamps to those rows that have a stamp under which the plugin's column had another value."""
     if len(rows):
         rows = rows[stamps[rows] == known[rows]]
         if len(rows):
@@ -239,17 +249,17 @@ def _raise(stamps: I64, rows: AnyArray, known: I64, world: World) -> None:
 
 
 def _equal(left: AnyArray, right: AnyArray) -> bool:
-    """Whether two arrays are the same bytes in the same shape."""
+    """Return True if two arrays have the same shape and the same bytes."""
     return left is right or (left.shape == right.shape and left.tobytes() == right.tobytes())
 
 
 def _goes_on(left: AnyArray, right: AnyArray) -> bool:
-    """Whether the second array has as many rows as the first, or more, of the same shape."""
+    """Return True if the second array has at least as many rows as the first, of the same shape."""
     return left.shape[1:] == right.shape[1:] and len(left) <= len(right)
 
 
 def _differing(left: AnyArray, right: AnyArray) -> AnyArray:
-    """Rows of an array in which another, of as many rows or more, differs; some may come several times."""
+    """Return the rows in which another array, of at least as many rows, differs. Rows may appear several times."""
     differ = left != (right if len(left) == len(right) else right[: len(left)])
     places: AnyArray = differ.reshape(-1).nonzero()[0]
     if left.ndim == 1 or not len(places):

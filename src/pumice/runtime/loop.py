@@ -13,7 +13,7 @@ from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
 from pumice.framework.cycle.observer import Observer
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.ports import NOBODY, Outside
+from pumice.framework.cycle.ports import NO_PROGRAMS, Outside
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal
@@ -68,7 +68,7 @@ class Loop:
         self.decisions: list[Decision] = []
         self.memo = Memo()
         self.faults = FaultLog()
-        self.outside: Callable[[], Outside] = lambda: NOBODY
+        self.outside: Callable[[], Outside] = lambda: NO_PROGRAMS
 
     def begin_anew(self, store: Store, cluster: Cluster) -> None:
         """Go on with another store and cluster, and keep nothing of the old ones. Counts and digest go on."""

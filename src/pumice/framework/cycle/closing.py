@@ -1,4 +1,4 @@
-"""The end of a session: plugins are told, what should be written is worked out, and everything becomes a value."""
+"""Close a session: notify plugins, compute what should be written, and return everything as a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.snapshot import Snapshot
-from pumice.framework.cycle.observer import Observer, nobody
+from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import QUIET, Session
 from pumice.framework.memo import Memo
@@ -18,24 +18,29 @@ from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal, Writes
 
-#: What a session writes that finds nothing to write.
+#: What a session writes if nothing has changed.
 NOTHING = Writes()
-#: The type of when a plugin wakes.
+#: Types that ``wakes_at`` of a plugin may return.
 MOMENT = float | int | None
 
 
-def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobody) -> Outcome:
-    """Tell the plugins, the last one first, and hand everything back. Not ``ready``: not all of them could be opened,
-    so nothing is known that should be written. ``observe`` is told before each plugin, and when that is over."""
+def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobserved) -> Outcome:
+    """Notify the plugins, the last one first, and return the outcome.
+
+    ``ready`` False: not all plugins could be opened, so it is not known what should be written. ``observe`` is called
+    before each plugin, and at the end.
+    """
     ssn.trace.action = "close"
     writes, wakes_at, figures = NOTHING, None, ssn.quiet
     if figures is None:
         if ready:
             _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
+        # Also in a session that is not ready: plugins that are open may still have to be asked again later.
         moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT, lambda at: at)
         wakes_at = min((at for at in moments if at is not None), default=None)
         figures = _figures(ssn)
+        # Only then does an equal session publish the same: nothing was written, nothing is due, and no plugin failed.
         if ssn.is_idle and writes == NOTHING and wakes_at is None and not ssn.trace.faults:
             ssn.memo.keep((QUIET, ssn.publishes), (ssn.tables.version,), figures)
     outcome = Outcome(ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.trace, writes, figures, wakes_at)
@@ -44,7 +49,8 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobod
 
 
 def _figures(ssn: Session) -> dict[str, AnyArray]:
-    """What the plugins that are open publish."""
+    """Return what open plugins publish."""
+    # If no job waits, the numbers are only computed if they are wanted.
     if ssn.is_idle and not ssn.publishes:
         return {}
     given = _said(ssn, ssn.policy.publishing, "figures", Mapping, _arrays)
@@ -52,23 +58,26 @@ def _figures(ssn: Session) -> dict[str, AnyArray]:
 
 
 def _arrays(figures: Mapping[str, Any]) -> dict[str, AnyArray]:
+    """Return the numbers as arrays."""
     return {name: np.asarray(value) for name, value in figures.items()}
 
 
 def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
-    """A session that decides nothing, not opened yet: to ask what plugins would say."""
-    return Session(snapshot, policy, now, _Nobody(), Memo(keeps=False))
+    """Return a read-only session that is not opened yet, for questions about what plugins would say."""
+    return Session(snapshot, policy, now, _ReadOnlyPlanner(), Memo(keeps=False))
 
 
-class _Nobody:
-    """The planner of a session that decides nothing."""
+class _ReadOnlyPlanner:
+    """The planner of a read-only session."""
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        raise AssertionError("nothing is decided by who only looks")
+        raise AssertionError("a read-only session tried to submit a decision")
 
 
 def _tell(ssn: Session, observe: Observer) -> None:
+    """Notify plugins of the end."""
     hooks = ssn.hooks
+    # In reverse order, so that a plugin that rests on an earlier one closes while that is still open.
     for each in hooks.known("told of the end", (points.session_close,), lambda at: at(points.session_close)[::-1]):
         hook = hooks.bound(each)
         observe(f"close {hook.plugin}")
@@ -85,11 +94,12 @@ def _tell(ssn: Session, observe: Observer) -> None:
 
 
 def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any, read: Callable[[Any], Any]) -> list[Any]:
-    """What the method of a name answers, as it is read, of the plugins at some positions that are open."""
+    """Return what the method of each open plugin at some positions answers, converted by ``read``."""
     found, hooks = [], ssn.hooks
     for position in positions:
         instance = hooks.instance(position)
         if instance is not None:
+            # A turn for each plugin, so that one that raises loses its own answer only.
             with ssn.turn("the end of the cycle"):
                 call = _checked(getattr(instance, name), wanted, read)
                 found.append(hooks.guard(ssn.policy.options[position].spec.name, name, call))
@@ -97,7 +107,7 @@ def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any, read: 
 
 
 def _checked(method: Callable[[], Any], wanted: Any, read: Callable[[Any], Any]) -> Callable[[], Any]:
-    """The method, which fails if it gives another type or if its answer cannot be read."""
+    """Return the method with a check: it raises if the answer has a wrong type or cannot be converted."""
 
     def checked() -> Any:
         answer = method()
@@ -105,5 +115,6 @@ def _checked(method: Callable[[], Any], wanted: Any, read: Callable[[Any], Any])
             raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
         return read(answer)
 
+    # So that a fault names the plugin's method and line, and not this wrapper.
     checked.__wrapped__ = method  # type: ignore[attr-defined]  # whose fault it is
     return checked

@@ -1,4 +1,4 @@
-"""What there is in a cluster, as rows: where a plugin that opens begins to look."""
+"""The contents of a cluster as rows, with which a plugin begins when it opens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pumice.model.usage import UsageWindow
 
 
 class Contents:
-    """Nodes, queues, jobs and tasks of ``tables``. What is listed is as it is at the moment at which it is asked."""
+    """Nodes, queues, jobs and tasks of ``tables``. Each property describes the present state."""
 
     now: float
     policy: Policy
@@ -26,36 +26,39 @@ class Contents:
 
     @property
     def nodes(self) -> NodeRows:
-        """All nodes, in order: row 0 first."""
+        """All nodes in the order of rows."""
         return NodeRows(self.tables, np.arange(len(self.tables.nodes.facts)), whole=True)
 
     @property
     def queues(self) -> list[Queue]:
-        """All queues, in order: row 0 first."""
+        """All queues in the order of rows."""
         return [Queue(self.tables, row) for row in range(len(self.tables.queues.names))]
 
     @property
     def jobs(self) -> JobRows:
-        """All jobs with a pod group and a queue that exists."""
+        """All jobs with a PodGroup and a queue that exists."""
         return JobRows(self.tables, self.live_jobs)
 
     @property
     def tasks(self) -> TaskRows:
-        """All tasks, those that have ended and those without a job too."""
+        """All tasks, including those that have ended and those without a job."""
         return TaskRows(self.tables, self.tables.tasks.alive.nonzero()[0])
 
     @property
     def running(self) -> TaskRows:
-        """The tasks that hold a place on a node now: allocated, binding, bound or running. Those that leave are not
-        among them."""
+        """The tasks that hold resources of a node: allocated, binding, bound or running. Without those that leave."""
         tasks = self.tables.tasks
         return TaskRows(self.tables, (tasks.alive & (HELD[tasks.status] > 0)).nonzero()[0])
 
     def usage(self, window: UsageWindow) -> dict[str, F64]:
-        """What pods used over a window until ``now``, by the value of the window's label (empty for pods without it):
-        what they asked for times the seconds that they ran, (R,). Pods that run count up to now. Pods that ended count
-        up to their end, if they ended while the scheduler was up or still exist. The window moves on in steps of a 24th
-        of its length. Raises: PluginError unless the plugin's ``keeps_usage`` gives the window."""
+        """Return what pods used over a window until ``now``: their requests times the seconds that they ran. Values are
+        (R,).
+
+        Keys are the values of the window's label, "" for pods without it. Running pods count up to now; pods that have
+        ended count up to their end, if they ended while the scheduler was running or still exist. The window moves in
+        steps of a 24th of its length. Raises: PluginError unless the plugin's ``keeps_usage`` contains the window.
+        """
+        # Usage is only collected for windows that a plugin has asked for, so any other window would silently be empty.
         if window not in self.policy.usage_windows:
             raise PluginError(f"usage of {window!r:.200} is not kept: no keeps_usage gives this window")
         tasks, begins = self.tables.tasks, window.begins(self.now)
@@ -69,10 +72,11 @@ class Contents:
         return used
 
     def resource(self, name: str) -> int | None:
-        """The place of a resource (``nvidia.com/gpu``) along R, None where no node has and no queue names it."""
+        """Return the index of a resource (``nvidia.com/gpu``) along R, or None if no node has it and no queue names
+        it."""
         return self.tables.axis.column.get(name)
 
     @cached_property
     def live_jobs(self) -> AnyArray:
-        """Rows of the jobs with a pod group and a queue that exists."""
+        """Rows of the jobs with a PodGroup and a queue that exists."""
         return self.tables.jobs.live

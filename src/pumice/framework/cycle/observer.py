@@ -1,4 +1,5 @@
-"""Who is told of each phase of a cycle as it begins: the core reads no clock, so that the shell does the timing."""
+"""Observers of a cycle, which are called at the beginning of each phase. The core reads no clock; the shell measures
+time."""
 
 from __future__ import annotations
 
@@ -7,5 +8,5 @@ from collections.abc import Callable
 Observer = Callable[[str], None]
 
 
-def nobody(phase: str) -> None:
-    """The observer of a cycle that nobody watches."""
+def unobserved(phase: str) -> None:
+    """Ignore the phase: for a cycle without an observer."""

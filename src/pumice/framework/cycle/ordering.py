@@ -1,10 +1,10 @@
-"""Who goes first: queues, jobs, sub-jobs and tasks, by what plugins say and then by age and UID.
+"""Order queues, jobs, sub-jobs and tasks by what plugins say, then by age and UID.
 
-When every plugin at a point gives keys, an element's whole key is computed when it is pushed and the heap compares
-tuples; as soon as one plugin compares pairs, elements are compared live. Both give the same order as long as nobody's
-key changes while it waits, which holds for every action: what an action changes is what it has just popped.
+If every plugin at a point gives keys, the whole key of an element is computed when it is pushed, and the heap compares
+tuples. If one plugin compares pairs, elements are compared when they meet. Both give the same order while no key of a
+waiting element changes. That holds for all actions: an action only changes what it has just popped.
 
-Jobs of a queue that only wait stand in a ``Line``, sorted once; a ``Heap`` is for elements that keep coming back.
+Jobs of a queue are in a ``Line``, sorted once. A ``Heap`` is for elements that are pushed again and again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Entry = tuple[Any, int]  # a row with its key
 
 
 class Heap:
-    """A heap of rows under keys that a keyer computes at push: that of a row which waits may change."""
+    """A heap of rows, with keys that are computed at each push, because the key of a row may have changed by then."""
 
     __slots__ = ("_heap", "_keys")
 
@@ -45,55 +45,68 @@ class Heap:
         return len(self._heap)
 
     def push(self, row: int) -> None:
+        """Add a row with its present key."""
         heappush(self._heap, (self._keys([row])[0], row))
 
     def peek(self) -> int:
+        """Return the first row."""
         return self._heap[0][1]
 
     def pop(self) -> int:
+        """Remove and return the first row."""
         return heappop(self._heap)[1]
 
     def rows(self) -> list[int]:
-        """All that wait, in no order that means anything."""
+        """Return all rows in arbitrary order."""
         return [row for _, row in self._heap]
 
     def pop_all(self) -> list[int]:
-        """All that wait, in order; none waits after it."""
+        """Remove and return all rows in order."""
         rows = [row for _, row in sorted(self._heap)]
         self._heap.clear()
         return rows
 
     def copy(self) -> Heap:
+        """Return a heap with the same rows and keys."""
         twin = Heap(self._keys)
         twin._heap = list(self._heap)
         return twin
 
 
 class Line:
-    """Jobs of one queue, the first one first. What is pushed back takes its place among them; what waits does not
-    change its key, so nobody else's is worked out before."""
+    """The waiting jobs of a queue in order. Jobs that are pushed back are inserted by their key.
+
+    Keys of waiting jobs do not change, so a key is computed only when the job must be compared with one that was
+    pushed.
+    """
 
     __slots__ = ("_head", "_keys", "_pushed", "_rows")
 
     def __init__(self, keys: Keyer, rows: Sequence[int] = ()) -> None:
+        # ``rows``: in order.
         """``rows``: in order."""
         self._keys, self._rows = keys, list(reversed(rows))
         self._pushed: list[Entry] = []
-        self._head: Entry | None = None  # of what was not pushed, as far as it was asked for
+        #: The first of ``_rows`` with its key, once it was needed.
+        self._head: Entry | None = None
 
     def __len__(self) -> int:
         return len(self._rows) + len(self._pushed)
 
     def peek(self) -> int:
+        """Return the first job."""
         return self._pushed[0][1] if self._is_pushed_first() else self._rows[-1]
 
     def pop(self) -> int:
+        """Remove and return the first job."""
         return heappop(self._pushed)[1] if self._is_pushed_first() else self._rows.pop()
 
     def push(self, job: int) -> None:
+        """Add a job with its present key."""
         heappush(self._pushed, (self._keys([job])[0], job))
 
     def _is_pushed_first(self) -> bool:
+        """Return True if the first job is one that was pushed."""
         if not self._pushed or not self._rows:
             return bool(self._pushed)
         job = self._rows[-1]
@@ -102,44 +115,45 @@ class Line:
         return self._pushed[0] < self._head
 
     def next(self, count: int) -> list[int]:
-        """The next ones of those that were not pushed, in no order that means anything."""
+        """Return the next jobs that were not pushed, in arbitrary order."""
         return self._rows[-count:]
 
     def rows(self) -> list[int]:
-        """All that wait, in no order that means anything."""
+        """Return all jobs in arbitrary order."""
         return [*self._rows, *(row for _, row in self._pushed)]
 
     def pop_all(self) -> list[int]:
-        """All that wait, in order; none waits after it."""
+        """Remove and return all jobs in order."""
         rows = [self.pop() for _ in range(len(self))] if self._pushed else self._rows[::-1]
         self._rows.clear()
         return rows
 
     def skip(self, leading: Callable[[Iterable[int]], int]) -> bool:
-        """Take out as many of the first as ``leading`` says of all in order. Whether any."""
+        """Remove as many of the first jobs as ``leading`` says when it is given all in order. Return True if any."""
         before = len(self)
         while self._pushed and leading((self.peek(),)):
             self.pop()
+        # Only if no pushed job is left: one might belong between the others.
         if not self._pushed and (count := leading(reversed(self._rows))):
             del self._rows[-count:]
         return len(self) < before
 
 
 def live(compare: Callable[[int, int], int]) -> Keyer:
-    """Keys that compare rows when they meet."""
+    """Return keys that compare rows when they meet."""
     wrap = cmp_to_key(compare)
     return lambda rows: [wrap(r) for r in rows]
 
 
 def older(creation: Sequence[float] | AnyArray, names: Sequence[str], left: int, right: int) -> int:
-    """Below 0: left is older or, of the same age, has the smaller name."""
+    """Return a negative number if left is older or, at the same age, has the smaller name."""
     if creation[left] != creation[right]:
         return -1 if creation[left] < creation[right] else 1
     return (names[left] > names[right]) - (names[left] < names[right])
 
 
 class Ordering:
-    """Orders rows as the plugins of a session say, ties by creation and UID."""
+    """Orders rows as the plugins of a session say, and ties by creation and UID."""
 
     __slots__ = ("_hooks", "_tables")
 
@@ -147,30 +161,31 @@ class Ordering:
         self._tables, self._hooks = tables, hooks
 
     def _is_keyed(self, point: Question) -> bool:
+        """Return True if all hooks at the point give keys."""
         return self._hooks.forms(point) <= {"key"}
 
     def job_columns(self, rows: AnyArray) -> list[AnyArray] | None:
-        """What plugins say of some jobs, a column of keys from each, smaller first and the first that differs decides;
-        None where one compares pairs."""
+        """Return the keys of jobs, one column per plugin, smaller first and the first column that differs decides, or
+        None if a plugin compares pairs."""
         if not self._is_keyed(points.job_order):
             return None
         return self._hooks.ask(points.jobs_keyed, JobRows(self._tables, rows))
 
     def task_columns(self, rows: AnyArray) -> list[AnyArray] | None:
-        """The same of some tasks, of whatever jobs."""
+        """Return the keys of tasks, as ``job_columns``. Tasks may be of several jobs."""
         if not self._is_keyed(points.task_order):
             return None
         return self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
 
     def rests_on_rows(self) -> bool:
-        """Whether plugins give keys of jobs and of tasks, which change only with the job or the task itself."""
+        """Return True if plugins give keys for jobs and tasks that change only with the row itself."""
         hooks = self._hooks.at(points.job_order, points.task_order)
         return all(hook.form == "key" and hook.reads == (ROWS,) for hook in hooks)
 
     # -- jobs ---------------------------------------------------------------------------------------------------------
 
     def job_keys(self) -> Keyer:
-        """Keys of jobs: plugins, creation, UID."""
+        """Return a keyer for jobs: keys of plugins, creation, UID."""
         jobs, tables, ask = self._tables.jobs, self._tables, self._hooks.ask
         if not self._is_keyed(points.job_order):
             return live(lambda a, b: self.compare_jobs(a, b) or older(jobs.creation, jobs.uids, a, b))
@@ -183,7 +198,7 @@ class Ordering:
         return keys
 
     def jobs_in_order(self, rows: AnyArray) -> list[int]:
-        """Waiting jobs, the first one first; by one sort over arrays where plugins give keys."""
+        """Return waiting jobs in order."""
         listed: list[int] = rows.tolist()
         if len(rows) < 2:
             return listed
@@ -191,19 +206,21 @@ class Ordering:
             return [row for _, row in sorted(zip(self.job_keys()(listed), listed, strict=True))]
         jobs = self._tables.jobs
         columns = [*self._hooks.ask(points.jobs_keyed, JobRows(self._tables, rows)), jobs.creation[rows]]
-        columns = [column for column in columns if some(column != column[0])]  # the others tell nobody apart
+        # Most plugins do not distinguish these jobs, and each key of a sort costs time.
+        columns = [column for column in columns if some(column != column[0])]
         order = np.lexsort(columns[::-1]) if columns else np.arange(len(rows))
         equal = np.ones(len(rows) - 1, dtype=bool)  # to the one before
         for column in columns:
             column = column[order]
             equal &= column[1:] == column[:-1]
         ordered: list[int] = rows[order].tolist()
+        # UIDs are texts, which lexsort cannot compare, so only runs of equal jobs are sorted by them.
         for start, end in runs(equal.nonzero()[0].tolist()):
             ordered[start : end + 1] = sorted(ordered[start : end + 1], key=jobs.uids.__getitem__)
         return ordered
 
     def lines(self, rows: AnyArray, depth: int | None = None) -> dict[int, Line]:
-        """Waiting jobs by queue, of each queue no more than so many."""
+        """Return waiting jobs by queue, at most ``depth`` of each."""
         found: dict[int, list[int]] = {}
         ordered = self.jobs_in_order(rows)
         for job, queue in zip(ordered, self._tables.jobs.queue[ordered].tolist(), strict=True):
@@ -212,13 +229,13 @@ class Ordering:
         return {queue: Line(keys, jobs[:depth]) for queue, jobs in found.items()}
 
     def compare_jobs(self, left: int, right: int) -> int:
-        """What plugins say about two jobs, 0 without opinion. Source: Volcano JobOrderCompare."""
+        """Return what plugins say about two jobs, 0 for no opinion. Source: Volcano JobOrderCompare."""
         return self._hooks.ask(points.jobs_compared, Job(self._tables, left), Job(self._tables, right))
 
     # -- queues -------------------------------------------------------------------------------------------------------
 
     def queue_keys(self) -> Keyer:
-        """Keys of queues: plugins, creation, name."""
+        """Return a keyer for queues: keys of plugins, creation, name."""
         queues, tables, ask = self._tables.queues, self._tables, self._hooks.ask
         if not self._is_keyed(points.queue_order):
             return live(self.compare_queues)
@@ -227,7 +244,7 @@ class Ordering:
         ]
 
     def compare_queues(self, left: int, right: int) -> int:
-        """Which of two queues goes first; 0 only for the same queue."""
+        """Compare two queues. 0 only for the same queue."""
         queues = self._tables.queues
         said = self._hooks.ask(points.queues_compared, Queue(self._tables, left), Queue(self._tables, right))
         return said or older(queues.creation, queues.names, left, right)
@@ -235,22 +252,24 @@ class Ordering:
     # -- tasks --------------------------------------------------------------------------------------------------------
 
     def sorted_tasks(self, rows: AnyArray) -> AnyArray:
-        """Task rows of one job, which come in fallback order, as plugins order them."""
+        """Return task rows of one job, given in the fallback order, as plugins order them."""
         if len(rows) < 2 or not self._hooks.has(points.task_order):
             return rows
         if self._is_keyed(points.task_order):
             columns = self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
             if all(all_equal(column.tolist()) for column in columns):
                 return rows
+            # A stable sort keeps the fallback order between equal tasks.
             found: AnyArray = rows[np.lexsort(columns[::-1])]
             return found
         compare = cmp_to_key(self._say_of_tasks)
         return np.array(sorted(rows.tolist(), key=compare), dtype=np.int64)
 
     def _say_of_tasks(self, left: int, right: int) -> int:
+        """Return what plugins say about two tasks, 0 for no opinion."""
         return self._hooks.ask(points.tasks_compared, Task(self._tables, left), Task(self._tables, right))
 
     def compare_tasks(self, left: int, right: int) -> int:
-        """Which of two tasks goes first, of whatever jobs: plugins, then index in the name, age, UID."""
+        """Compare two tasks of any jobs: by plugins, then index in the name, age, UID."""
         pods = self._tables.tasks.pods
         return self._say_of_tasks(left, right) or compare_pods(pods[left], pods[right])

@@ -1,7 +1,7 @@
-"""Who answers questions that a cycle cannot answer from its snapshot: programs that a policy names.
+"""Questions that a cycle cannot answer from its snapshot: the port to programs that a policy names.
 
-The one seam for it, handed in by the shell like the planner. A cycle under a policy that asks nobody is a function of
-its snapshot; under one that does, of its snapshot and the answers.
+The shell passes it in, like the planner. A cycle under a policy without such programs is a function of its snapshot;
+otherwise of its snapshot and the answers.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ from typing import Any, Protocol
 
 
 class OutsideError(Exception):
-    """Why there is no answer, in a sentence."""
+    """Why there is no answer, as a sentence."""
 
 
 class Outside(Protocol):
+    """A port to external programs."""
+
     def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
-        """The answer to a question, both as JSON has them. It takes no longer than that; all answers of one cycle
-        together are bounded, too. Raises: OutsideError."""
+        """Return the answer to a question, both as JSON, within ``within_s`` seconds. The time for all answers of a
+        cycle together is bounded, too. Raises: OutsideError."""
         ...
 
 
-class _Nobody:
+class _NoPrograms:
+    """A port without programs."""
+
     def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
-        raise OutsideError("nobody is asked here")
+        raise OutsideError("external programs are not asked here")
 
 
-#: Where there is nobody to ask: in simulations, and in cycles on files.
-NOBODY: Outside = _Nobody()
+#: For simulations and for cycles on files, which must not depend on a program's answers.
+NO_PROGRAMS: Outside = _NoPrograms()

@@ -1,5 +1,7 @@
-"""One scheduling cycle: what is known, what plugins say about it, and what has been noted so far. The session ties
-these together and does nothing itself. The core below computes on ``world``; plugins and actions are given the session.
+"""A scheduling cycle: what is known, what plugins say about it, and what has been noted so far.
+
+The session connects these parts and does nothing itself. The core below computes on ``world``; plugins and actions are
+given the session.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from pumice.columns.column import Column
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.cycle.contents import Contents
-from pumice.framework.cycle.observer import Observer, nobody
+from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.ordering import Ordering
-from pumice.framework.cycle.ports import NOBODY, Outside
+from pumice.framework.cycle.ports import NO_PROGRAMS, Outside
 from pumice.framework.cycle.statement import Planner, Statement, Turn
 from pumice.framework.cycle.trace import CycleTrace
 from pumice.framework.cycle.world import World
@@ -24,19 +26,19 @@ from pumice.framework.plugin.policy_file import Policy
 
 V = TypeVar("V")
 
-#: The memo's question what a session publishes in which no job waits, and which wrote nothing. It rests on the tables.
+#: Key in the memo: what a session publishes in which no job waits and which writes nothing.
 QUIET = "nothing waits and nothing is to be written"
 
 
 class Session(Contents):
-    """Opened on a snapshot under a policy at a moment. ``now`` is seconds since the epoch.
+    """A session on a snapshot, under a policy, at the time ``now`` (seconds since the epoch).
 
-    ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
-    have together. ``publishes``: figures are wanted even where no job waits. ``quiet``: what an equal session
-    published in which no job waited and which wrote nothing; None where this has to be found out. ``ask``
-    puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
-    goes first, ``trace`` is what is told of all that, ``notes`` go into the next snapshot.
-    ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
+    ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``. ``total`` (R,): sum of all nodes.
+    ``publishes``: figures are wanted even if no job waits. ``quiet``: what an equal session published in which no job
+    waited and which wrote nothing, None if that is unknown. ``ask`` puts a question to the plugins, ``has`` says
+    whether any answers it. ``memo`` keeps answers that hold, ``order`` orders rows, ``trace`` records what happens, and
+    ``notes`` go into the next snapshot. Versions above ``opened_at`` are of later writes. ``outside``: port to external
+    programs.
     """
 
     def __init__(
@@ -46,14 +48,17 @@ class Session(Contents):
         now: float,
         planner: Planner,
         memo: Memo,
-        outside: Outside = NOBODY,
+        outside: Outside = NO_PROGRAMS,
         *,
         publishes: bool = False,
     ) -> None:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
         self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside
+        # A policy may need a cycle even if no job waits, for example to evict pods when a time is over.
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
+        # An idle session writes nothing, so it reads the snapshot's own tables and saves the copy.
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
+        # Before plugins are opened, because answers from the last cycle hold only under the same policy and shard.
         memo.begin(self.world, policy, snapshot.shard)
         self.publishes = publishes
         self.quiet: dict[str, AnyArray] | None = (
@@ -67,11 +72,14 @@ class Session(Contents):
         self.notes: dict[str, float] = {}
         self._shared: dict[Hashable, Any] = {}
 
-    def open(self, observe: Observer = nobody) -> None:
-        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear of the end, say when they
-        wake, or publish what is wanted, and none where nothing has changed either. Raises: PluginFault."""
+    def open(self, observe: Observer = unobserved) -> None:
+        """Open the plugins, and call ``observe`` for each. Raises: PluginFault.
+
+        If no job waits, only plugins that are notified of the end, wake up, or publish what is wanted are opened; none
+        if nothing has changed since an equal session.
+        """
         if self.quiet is not None:
-            self.hooks.open(self, ())  # a plugin that is asked all the same is opened then
+            self.hooks.open(self, ())  # a plugin that is asked nevertheless is opened at that time
             return
         if not self.is_idle:
             self.policy.dialect.opens(self)
@@ -84,7 +92,8 @@ class Session(Contents):
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:
-        """Forget everything: parts that know each other are free at once, and no collector has to find that out."""
+        """Clear all references. The parts of a session refer to each other, and are freed at once and not by the
+        collector."""
         self.memo.end(self.world)
         self.__dict__.clear()
 
@@ -93,8 +102,8 @@ class Session(Contents):
     def column(
         self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
     ) -> Column[Any]:
-        """Numbers of a plugin's own, as ``World.column`` says; asked for while it opens, so that all who read know of
-        them. Raises: PluginError."""
+        """Return a plugin's own column, as ``World.column``. Raises: PluginError unless the plugin is being opened."""
+        # A column that appears later would be missing from what memoized answers rest on.
         if not self.hooks.is_opening:
             raise PluginError(f"column {name} asked for when the plugin was open already")
         name, column = self.world.column(name, axis, *shape, values=values, per_task=per_task)
@@ -102,7 +111,7 @@ class Session(Contents):
         return column
 
     def shared(self, key: Hashable, build: Callable[[], V]) -> V:
-        """What several plugins need in this session, built by the first that asks."""
+        """Return what several plugins need in this session. The first caller builds it."""
         if key not in self._shared:
             self._shared[key] = build()
         return self._shared[key]  # type: ignore[no-any-return]
@@ -110,9 +119,10 @@ class Session(Contents):
     # -- for actions --------------------------------------------------------------------------------------------------
 
     def statement(self) -> Statement:
-        """A set of operations that is committed or leaves no trace."""
+        """Return a set of operations that is committed or undone."""
         return Statement(self.world, self.hooks, self.planner, self.trace)
 
     def turn(self, subject: str) -> Turn:
-        """Somebody's turn: what a plugin does wrong in it costs this one the turn, and nobody else anything."""
+        """Return a block. If a plugin raises in it, what was done is undone, ``subject`` is blamed, and the cycle goes
+        on."""
         return Turn(self.journal, self.trace, subject)

@@ -1,7 +1,7 @@
-"""A statement: operations that take effect in the session at once and in the cluster only at commit.
+"""Statements: operations that take effect in the session at once, and in the cluster at commit.
 
-Undo is physical: the journal puts back what every write replaced. Commit submits in order; a decision that the planner
-refuses is undone alone. Source: Volcano Statement (operations, order of commit and discard).
+Undo is physical: the journal restores what every write replaced. Commit submits decisions in order, and undoes single
+decisions that the planner refuses. Source: Volcano Statement (operations, order of commit and discard).
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from pumice.model.blockers import BIND, EVICT, Refused
 from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
 
-#: Members by names of their own: what is done for every task looks nothing up in an enum.
+#: Global names, because these members are used for every task and a look-up in an enumeration is slow.
 _ALLOCATE, _PIPELINE, _EVICT = Kind.ALLOCATE, Kind.PIPELINE, Kind.EVICT
 _RELEASING, _PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED
 _WAS_PROMISED = int(_PIPELINED)
 
 
 class Planner(Protocol):
-    """The one seam for effects."""
+    """The only way by which decisions leave the core."""
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        """Take decisions that were committed together, in order. Refusals by position: what it names is undone, nothing
-        else."""
+        """Take decisions that were committed together, in order. Return refusals by position. Only refused decisions
+        are undone."""
 
 
 class Mark(NamedTuple):
-    """A point to roll back to."""
+    """A state to roll back to."""
 
     journal: int
     operations: int
@@ -53,7 +53,7 @@ Plan = tuple[Operation, ...]
 
 
 class Trial:
-    """Rolled back at the end of its block unless ``keep`` was called."""
+    """The handle of a block whose operations are rolled back at its end unless ``keep`` is called."""
 
     __slots__ = ("kept",)
 
@@ -61,11 +61,13 @@ class Trial:
         self.kept = False
 
     def keep(self) -> None:
+        """Keep the operations."""
         self.kept = True
 
 
 class Turn:
-    """A block in which a plugin's fault takes back what was done, is told of ``subject``, and ends there."""
+    """A block. If a plugin raises in it, its writes are undone, the fault is recorded for ``subject``, and the block
+    ends."""
 
     __slots__ = ("_journal", "_mark", "_statements", "_subject", "_trace")
 
@@ -78,18 +80,20 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
+        # Other errors are ours: hiding them would hide a defect.
         if not isinstance(error, PluginFault):
             return False
         self._journal.rollback(self._mark)
+        # Statements of the block that were still open are gone with their writes.
         self._journal.open_statements = self._statements
         self._trace.blame(self._subject, error)
         return True
 
 
 class Statement:
-    """Use as a context manager: it leaves no trace unless committed or left standing.
+    """A context manager: at its end, all operations are undone unless committed or left standing.
 
-    ``operations`` are those that stand, ``undone`` those that were taken back, in the order of that.
+    ``operations``: those in effect. ``undone``: those that were undone, in that order.
     """
 
     __slots__ = ("_closed", "_hooks", "_planner", "_revised", "_start", "_trace", "_world", "operations", "undone")
@@ -114,16 +118,17 @@ class Statement:
     # -- operations ---------------------------------------------------------------------------------------------------
 
     def allocate(self, rows: Sequence[int], nodes: Sequence[int]) -> Refusal | None:
-        """Place pending tasks of one sub-job on idle resources. A refusal of an event handler undoes the whole
-        call."""
+        """Place pending tasks of one sub-job on idle resources. If an event handler refuses, the whole call is
+        undone."""
         return self._place(Operation(_ALLOCATE, Placement(rows, nodes)))
 
     def pipeline(self, rows: Sequence[int], nodes: Sequence[int], *, evicted: bool = False) -> Refusal | None:
-        """Promise pending tasks of one sub-job the resources that are being released; ``evicted``: some victim left for
-        them."""
+        """Reserve resources that are being released for pending tasks of one sub-job. ``evicted``: tasks were evicted
+        for them."""
         return self._place(Operation(_PIPELINE, Placement(rows, nodes), evicted=evicted))
 
     def _place(self, op: Operation) -> Refusal | None:
+        """Do an operation and notify plugins."""
         world, before = self._world, self.mark()
         run = TaskRun(world.tables, op.placement)
         world.ledger.move(run, AFTER[op.kind])
@@ -131,24 +136,28 @@ class Statement:
             world.futures_differ = True
         if op.evicted:
             world.journal.put(world.tables.tasks["evicted_for"], run.index, True)
+        # Recorded before plugins are notified, so that a refusal, or a fault, can be rolled back like any other state.
         self.operations.append(op)
         refusal = self._hooks.ask(points.on_allocate, run)
         if refusal is not None:
+            # A refusal is no attempt that failed on a node, so it is not among the undone operations that users read
+            # about.
             self.rollback(before, remember=False)
         return refusal
 
     def evict(self, rows: Sequence[int], reason: str) -> None:
-        """Take tasks off their nodes, once this is committed: those of one sub-job and state that follow each other in
-        one operation. Never fails."""
+        """Evict tasks, which takes effect at commit. Never fails."""
         if len(rows) == 1:
             self._evict(rows, reason)
             return
+        # One operation per run of tasks of one sub-job and status, which is what the ledger and hooks handle at once.
         tasks, index = self._world.tables.tasks, list(rows)
         kinds = zip(tasks.sub[index].tolist(), tasks.status[index].tolist(), strict=True)
         for _, each in groupby(zip(kinds, index, strict=True), itemgetter(0)):
             self._evict([row for _, row in each], reason)
 
     def _evict(self, rows: Sequence[int], reason: str) -> None:
+        """Evict tasks of one sub-job and status."""
         moved = [row for row in rows if self._world.tables.tasks.leaving[row] >= 0]
         if moved:
             self._evict_again(moved, reason)
@@ -163,7 +172,8 @@ class Statement:
         self._hooks.ask(points.on_deallocate, run)
 
     def _evict_again(self, rows: Sequence[int], reason: str) -> None:
-        """Tasks that leave for other nodes only leave: the promise is taken back, and nobody is told a second time."""
+        """Evict tasks that are leaving for other nodes: their reservation is released, and no second eviction is
+        sent."""
         tables = self._world.tables
         run = TaskRun(tables, placement := Placement(rows, tables.tasks.node[list(rows)].tolist()))
         for row in rows:
@@ -173,7 +183,7 @@ class Statement:
         self._hooks.ask(points.on_deallocate, run)
 
     def promise_another(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
-        """Promise tasks of one sub-job that were evicted other nodes. They still leave the ones that they are on."""
+        """Reserve other nodes for evicted tasks of one sub-job, which still leave their present nodes."""
         run = TaskRun(self._world.tables, placement := Placement(rows, nodes))
         self._world.ledger.promise_another(run)
         self._world.futures_differ = True
@@ -181,7 +191,7 @@ class Statement:
         self._hooks.ask(points.on_allocate, run)
 
     def stay(self, rows: Sequence[int]) -> None:
-        """Let tasks of one sub-job that were evicted from one state go on where they are."""
+        """Cancel the eviction of tasks of one sub-job, all evicted from the same status."""
         run = TaskRun.where_they_are(self._world.tables, rows)
         self._world.ledger.move(run, TaskStatus(int(self._world.tables.tasks.was[rows[0]])))
         self._revised = True
@@ -189,10 +199,11 @@ class Statement:
         self._hooks.ask(points.on_allocate, run)
 
     def wait(self, rows: Sequence[int]) -> None:
-        """Promise tasks of one sub-job the nodes that this statement placed them on, instead of binding them."""
+        """Turn placements of this statement, of tasks of one sub-job, into reservations instead of bindings."""
         run = TaskRun.where_they_are(self._world.tables, rows)
         self._world.ledger.move(run, _PIPELINED)
         self._world.futures_differ = self._revised = True
+        # Plugins are not notified: the tasks are on the same nodes as before.
         self.operations.append(Operation(_PIPELINE, Placement(run.rows, run.nodes)))
 
     # -- undo ---------------------------------------------------------------------------------------------------------
@@ -201,11 +212,14 @@ class Statement:
         return Mark(self._world.journal.mark(), len(self.operations))
 
     def rollback(self, mark: Mark, *, remember: bool = True) -> None:
-        """Undo everything after the mark, newest first, byte for byte. ``remember`` adds it to ``undone``."""
+        """Undo everything after the mark, the newest first, byte for byte. ``remember`` adds it to ``undone``."""
+        # Reversed slice: from the last operation down to the mark.
         taken_back = self.operations[: mark.operations - 1 if mark.operations else None : -1]
         del self.operations[mark.operations :]
         for op in taken_back:
             point = points.on_allocate if op.kind is Kind.EVICT else points.on_deallocate
+            # Columns are restored by the journal. Only plugins that keep state in Python must be told the inverse
+            # event.
             for hook in self._hooks.told_by_inverse(point):
                 hook(TaskRun(self._world.tables, op.placement))
         self._world.journal.rollback(mark.journal)
@@ -214,7 +228,7 @@ class Statement:
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """A block whose operations are rolled back unless it calls ``keep``. Nests to any depth."""
+        """A block whose operations are rolled back unless it calls ``keep``. Blocks can be nested."""
         mark, trial = self.mark(), Trial()
         try:
             yield trial
@@ -223,7 +237,7 @@ class Statement:
                 self.rollback(mark)
 
     def discard(self) -> None:
-        """Undo all of it."""
+        """Undo all operations."""
         assert not self._closed, "a statement ends once"
         self.rollback(self._start)
         self._close()
@@ -231,11 +245,11 @@ class Statement:
     # -- plans --------------------------------------------------------------------------------------------------------
 
     def save(self, since: Mark | None = None) -> Plan:
-        """The operations (after ``since``) as a value, to be recovered later."""
+        """Return the operations (after ``since``) as a value, to be repeated later."""
         return tuple(self.operations[since.operations if since else 0 :])
 
     def recover(self, plan: Plan) -> Refusal | None:
-        """Do the operations of a plan again. The first refusal ends it; what was done before stays."""
+        """Repeat the operations of a plan. The first refusal ends it, and earlier operations stay."""
         for op in plan:
             if op.kind is Kind.EVICT:
                 self.evict(op.placement.rows, op.reason)
@@ -246,8 +260,7 @@ class Statement:
         return None
 
     def merge(self, other: Statement) -> None:
-        """Take over another statement's operations, which then has none; undo reaches back to whichever began
-        first."""
+        """Take over all operations of another statement and close it. Undo then reaches back to the earlier start."""
         self._start = Mark(min(self._start.journal, other._start.journal), 0)
         self.operations += other.operations
         self.undone += other.undone
@@ -257,12 +270,12 @@ class Statement:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def commit(self) -> list[str]:
-        """Submit every operation in order. Returns the keys of pods whose decision was refused; those alone are
-        undone."""
+        """Submit all operations in order. Return the keys of pods whose decision was refused; only those are undone."""
         assert not self._closed, "a statement ends once"
         standing = self._standing() if self._revised else self.operations
+        # All decisions are made before the first is sent, because plugins that contribute to them may still raise.
         sent = [(op, self._decisions(op)) for op in standing if op.kind in (Kind.ALLOCATE, Kind.EVICT)]
-        self.operations, self._closed = [], True  # from here on things are said, and cannot be unsaid
+        self.operations, self._closed = [], True  # from here on decisions are sent, and cannot be undone
         refused: list[str] = []
         for op, decisions in sent:
             refused += self._submit(op, decisions)
@@ -270,7 +283,7 @@ class Statement:
         return refused
 
     def _standing(self) -> Iterator[Operation]:
-        """The operations without the tasks that a later one let stay, or made wait."""
+        """Yield the operations without tasks that a later operation let stay or wait."""
         tasks = self._world.tables.tasks
         for op in self.operations:
             index = list(op.placement.rows)
@@ -278,7 +291,8 @@ class Statement:
                 holds = tasks.status[index] == TaskStatus.ALLOCATED
             elif op.kind is Kind.EVICT and not op.evicted:
                 holds = (tasks.status[index] == TaskStatus.RELEASING) | (tasks.leaving[index] >= 0)
-                holds &= tasks.was[index] != TaskStatus.PIPELINED  # it was promised a node, and is on none or leaves it
+                # A pipelined task only had a reservation, so there is nothing to evict.
+                holds &= tasks.was[index] != TaskStatus.PIPELINED
             else:
                 continue
             kept = holds.nonzero()[0].tolist()
@@ -287,11 +301,11 @@ class Statement:
                 yield op._replace(placement=Placement([rows[i] for i in kept], [nodes[i] for i in kept]))
 
     def leave_standing(self) -> None:
-        """End without commit and without undo: the effects stay for the rest of the session and nothing is sent."""
+        """End without commit and without undo: effects last for the session, and nothing is sent."""
         self._close()
 
     def _decisions(self, op: Operation) -> list[Decision]:
-        """What the planner is told of an operation, a decision a task."""
+        """Return one decision for each task of an operation."""
         tables, hooks = self._world.tables, self._hooks
         rows, nodes = op.placement.rows, op.placement.nodes
         pods, names = tables.tasks.pods, tables.nodes.facts.names
@@ -315,7 +329,7 @@ class Statement:
         return [Bind(pod.key, pod.uid, node, job, found) for (pod, node), found in zip(each, contexts, strict=True)]
 
     def _submit(self, op: Operation, decisions: list[Decision]) -> list[str]:
-        """Hand decisions out. Keys of the pods that were refused, and are undone."""
+        """Submit decisions. Return the keys of pods that were refused; these are undone."""
         rows, nodes = op.placement.rows, op.placement.nodes
         refusals = self._planner.submit(decisions)
         binds = op.kind is Kind.ALLOCATE
@@ -323,6 +337,7 @@ class Statement:
             self._trace.tell(decisions[i].pod, Refused(BIND if binds else EVICT, refusals[i].reason))
         if binds and len(refusals) < len(rows):
             taken = op.placement
+            # Placements move to BINDING before refusals are undone, so that each is undone from the status that it has.
             if refusals:
                 left = [i for i in range(len(rows)) if i not in refusals]
                 taken = Placement([rows[i] for i in left], [nodes[i] for i in left])
@@ -332,8 +347,7 @@ class Statement:
         return [decisions[i].pod for i in sorted(refusals)]
 
     def _undo_one(self, row: int, kind: Kind) -> None:
-        """The inverse of one committed operation: the only undo that is not the journal's, since what came after must
-        stand."""
+        """Undo one committed operation by its inverse. The journal cannot do it, because later operations must stay."""
         tables = self._world.tables
         moved = int(tables.tasks.leaving[row]) >= 0
         if moved:
@@ -343,7 +357,7 @@ class Statement:
         status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (before, node)
         self._world.ledger.move(TaskRun(tables, Placement([row], [to])), status)
         if moved:
-            return  # plugins were told that it left and that it was placed
+            return  # plugins were notified of both moves, which cancel out
         run = TaskRun(tables, Placement([row], [node]))
         try:
             self._hooks.ask(points.on_deallocate if kind is Kind.ALLOCATE else points.on_allocate, run)
@@ -351,12 +365,15 @@ class Statement:
             self._trace.blame(tables.tasks.pods[row].key, fault)
 
     def _close(self) -> None:
+        """Close the statement."""
         assert not self._closed, "a statement ends once"
         self._closed = True
         self._release()
 
     def _release(self) -> None:
+        """Forget the journal once no statement is open."""
         journal = self._world.journal
         journal.open_statements -= 1
+        # Earlier entries can no longer be rolled back, and would fill the memory.
         if journal.open_statements == 0:
             journal.forget()

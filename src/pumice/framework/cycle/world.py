@@ -1,4 +1,4 @@
-"""What a cycle computes with: the tables, the plugins' own columns beside them, and the journal that writes both."""
+"""The state of a cycle: tables, plugins' columns beside them, and the journal through which both are written."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pumice.columns.table import Table
 from pumice.columns.tables import Tables
 from pumice.framework.plugin.errors import PluginError
 
-#: Axes on which a plugin may put a column, and their tables. Those of ``STAMPED`` tell changes row by row.
+#: Axes on which a plugin may put a column, with their tables. The tables of ``STAMPED`` record changes by row.
 AXES = {"node": "nodes", "task": "tasks", "job": "jobs", "sub": "subs", "queue": "queues", "class": "classes"}
 STAMPED = ("node", "job", "queue")
 
 
 class World:
-    """One snapshot, forked: what is written here is seen by nobody else.
+    """A snapshot, forked, so that no other cycle sees what is written here.
 
-    ``now`` is a column of one row, so that what rests on the clock is known to. Not ``to_write``: these are the tables
-    of the snapshot itself, and a write is an error. ``before``: those of the snapshot. ``begun_with``: plugins' columns
-    as they began, array and version.
+    ``now``: a column of one row, so that answers can rest on the clock. ``to_write`` False: the tables are those of the
+    snapshot itself, and a write is an error. ``before``: tables of the snapshot. ``begun_with``: plugins' columns at
+    the beginning, array and version.
     """
 
     __slots__ = (
@@ -54,11 +54,13 @@ class World:
         self.now: Column[Any] = Column(np.array([now]), versions.next())
         self.columns: dict[str, Column[Any]] = {}
         self._axis_of: dict[str, str] = {}
-        self._futures_differ: bool | None = None  # nobody has asked
+        self._futures_differ: bool | None = None  # not computed yet
 
     @property
     def futures_differ(self) -> bool:
-        """Whether on some node what will be idle may be other than what is."""
+        """True if on some node the resources that will be idle may differ from those that are idle now."""
+        # Computed when it is first needed, and from then on only set: a cycle without releasing tasks skips many
+        # checks.
         if self._futures_differ is None:
             self._futures_differ = bool(self.tables.nodes.books[:, RELEASING : PIPELINED + 1].any())
         return self._futures_differ
@@ -68,20 +70,20 @@ class World:
         self._futures_differ = differ
 
     def table(self, axis: str) -> Table:
-        """The table whose rows an axis has."""
+        """Return the table with the rows of an axis."""
         found: Table = getattr(self.tables, AXES[axis])
         return found
 
     def column(
         self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
     ) -> tuple[str, Column[Any]]:
-        """A plugin's own numbers under the name that they have from now on, written through the journal and so rolled
-        back with everything else.
+        """Return a plugin's own column and its name. The column is written through the journal and rolled back with
+        everything else.
 
-        ``name`` is ``plugin.column``. ``axis``: whose rows they are (node, task, job, sub, queue or class), empty for
-        rows of its own; ``shape``: the further axes (all of them without ``axis``). ``values`` to begin with, zero
-        without; they become the column's. ``per_task``: of a column of nodes, what one task of each class adds to it.
-        Raises: PluginError for an axis that there is not.
+        ``name``: ``plugin.column``. ``axis``: the rows that it has (node, task, job, sub, queue or class), "" for its
+        own. ``shape``: the further axes (all of them if ``axis`` is ""). ``values``: its initial values, which it takes
+        over; zero if not given. ``per_task``: for a column of nodes, what a task of each class adds. Raises:
+        PluginError for an unknown axis.
         """
         if "." not in name:
             raise PluginError(f'column "{name}": wanted the name of the plugin, a dot and a name')
@@ -91,6 +93,7 @@ class World:
         name = name if name not in self.columns else self._free_name(name)
         if values is None:
             values = np.zeros((self.table(axis).capacity, *shape) if axis else shape)
+        # The column shares the stamps of its table, so that a row counts as changed if any of its columns was written.
         stamps = self.table(axis).stamps if self.to_write and axis in STAMPED else None
         found: Column[Any] = Column(values, self.tables.versions.next(), stamps, name)
         found.per_task = per_task
@@ -98,48 +101,48 @@ class World:
         return name, found
 
     def axis_of(self, name: str) -> str:
-        """The axis of a plugin's column, empty where its rows are its own."""
+        """Return the axis of a plugin's column, "" for its own rows."""
         return self._axis_of[name]
 
     def stamps(self, axis: str) -> I64:
-        """The stamps of a table's rows, as they are now."""
+        """Return the present stamps of a table's rows."""
         return _stamps_of(self.tables, axis)
 
     def stamps_found(self, axis: str) -> I64:
-        """The same, as they were in the snapshot."""
+        """Return the stamps of a table's rows in the snapshot."""
         return _stamps_of(self.before, axis)
 
     def _free_name(self, name: str) -> str:
-        """A name with a number, for a plugin that is listed twice."""
+        """Return the name with a number, for a plugin that is listed twice."""
         count = 2
         while (free := f"{name}#{count}") in self.columns:
             count += 1
         return free
 
     def columns_on(self, axis: str) -> list[Column[Any]]:
-        """All columns of plugins on an axis."""
+        """Return all columns of plugins on an axis."""
         return [column for name, column in self.columns.items() if self._axis_of[name] == axis]
 
     def columns_of(self, plugin: str) -> list[Column[Any]]:
-        """All columns of a plugin."""
+        """Return all columns of a plugin."""
         return [column for name, column in self.columns.items() if name.partition(".")[0] == plugin]
 
     def moving_columns(self) -> Iterator[Column[Any]]:
-        """Everything that may be written."""
+        """Yield all columns that may be written."""
         for axis in AXES:
             table = self.table(axis)
             yield from map(table.columns.__getitem__, table.MOVING)
         yield from self.columns.values()
 
     def moving(self) -> Iterator[tuple[str, AnyArray]]:
-        """(name, array) of everything that may be written, in an order that is always the same."""
+        """Yield name and array of everything that may be written, always in the same order."""
         for axis, attribute in AXES.items():
             table = self.table(axis)
             yield from ((f"{attribute}.{name}", getattr(table, name)) for name in table.MOVING)
         yield from sorted((name, column.array) for name, column in self.columns.items())
 
     def digest(self) -> str:
-        """The same for equal bytes of everything that may be written."""
+        """Return a digest of the bytes of everything that may be written."""
         found = blake2b(digest_size=16)
         for name, array in self.moving():
             found.update(name.encode())

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from pumice.columns.rows import ClassRows, NodeRows
-from pumice.framework.cycle.observer import Observer, nobody
+from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.world import World
 from pumice.framework.plugin.errors import PluginError, PluginFault, WrongAnswer, problem_of
 from pumice.framework.plugin.point import Asked, Point, Question, Reads
@@ -68,7 +68,7 @@ class Hooks:
 
     # -- plugins ------------------------------------------------------------------------------------------------------
 
-    def open(self, ssn: object, positions: Iterable[int], observe: Observer = nobody) -> None:
+    def open(self, ssn: object, positions: Iterable[int], observe: Observer = unobserved) -> None:
         """Build the plugins at some positions of the policy; others are when they are asked. ``observe`` is told before
         each, and when it is over. Raises: PluginFault."""
         self._ssn = ssn

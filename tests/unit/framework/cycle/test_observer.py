@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pumice.cycle import run_cycle
-from pumice.framework.cycle.observer import nobody
+from pumice.framework.cycle.observer import unobserved
 from pumice.framework.memo import Memo
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, policy
@@ -16,7 +16,7 @@ def test_phases_are_told_in_order_and_change_nothing() -> None:
     store = cluster(node("n"), podgroup("g"), pod("p", "g"))
     told: list[str] = []
     planners = ListPlanner(), ListPlanner()
-    for planner, observe in zip(planners, (told.append, nobody), strict=True):
+    for planner, observe in zip(planners, (told.append, unobserved), strict=True):
         run_cycle(store.snapshot(), policy(CONF), 0.0, planner, observe, Memo())
     assert [phase for phase in told if " " not in phase] == PHASES
     assert "open gang" in told, "and each plugin within"
