@@ -1,8 +1,5 @@
-"""A scheduling cycle: what is known, what plugins say about it, and what has been noted so far.
-
-The session connects these parts and does nothing itself. The core below computes on ``world``; plugins and actions are
-given the session.
-"""
+"""A scheduling cycle. The session connects its parts and does nothing itself: the core below computes on ``world``, and
+plugins and actions are given the session."""
 
 from __future__ import annotations
 
@@ -31,15 +28,12 @@ QUIET = "nothing waits and nothing is to be written"
 
 
 class Session(Contents):
-    """A session on a snapshot, under a policy, at the time ``now`` (seconds since the epoch).
-
-    ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``. ``total`` (R,): sum of all nodes.
-    ``publishes``: figures are wanted even if no job waits. ``quiet``: what an equal session published in which no job
-    waited and which wrote nothing, None if that is unknown. ``ask`` puts a question to the plugins, ``has`` says
-    whether any answers it. ``memo`` keeps answers that hold, ``order`` orders rows, ``trace`` records what happens, and
-    ``notes`` go into the next snapshot. Versions above ``opened_at`` are of later writes. ``outside``: port to external
-    programs.
-    """
+    """A session on a snapshot, under a policy, at the time ``now`` (seconds since the epoch). ``tables`` are the state,
+    written through ``journal`` and, for tasks, ``ledger``. ``total`` (R,): sum of all nodes. ``publishes``: figures are
+    wanted even if no job waits. ``quiet``: what an equal session published in which no job waited and which wrote
+    nothing, None if unknown. ``ask`` puts a question to the plugins, ``has`` says whether any answers it. ``memo``
+    keeps answers that hold, ``order`` orders rows, ``trace`` records what happens, and ``notes`` go into the next
+    snapshot. Versions above ``opened_at`` are of later writes. ``outside``: port to external programs."""
 
     def __init__(
         self,
@@ -73,11 +67,8 @@ class Session(Contents):
         self._shared: dict[Hashable, Any] = {}
 
     def open(self, observe: Observer = unobserved) -> None:
-        """Open the plugins, and call ``observe`` for each. Raises: PluginFault.
-
-        If no job waits, only plugins that are notified of the end, wake up, or publish what is wanted are opened; none
-        if nothing has changed since an equal session.
-        """
+        """Open the plugins, and call ``observe`` for each. If no job waits, only those that are notified of the end,
+        wake up, or publish what is wanted; none if nothing has changed since an equal session. Raises: PluginFault."""
         if self.quiet is not None:
             self.hooks.open(self, ())  # a plugin that is asked nevertheless is opened at that time
             return
@@ -92,8 +83,7 @@ class Session(Contents):
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:
-        """Clear all references. The parts of a session refer to each other, and are freed at once and not by the
-        collector."""
+        """Clear all references. The parts refer to each other; so they are freed at once, without the collector."""
         self.memo.end(self.world)
         self.__dict__.clear()
 
@@ -123,6 +113,6 @@ class Session(Contents):
         return Statement(self.world, self.hooks, self.planner, self.trace)
 
     def turn(self, subject: str) -> Turn:
-        """Return a block. If a plugin raises in it, what was done is undone, ``subject`` is blamed, and the cycle goes
+        """Return a block. If a plugin raises in it, its writes are undone, ``subject`` is blamed, and the cycle goes
         on."""
         return Turn(self.journal, self.trace, subject)
