@@ -1,6 +1,6 @@
-"""Pods that travel together: of one job, of one spec, in one state, all or none of them on nodes.
+"""Pods that are handled together: of one job, with one spec and status, and either all or none of them on nodes.
 
-What happens to them at one instant is one event. They differ in names, uids and nodes. One pod is the case of one.
+What happens to them at one time is one event. They differ in names, UIDs and nodes. A single pod is a special case.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Iterator, Mapping
 from pumice.model.pod import Pod
 from pumice.sim.workloads.spans import DURATION_ANNOTATION
 
-#: Pods that are alike, by key, in the order in which things happen to them; at least one.
+#: Equal pods, by key, in the order in which things happen to them; at least one.
 Alike = Mapping[str, Pod]
 
 
 def one_of(pods: Alike) -> Pod:
-    """The first: what is asked of it holds for all."""
+    """Return the first pod. What it is asked holds for all."""
     return next(iter(pods.values()))
 
 
 def in_parts(pods: Mapping[str, Pod]) -> Iterator[Alike]:
-    """Pods, each like its neighbours, in their order.
+    """Yield groups of equal neighbours, in order.
 
-    Pods with a duration of their own end on their own, at moments that depend on the order of their starts: they travel
-    alone. All is compared in the loop itself, for it is gone through for every pod that comes, is bound or goes.
+    Pods with their own duration end at times that depend on the order of their starts, so they are alone in their
+    group. All comparisons are in the loop itself, because it runs for every pod that arrives, is bound or leaves.
     """
     part: dict[str, Pod] = {}
     first, alone = None, False

@@ -1,7 +1,8 @@
-"""A simulated cluster behind the ``Cluster`` port: the truth that an API server would hold, and its kubelets.
+"""A simulated cluster behind the ``Cluster`` port: the state of an API server, and kubelets.
 
-Pods go Pending -> bound -> Running (after ``start_latency_s``) -> Succeeded (after their ``pumice.dev/duration``, or
-when their job's controller says so). Nothing here costs more than what it touches.
+Pods go from Pending to bound, to Running (after ``start_latency_s``), to Succeeded (after their
+``pumice.dev/duration``, or when the controller of their job says so). Every operation costs only as much as what it
+touches.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 PodHook = Callable[[Alike], None]
 Objection = Callable[[Decision], str | None]
-#: Decisions carried out one after the other, and what came of each: None, or why it was refused.
+#: Decisions that were carried out one after the other, and for each None or why it was refused.
 Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
@@ -51,7 +52,8 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(slots=True)
 class Hooks:
-    """Whom to call when something happened to pods that are alike (given as they are now) or a PodGroup was written."""
+    """Functions to call when something happens to equal pods (given with their present state), or a PodGroup is
+    written."""
 
     bound: list[PodHook] = field(default_factory=list)  # holds room on its node from now on
     started: list[PodHook] = field(default_factory=list)
@@ -64,11 +66,11 @@ class Hooks:
 
 
 class SimCluster:
-    """API objects by key. Everything else that knows the truth (usage, history, laws, controller) hooks in.
+    """API objects by key. Everything else that follows the cluster (usage, history, laws, controller) uses the hooks.
 
-    ``start_latency_s``: from bound to Running. ``grace_s``: from eviction to gone, while the pod still holds its room.
-    ``objection``: a fault's reason to refuse a decision. ``start_together``: how many of the pods that are about to
-    start do so before anything else may happen.
+    ``start_latency_s``: from bound to Running. ``grace_s``: from eviction to removal, while the pod keeps its
+    resources. ``objection``: a fault's reason to refuse a decision. ``start_together``: how many of the pods that are
+    about to start do so before anything else may happen.
     """
 
     def __init__(self, engine: Engine, *, start_latency_s: float = 0.0, grace_s: float = 0.0) -> None:
@@ -98,27 +100,28 @@ class SimCluster:
             PriorityClass: self.priority_classes,
             HyperNode: self.hypernodes,
         }
-        for kind in get_args(Object):  # others stand as they were written: nobody keeps their status here
+        # Other kinds stay as they were written, because no controller updates their status here.
+        for kind in get_args(Object):
             self._tables.setdefault(kind, {})
 
     # -- the port ------------------------------------------------------------------------------------------------------
 
     @property
     def has_news(self) -> bool:
-        """Whether something was told, and not drained yet, that may change a decision."""
+        """True if an event that may change a decision is waiting to be drained."""
         return self.telling.has_news
 
     def drain(self) -> list[News]:
-        """What happened since the last call, oldest first."""
+        """Return the events since the last call, oldest first."""
         return self.telling.drain()
 
     def relist(self) -> None:
-        """Tell everything there is, as to a scheduler that has just started."""
+        """Send all objects, as to a scheduler that has just started."""
         self.telling.begin_anew(obj for table in self._tables.values() for obj in table.values())
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        """Put waiting pods on nodes that exist; delete pods, at once or after the grace period. A job's controller may
-        make others. Refusals by place in ``decisions``."""
+        """Bind waiting pods to nodes that exist, and delete pods, at once or after the grace period. A job's controller
+        may create others. Return refusals by index in ``decisions``."""
         answers: list[Refusal | None] = []
         for part in self._parts(decisions):
             answer = self._bind(part) if isinstance(part[0], Bind) else [self._evict(part[0])]
@@ -129,7 +132,7 @@ class SimCluster:
         return {place: refusal for place, refusal in enumerate(answers) if refusal is not None}
 
     def _parts(self, decisions: Sequence[Decision]) -> Iterator[Sequence[Any]]:
-        """Binds that follow each other are carried out together, where no fault may strike between them."""
+        """Yield runs of binds that can be carried out together, because no fault may strike between them."""
         binds: list[Bind] = []
         for decision in decisions:
             if isinstance(decision, Bind) and self.objection is None:
@@ -184,7 +187,7 @@ class SimCluster:
         return None
 
     def write_group(self, update: PodGroupUpdate) -> None:
-        """Store a PodGroup's status. A group that is gone is none of anyone's business."""
+        """Store a PodGroup's status. It is ignored if the group no longer exists."""
         group = self.groups.get(update.job)
         if group is None or (group.status == update.status and update.times is None):
             return
@@ -196,7 +199,7 @@ class SimCluster:
             hook(group)
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
-        """Store what a queue's status says of what it holds."""
+        """Store a queue's status."""
         queue = self.queues.get(name)
         if queue is None or (queue.allocated, queue.usage) == (allocated, usage):
             return
@@ -204,7 +207,7 @@ class SimCluster:
         self.telling.tell(queue, name, news=False)
 
     def take_off_gate(self, removal: GateRemoval) -> None:
-        """Take the queue's gate, and no other, off a pod that is still there."""
+        """Remove the queue's gate, and no other, from a pod that still exists."""
         pod = self.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
             return
@@ -212,8 +215,8 @@ class SimCluster:
         self._tell_pods({removal.pod: pod})
 
     def notice(self, notice: PodNotice) -> None:
-        """Store why a waiting pod waits, and where it is nominated to. A nomination is never taken back: it ends with
-        the bind."""
+        """Store why a pod waits, and the node that it is nominated to. A nomination is never removed: it ends when the
+        pod is bound."""
         pod = self.pods.get(notice.pod)
         if pod is None or pod.uid != notice.uid or pod.node_name:
             return
@@ -227,7 +230,7 @@ class SimCluster:
     # -- objects come and go -------------------------------------------------------------------------------------------
 
     def put(self, obj: Object) -> None:
-        """Add an object, or replace the one of its name. A pod that has a node keeps it."""
+        """Add an object, or replace the one with its name. A pod that has a node keeps it."""
         key = key_of(obj)
         if isinstance(obj, Pod):
             self._put_pod(obj, key)
@@ -240,7 +243,7 @@ class SimCluster:
                 hook(before, obj)
 
     def add_pods(self, pods: Mapping[str, Pod]) -> None:
-        """Add pods that are not there yet. Those that are on nodes already come one by one."""
+        """Add new pods. Those that are already on nodes are added one by one."""
         for part in in_parts(pods):
             for alike in _one_by_one(part) if one_of(part).node_name else (part,):
                 self._add_pods(alike)
@@ -255,7 +258,7 @@ class SimCluster:
                 self._runs(pods)
 
     def delete(self, kind: type[Object], key: str) -> bool:
-        """Remove an object at once. A node takes the pods on it along. False when there is none."""
+        """Remove an object at once. With a node, the pods on it are removed. Return False if there is none."""
         if kind is Pod:
             return self.remove_pod(key)
         before = self._tables[kind].pop(key, None)
@@ -270,7 +273,7 @@ class SimCluster:
         return True
 
     def delete_pod(self, key: str) -> bool:
-        """Ask a pod to go: it holds its room for the grace period. False when there is none."""
+        """Delete a pod, which keeps its resources for the grace period. Return False if there is none."""
         pod = self.pods.get(key)
         if pod is None:
             return False
@@ -283,13 +286,13 @@ class SimCluster:
         return True
 
     def remove_pod(self, key: str) -> bool:
-        """Take a pod out of the cluster at once. False when there is none."""
+        """Remove a pod at once. Return False if there is none."""
         there = key in self.pods
         self.remove_pods((key,))
         return there
 
     def remove_pods(self, keys: Iterable[str]) -> None:
-        """Take pods out of the cluster at once, those that are there. Who hooks in hears of it when all are gone."""
+        """Remove pods at once, if they exist. Hooks are called when all are gone."""
         pods = self.pods
         gone = {key: pod for key in keys if (pod := pods.pop(key, None)) is not None}
         for part in in_parts(gone):
@@ -299,7 +302,7 @@ class SimCluster:
                 hook(part)
 
     def finish(self, were: Mapping[str, Pod]) -> None:
-        """End pods successfully, those that still run and are still the same."""
+        """Complete pods that still run and have not been replaced."""
         pods, now = self._still(were, "Running"), self.engine.now
         for part in in_parts({key: replace(pod, phase="Succeeded", finish_time=now) for key, pod in pods.items()}):
             self.pods.update(part)
@@ -311,7 +314,7 @@ class SimCluster:
     # -- kubelets ------------------------------------------------------------------------------------------------------
 
     def _start(self, bound: Alike) -> None:
-        """Start pods, those that are still there; all of them unless something may come between."""
+        """Start pods that still exist: all at once, unless something may happen in between."""
         waiting = {key: pod for key, pod in self._still(bound, "Pending").items() if pod.deletion is None}
         if not waiting:
             return
@@ -366,7 +369,7 @@ class SimCluster:
             hook(left)
 
     def _still(self, were: Mapping[str, Pod], phase: str) -> dict[str, Pod]:
-        """Of these pods, as they are now, those that are still there and in this phase."""
+        """Return the present state of those of these pods that still exist and are in this phase."""
         pods = self.pods
         return {
             key: pod
@@ -388,7 +391,7 @@ def _one_by_one(pods: Alike) -> Iterator[Alike]:
 
 
 def _not_this(pod: Pod | None, decision: Decision) -> str | None:
-    """Why a decision is not about the pod that is there."""
+    """Return why a decision is not about the present pod, or None."""
     if pod is None:
         return f"pod {decision.pod} does not exist"
     if pod.uid != decision.uid:
@@ -406,8 +409,8 @@ def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> boo
 
 
 def _given(pod: Pod, bind: Bind) -> Pod:
-    """A pod as it is bound: with the annotations of the shared devices that it was given, and with the labels of the
-    groups with which it shares its GPUs."""
+    """Return a pod as it is bound: with the annotations of its shared devices, and with the labels of its GPU
+    groups."""
     devices, groups = bind.context.get(DEVICES), bind.context.get(GPU_GROUPS)
     annotations, labels = pod.annotations, pod.labels
     if isinstance(devices, DeviceGrant):

@@ -1,9 +1,8 @@
-"""A small job controller: work that arrives becomes a PodGroup and pods, runs as a gang, and is cleared away when done.
+"""A small job controller: work that arrives becomes a PodGroup and pods, runs as a gang, and is removed when done.
 
-As under Volcano, a job has no pods until its PodGroup is admitted: until then it asks for nothing but its minimum.
-Gang semantics: from the moment at which at least ``minAvailable`` pods run, the job takes its duration; then all its
-pods have succeeded. When evictions leave fewer running, it starts over once it is whole again: nothing is saved in
-between.
+As with Volcano, a job has no pods until its PodGroup is admitted. Until then it asks only for its minimum. From the
+moment at which at least ``minAvailable`` pods run, the job takes its duration, and then all its pods succeed. If
+evictions leave fewer running, the job starts from the beginning once it is complete again: no progress is saved.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from pumice.sim.workloads.work import Work
 
 @dataclass(slots=True, eq=False)
 class JobRun:
-    """A job from arrival to end. Times are the simulation's.
+    """A job from arrival to end. Times are those of the simulation.
 
-    ``started``: when its gang ran for the first time; ``since``: for the last time. ``asks``: what all its pods ask
-    for; ``kinds``: how many there are of each. ``lost_s``: for how long its gang ran in vain; ``lost``: what its pods
-    held meanwhile, amount times seconds by resource.
+    ``started``: when its gang first ran. ``since``: when it last started. ``asks``: requests of all its pods.
+    ``kinds``: how many pods there are of each spec. ``lost_s``: how long its gang ran without result. ``lost``: what
+    its pods held during that time, amount times seconds by resource.
     """
 
     key: str
@@ -62,7 +61,7 @@ JobHook = Callable[[JobRun], None]
 
 @dataclass(slots=True)
 class JobHooks:
-    """Whom to tell when a job arrives, its gang runs (again), is broken up, ends."""
+    """Functions to call when a job arrives, when its gang runs (again), is broken up, and ends."""
 
     arrived: list[JobHook] = field(default_factory=list)
     started: list[JobHook] = field(default_factory=list)
@@ -73,8 +72,8 @@ class JobHooks:
 class Controller:
     """Runs jobs on a simulated cluster.
 
-    ``keep_until_completed``: a finished job's PodGroup and succeeded pods stay until the scheduler has written the
-    phase Completed; otherwise they go at once (Volcano's ``ttlSecondsAfterFinished: 0``).
+    ``keep_until_completed``: the PodGroup and succeeded pods of a finished job stay until the scheduler has written the
+    phase Completed; otherwise they are removed at once (Volcano's ``ttlSecondsAfterFinished: 0``).
     """
 
     def __init__(self, cluster: SimCluster, *, keep_until_completed: bool = False) -> None:
@@ -100,16 +99,16 @@ class Controller:
     # -- work comes ----------------------------------------------------------------------------------------------------
 
     def submit(self, work: Work) -> None:
-        """Have work arrive at its time.
+        """Schedule the arrival of work.
 
-        Raises: ValueError for a second work of the same namespace and name.
+        Raises: ValueError if work with this namespace and name exists.
         """
         self.submit_all((work,))
 
     def submit_all(self, works: Iterable[Work]) -> None:
-        """Have all of it arrive, each at its time; none of it where one cannot.
+        """Schedule the arrival of all work, or of none if it is invalid.
 
-        Raises: ValueError for a second work of the same namespace and name.
+        Raises: ValueError if two have the same namespace and name.
         """
         coming: dict[str, Work] = {}
         for work in works:
@@ -163,13 +162,14 @@ class Controller:
     # -- pods start and end --------------------------------------------------------------------------------------------
 
     def _run_of(self, pods: Alike) -> tuple[JobRun | None, list[str]]:
-        """The job that pods belong to, and those of them that it wants, by key. None: nobody wants any."""
+        """Return the job of pods, and the keys of those that it still needs; None if it needs none."""
         run = self.live.get(one_of(pods).group_key)
         wanted = [key for key in pods if key in run.wanted] if run is not None else []
         return run if wanted else None, wanted
 
     def _start_together(self, pods: Alike) -> int:
-        """All of them, but the one with which the gang is whole starts alone: what follows from it comes next."""
+        """Return how many start together: all, but the pod that completes the gang starts alone, because its effects
+        come next."""
         run, wanted = self._run_of(pods)
         if run is None or run.whole:
             return len(pods)
@@ -195,7 +195,7 @@ class Controller:
             hook(run)
 
     def _pods_finished(self, pods: Alike) -> None:
-        """Pods succeeded on their own, before their job's end."""
+        """Count pods that succeeded before the end of their job."""
         run, wanted = self._run_of(pods)
         if run is None:
             return
@@ -224,7 +224,7 @@ class Controller:
             hook(run)
 
     def _lose(self, run: JobRun, running: Mapping[str, float]) -> None:
-        """Book what the gang has done since it last began: it has to be done anew."""
+        """Record the work that the gang has lost since it last started. It must be done again."""
         now = self.engine.now
         run.lost_s += now - run.since
         for key, began in running.items():
@@ -232,7 +232,7 @@ class Controller:
                 run.lost[resource] = run.lost.get(resource, 0.0) + amount * (now - max(began, run.since))
 
     def _pods_removed(self, pods: Alike) -> None:
-        """Somebody deleted pods that the job still wants: make them again, under new uids."""
+        """Create pods again, with new UIDs, that were deleted although the job still needs them."""
         run, wanted = self._run_of(pods)
         if run is None or one_of(pods).phase == "Succeeded" or not run.recreates:
             return
@@ -260,7 +260,7 @@ class Controller:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _finish(self, run: JobRun) -> None:
-        """The job is done. Pods that never started go with it."""
+        """End a job. Pods that never started are removed with it."""
         if run.ended is not None:
             return
         run.ended = self.engine.now
@@ -285,7 +285,7 @@ class Controller:
             self.engine.at(self.engine.now, self._clear, run)
 
     def _admitted(self, run: JobRun) -> None:
-        """The PodGroup was admitted: the pods come now."""
+        """Create the pods of an admitted PodGroup."""
         if run.coming is not None:
             self._make_pods(run, run.coming)
 

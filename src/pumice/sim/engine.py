@@ -1,7 +1,7 @@
 """The clock of a simulation: what happens next, and when. Idle time costs nothing.
 
-Events are ordered by (time, priority, id); ids count up, so events of one moment and priority run in the order in which
-they were asked for. Nothing else decides, so a run is the same every time. Source: the shape of SimPy's core.
+Events are ordered by (time, priority, ID). IDs increase, so events with equal time and priority run in the order in
+which they were scheduled. Nothing else decides, so every run is the same. Source: the design of SimPy's core.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _COMPACT_FROM = 1024
 
 V = TypeVar("V")
 
-#: A handle to an event, for ``cancel``.
+#: Handle of an event, for ``cancel``.
 EventId = int
 
 
 class Priority(IntEnum):
-    """What goes first within one moment: what ends frees room before what arrives asks for it."""
+    """Order within one moment: what ends frees resources before what arrives requests them."""
 
     FAULT = 0
     END = 1
@@ -31,7 +31,7 @@ class Priority(IntEnum):
 
 
 class Engine:
-    """A virtual clock and a heap of calls to make. ``now`` is in seconds and moves only in ``advance``."""
+    """A virtual clock and a heap of calls. ``now`` is in seconds and changes only in ``advance``."""
 
     def __init__(self, start: float = 0.0) -> None:
         self.now = start
@@ -42,13 +42,13 @@ class Engine:
         self._running: tuple[float, int, EventId] | None = None
 
     def __len__(self) -> int:
-        """Events that are still to come."""
+        """Number of future events."""
         return len(self._calls)
 
     def at(self, time: float, call: Callable[..., object], *values: Any, priority: int = Priority.END) -> EventId:
-        """Have ``call(*values)`` made at ``time``.
+        """Schedule ``call(*values)`` at ``time``.
 
-        Raises: ValueError for a time that is past or no number.
+        Raises: ValueError for a time that is past or not a number.
         """
         if not (self.now <= time < math.inf):
             raise ValueError(f"cannot schedule at {time}: wanted a time from {self.now} on")
@@ -59,9 +59,9 @@ class Engine:
         return event
 
     def at_all(self, due: Iterable[tuple[float, V]], call: Callable[[V], object], priority: int = Priority.END) -> None:
-        """Have ``call(value)`` made for each (time, value), as by ``at`` for one after the other.
+        """Schedule ``call(value)`` for each (time, value), as ``at`` would one after the other.
 
-        Raises: ValueError for a time that is past or no number; then none is made.
+        Raises: ValueError for a time that is past or not a number; then nothing is scheduled.
         """
         due = list(due)
         if wrong := [time for time, _ in due if not (self.now <= time < math.inf)]:
@@ -72,14 +72,14 @@ class Engine:
         self._next_id += len(due)
 
     def after(self, delay: float, call: Callable[..., object], *values: Any, priority: int = Priority.END) -> EventId:
-        """Have ``call(*values)`` made ``delay`` seconds from now."""
+        """Schedule ``call(*values)`` ``delay`` seconds from now."""
         return self.at(self.now + delay, call, *values, priority=priority)
 
     def go_on(self, call: Callable[..., object], *values: Any) -> None:
-        """Have the event that runs now go on with this call: at the same moment and in its own place, after whatever
-        it has brought about that goes first.
+        """Continue the present event with this call: at the same time and with the same priority and ID, after events
+        that it has caused and that come first.
 
-        Raises: ValueError while no event runs.
+        Raises: ValueError if no event is running.
         """
         if self._running is None:
             raise ValueError("no event is running that could continue")
@@ -87,7 +87,7 @@ class Engine:
         heapq.heappush(self._heap, self._running)
 
     def cancel(self, event: EventId) -> bool:
-        """Forget an event. False when it has run or was cancelled before."""
+        """Cancel an event. Return False if it has run or was cancelled before."""
         if self._calls.pop(event, None) is None:
             return False
         if len(self._heap) > _COMPACT_FROM and len(self._heap) > 2 * len(self._calls):
@@ -96,14 +96,14 @@ class Engine:
         return True
 
     def next_time(self) -> float | None:
-        """When the next event is due, None when there is none."""
+        """Return the time of the next event, or None."""
         heap = self._heap
         while heap and heap[0][2] not in self._calls:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
     def step(self) -> bool:
-        """Run the next event, moving the clock to it. False when there is none."""
+        """Run the next event and set the clock to its time. Return False if there is none."""
         time = self.next_time()
         if time is None:
             return False
@@ -116,10 +116,8 @@ class Engine:
         return True
 
     def advance(self, time: float, after_each: Callable[[], object] | None = None) -> int:
-        """Run every event up to and including ``time``, also those that are added meanwhile; then it is ``time``.
-
-        Answers how many ran.
-        """
+        """Run every event up to and including ``time``, including those that are added meanwhile, and set the clock to
+        ``time``. Return how many ran."""
         count = 0
         while (due := self.next_time()) is not None and due <= time:
             self.step()

@@ -1,6 +1,6 @@
-"""Everything that happens in a simulation, a plain mapping each, for ``--events``.
+"""Everything that happens in a simulation, as plain mappings, for ``--events``.
 
-``t``: seconds from the start. ``cycle``, of what a cycle did: its number, as ``--save-cycle`` takes it.
+``t``: seconds from the start. ``cycle``, for what a cycle did: its number, as ``--save-cycle`` accepts it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _UNSCHEDULABLE = "Unschedulable"
 
 
 class EventLog:
-    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, gone (a
-    pod left its node before its time), broken, succeeded, done, node-up, node-down. ``cycle`` gives the number of the
-    one that runs, or ran last."""
+    """Emits events: arrival, admitted, unschedulable, bind, evict, refused, running, started, gone (a pod left its node
+    before its time), broken, succeeded, done, node-up, node-down. ``cycle`` returns the number of the present or last
+    cycle."""
 
     def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell, cycle: Callable[[], int]) -> None:
         self._engine = cluster.engine

@@ -1,7 +1,7 @@
-"""Things that go wrong, by a seeded generator: the same seed, the same faults at the same moments.
+"""Faults by a seeded generator: equal seeds give equal faults at equal times.
 
-Binds and evictions are refused; binds are done and told late; things are told twice; nodes vanish and come back; pods
-are deleted; the API server is gone for a while; the scheduler is started anew and remembers nothing.
+Binds and evictions are refused; events arrive late or twice; nodes disappear and come back; pods are deleted; the API
+server is unavailable for a while; the scheduler is restarted and remembers nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pumice.sim.engine import Priority
 from pumice.sim.telling import key_of
 
 KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "told again", "restarted")
-#: Those that a plan has only where it says so.
+#: Faults that a plan has only if it names them.
 RARE_KINDS = ("evict refused", "API gone")
-#: Objects that are told again at a time.
+#: Objects that are sent again at one time.
 TOLD_AGAIN_MAX = 100
 
 
 class FaultPlan(Struct, frozen=True):
-    """How often what goes wrong; 0 is never. Nothing goes wrong after ``quiet_after_s``."""
+    """How often each fault happens; 0: never. No fault happens after ``quiet_after_s``."""
 
     quiet_after_s: float
     refused_share: float = 0.0  # of binds
@@ -45,9 +45,9 @@ class FaultPlan(Struct, frozen=True):
 
 
 class Faults:
-    """Makes a cluster suffer a plan from now on. ``counts`` says what was done, by kind.
+    """Applies a plan to a cluster. ``counts``: number of faults by kind.
 
-    ``restart`` makes the scheduler forget all it knows; the cluster is told to it anew.
+    ``restart`` makes the scheduler forget everything; all objects are sent to it again.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Faults:
 
     @property
     def quiet(self) -> bool:
-        """Whether the time of faults is over."""
+        """Return True if no more faults will happen."""
         return self.cluster.engine.now >= self.until
 
     def _objection(self, decision: Bind | Evict) -> str | None:

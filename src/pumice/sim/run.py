@@ -1,4 +1,4 @@
-"""A whole simulation: a scene and a policy in, what happened out. The cycle is the one that drives a live cluster."""
+"""Run a simulation: from a scene and a policy to its result. The cycle is the one that drives a live cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pumice.sim.event_log import EventLog
 from pumice.sim.measures.history import History
 from pumice.sim.measures.stuck import Stuck, Stuckness
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.settings import NOBODY, PLAIN, Observers, SimSettings
+from pumice.sim.settings import NO_OBSERVERS, PLAIN, Observers, SimSettings
 from pumice.sim.shell import Shell
 from pumice.sim.workloads.language import spoken
 from pumice.sim.workloads.shake import shaken
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from pumice.sim.faults import Faults
     from pumice.sim.laws.safety import Laws
 
-#: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
-#: is at most a period away.
+#: Periods that an undisturbed job needs: one cycle admits it, one places its pods, and the first is at most a period
+#: away.
 PROMPT_PERIODS = 2.0
-_SHAKE = 1  # dice of its own: with it, faults fall as they fall without it
+_SHAKE = 1  # a separate generator, so that shaking does not change the faults
 
 
 class Waiting(Struct, frozen=True):
-    """A job that waits at the end. ``waited_s`` is since it arrived, None where it was still to come. ``hint``: what
-    would help, empty where that is not known."""
+    """A job that waits at the end. ``waited_s``: since its arrival, None if it has not arrived. ``hint``: what would
+    help, "" if unknown."""
 
     job: str
     queue: str
@@ -49,8 +49,8 @@ class Waiting(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """``wait_causes``: seconds that jobs spent waiting, by cause, most first. ``wall_s``: by the caller's clock,
-    reading input not counted. ``stuck``: jobs that will not run, and what they hold."""
+    """The result of a simulation. ``wait_causes``: seconds that jobs waited, by cause, the largest first. ``wall_s``:
+    by the caller's clock, without reading input. ``stuck``: jobs that will not run, and what they hold."""
 
     result: SimResult
     digest: str
@@ -65,10 +65,11 @@ class Run(Struct, frozen=True):
         return self.result.history
 
 
-def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observers: Observers = NOBODY) -> Run:
-    """Run a scene to its end, or as long as the settings say. Ctrl-C ends it early with what there is.
+def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observers: Observers = NO_OBSERVERS) -> Run:
+    """Run a scene to its end, or as long as the settings say. Ctrl-C ends it early with the results so far.
 
-    Raises: LawBroken."""
+    Raises: LawBroken.
+    """
     if settings.shake_s > 0:
         scene = shaken(scene, settings.shake_s, _dice(settings.seed, _SHAKE))
     scene, left_out = spoken(scene, policy.dialect)
@@ -121,7 +122,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
 
 
 def _faults(cluster: SimCluster, shell: Shell, settings: SimSettings) -> Faults | None:
-    """What the cluster suffers from now on."""
+    """Return the faults of the settings, or None."""
     if settings.faults is None:
         return None
     from pumice.sim.faults import Faults
@@ -130,7 +131,7 @@ def _faults(cluster: SimCluster, shell: Shell, settings: SimSettings) -> Faults 
 
 
 def _laws(shell: Shell, controller: Controller, history: History) -> Laws:
-    """The laws that hold under the shell's policy."""
+    """Return the laws that hold under the shell's policy."""
     from pumice.sim.laws.by_policy import laws_of
 
     return laws_of(shell, controller, history)
@@ -139,7 +140,7 @@ def _laws(shell: Shell, controller: Controller, history: History) -> Laws:
 def _why_not_alone(
     scene: Scene, made: Mapping[str, Work], key: str, policy: Policy, now: float, settings: SimSettings
 ) -> str | None:
-    """Why a job does not run even when it is the only one, from now on; None when it does, or is not tried."""
+    """Return why a job does not run even if it is the only one, or None if it does, or is not tried."""
     if not settings.try_alone:
         return None
     work = made.get(key) or next(work for work in scene.works if work.key == key)
@@ -167,7 +168,7 @@ def _waiting(
 
 
 def _outside(controller: Controller, queue: str) -> str:
-    """Why a job was not even looked at."""
+    """Return why a job was not even looked at."""
     if queue not in controller.cluster.queues:
         return f"queue {queue} is not there"
     return "no cycle has considered it yet"

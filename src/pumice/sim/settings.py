@@ -1,4 +1,4 @@
-"""How a simulation goes, and who is told of it."""
+"""Settings and observers of a simulation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class SimSettings(Struct, frozen=True):
-    """What decides how a scene goes on, whatever the policy; times in seconds.
+    """Settings that decide how a scene continues, whatever the policy. Times are in seconds.
 
-    From ``start`` by the simulation's clock, for ``until`` at most; ``period_s``: at most one cycle in so long.
-    ``window``: what figures are about. ``seed`` rolls the dice of ``faults``, and those that move every arrival by up
-    to ``shake_s``. ``check_laws`` checks the safety laws after every event: slow. ``circles_max``: it ends after so
-    many cycles that decide something while no job comes or ends. ``try_alone`` False does not run each job that waits
-    at the end on an empty cluster, a simulation each, and finds none impossible.
+    It runs from ``start`` by the simulation's clock, for at most ``until``, with at most one cycle per ``period_s``.
+    ``window``: what figures are about. ``seed``: of ``faults``, and of moving every arrival by up to ``shake_s``.
+    ``check_laws``: check the safety laws after every event, which is slow. ``circles_max``: end after this many cycles
+    that decide something while no job arrives or ends. ``try_alone`` False: do not run each job that waits at the end
+    on an empty cluster (a simulation each), and find none impossible.
     """
 
     start: float = 0.0
@@ -38,15 +38,15 @@ class SimSettings(Struct, frozen=True):
 
 
 def _no_clock() -> float:
-    """Nobody wants to know how long it took."""
+    """Measure no time."""
     return 0.0
 
 
 class Observers(Struct, frozen=True):
-    """Who is told what while a simulation runs; nothing of it changes a decision.
+    """Functions to call while a simulation runs. They change no decision.
 
-    ``event`` gets every event as a plain mapping, ``began`` what each cycle begins with, ``progress`` how far it is
-    after it. ``clock`` gives real seconds, for ``Run.wall_s`` only: a simulation reads no clock of its own.
+    ``event``: with every event as a plain mapping. ``began``: with what each cycle begins with. ``progress``: after
+    each cycle. ``clock``: returns real seconds, for ``Run.wall_s`` only, because a simulation reads no clock itself.
     """
 
     progress: Callable[[Progress], object] | None = None
@@ -55,6 +55,6 @@ class Observers(Struct, frozen=True):
     clock: Callable[[], float] = _no_clock
 
 
-#: From 0 to the end, once a second, without faults.
+#: From 0 to the end, one cycle per second, no faults.
 PLAIN = SimSettings()
-NOBODY = Observers()
+NO_OBSERVERS = Observers()

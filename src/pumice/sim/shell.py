@@ -18,12 +18,12 @@ from pumice.sim.measures.wait_causes import WaitCauses
 from pumice.sim.world import CycleReport
 from pumice.state.store import Store
 
-#: Told what a cycle begins with: its number, from 1 on, its moment, and the cluster.
+#: Called with what a cycle begins with: its number (from 1), its time, and the cluster.
 Began = Callable[[int, float, Snapshot], object]
 
 
 class Shell:
-    """One scheduler: it runs cycles, remembers why jobs wait, and can be started anew."""
+    """A scheduler: it runs cycles, remembers why jobs wait, and can be restarted."""
 
     def __init__(self, cluster: SimCluster, policy: Policy, began: Began | None = None) -> None:
         self.cluster = cluster
@@ -37,7 +37,7 @@ class Shell:
 
     def cycle(self, now: float) -> CycleReport:
         self._submitted = []
-        self._last = None  # what nobody holds is not copied when the store moves on
+        self._last = None  # without a reference, the store need not copy it when it changes
         self.cycles += 1
         outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
         for notice in outcome.nominations():
@@ -50,26 +50,26 @@ class Shell:
             self._began(self.cycles, now, snapshot)
 
     def restart(self) -> None:
-        """Forget everything but what was decided so far."""
+        """Forget everything but the digest of the decisions so far."""
         digest = self.loop.digest
         self.loop = Loop(_store(self.loop.policy), self.loop.policy, self.cluster)
         self.loop.digest = digest
 
     def promised(self) -> dict[str, str]:
-        """Pods that the last cycle promised a node, and which."""
+        """Return pods for which the last cycle reserved a node, with the node."""
         return {} if self._last is None else self._last.pipelined
 
     def known(self) -> set[str]:
-        """Keys of the pods that the store knows of."""
+        """Return the keys of pods that the store knows of."""
         tasks = self.loop.store.snapshot().tables.tasks
         return {tasks.pods[row].key for row in np.flatnonzero(tasks.alive).tolist()}
 
     def why(self) -> dict[str, Why]:
-        """Why jobs waited after the last cycle."""
+        """Return why jobs waited after the last cycle."""
         return {} if self._last is None else why_jobs_wait(self._last)
 
     def hints(self) -> dict[str, str]:
-        """What would help jobs that waited after the last cycle."""
+        """Return what would help jobs that waited after the last cycle."""
         return {} if self._last is None else hints(self._last)
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
@@ -77,5 +77,5 @@ class Shell:
 
 
 def _store(policy: Policy) -> Store:
-    """One for the pods that are the scheduler's whose language the policy speaks."""
+    """Return a store for pods of the scheduler of the policy's language."""
     return Store(scheduler_names=(policy.dialect.scheduler,), default_queue=policy.dialect.default_queue)

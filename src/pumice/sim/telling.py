@@ -1,7 +1,7 @@
-"""What the cluster has to tell and has not been asked for yet.
+"""Events of the cluster that have not been drained yet.
 
-As with a watch of an API server, only the newest state of an object is kept, and what happened to one object is told in
-order. A fault may hold an object's news back (``delay``); then all that happens to the object waits behind it.
+As with a watch of an API server, only the newest state of an object is kept, and events of one object keep their order.
+A fault may delay an event of an object (``delay``); then all later events of the object wait behind it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, S
 from pumice.model.pod import Pod
 from pumice.sim.engine import Engine, Priority
 
-#: Seconds by which an event is told late; 0 is at once.
+#: Returns by how many seconds an event is delayed, 0 for none.
 Delay = Callable[[Event], float]
 
 
 def key_of(obj: Object) -> str:
-    """``namespace/name``, or the name of a cluster-wide object."""
+    """Return ``namespace/name``, or the name of a cluster-wide object."""
     return str(getattr(obj, "key", obj.name))
 
 
-#: Objects of one kind that were told of together, by key; None: it is gone, and so is every other.
+#: Objects of one kind in one event, by key. None: the object is gone, and so are all others of the part.
 Part = dict[str, Any]
 
 
 class UndeliveredEvents:
-    """A buffer of events, newest state an object. ``has_news`` says whether one of them may change a decision."""
+    """A buffer of events with the newest state of each object. ``has_news``: one of them may change a decision."""
 
     def __init__(self, engine: Engine) -> None:
         self.has_news = False
@@ -38,11 +38,11 @@ class UndeliveredEvents:
         self._held: dict[tuple[type[Object], str], list[tuple[Event, bool]]] = {}
 
     def tell(self, obj: Object, key: str, news: bool = True) -> None:
-        """An object is there, new or changed. ``news`` False: an echo of what the scheduler itself wrote."""
+        """An object exists, new or changed. ``news`` False: an echo of what the scheduler itself wrote."""
         self.tell_all(type(obj), {key: obj}, news)
 
     def tell_all(self, kind: type[Object], objects: Mapping[str, Object], news: bool = True) -> None:
-        """Objects of one kind, by key, are there, in this order."""
+        """Objects of one kind exist, by key, in this order."""
         if self.delay is None and not self._held:
             self._seen(kind, objects, news)
             return
@@ -51,7 +51,7 @@ class UndeliveredEvents:
                 self._seen(kind, {key: obj}, news)
 
     def tell_gone(self, kind: type[Object], keys: Collection[str]) -> None:
-        """Objects of one kind are not there any more."""
+        """Objects of one kind no longer exist."""
         if self.delay is None and not self._held:
             self._gone(kind, keys)
             return
@@ -60,7 +60,7 @@ class UndeliveredEvents:
                 self._gone(kind, (key,))
 
     def drain(self) -> list[News]:
-        """All that happened since the last call, oldest first."""
+        """Return all events since the last call, oldest first."""
         news: list[News] = []
         for kind, part in self._parts:
             news += _news_of(kind, part) if part else ()
@@ -68,24 +68,24 @@ class UndeliveredEvents:
         return news
 
     def owes(self, kind: type[Object], key: str) -> bool:
-        """Whether there is something about the object that was not drained yet."""
+        """Return True if an event of the object has not been drained."""
         return (kind, key) in self._held or key in self._newest.get(kind, ())
 
     def held_pods(self) -> dict[str, Pod]:
-        """By key, the pods of which news is held back, in the state that was to be told first."""
+        """Return the pods with delayed events, by key, in the state of the first of these."""
         firsts = (waiting[0][0] for waiting in self._held.values())
         pods = (event.obj for event in firsts if isinstance(event, Seen))
         return {pod.key: pod for pod in pods if isinstance(pod, Pod)}
 
     def begin_anew(self, objects: Iterable[Object]) -> None:
-        """Drop all that is still to be told and tell these, none of them late: a new listener starts from a list."""
+        """Drop all events and send these objects without delay: a new listener starts with a list."""
         self.drain()
         self._held.clear()
         for obj in objects:
             self._seen(type(obj), {key_of(obj): obj}, news=True)
 
     def _comes_late(self, event: Event, kind: type[Object], key: str, news: bool) -> bool:
-        """Whether the event is held back: by a fault, or behind others of its object that are."""
+        """Return True if the event is delayed: by a fault, or behind delayed events of its object."""
         waiting = self._held.get((kind, key))
         if waiting is not None:
             waiting.append((event, news))
@@ -115,7 +115,7 @@ class UndeliveredEvents:
         self.has_news = self.has_news or news
 
     def _gone(self, kind: type[Object], keys: Iterable[str]) -> None:
-        """What was told before of such an object stands: it was there."""
+        """Record removals. Earlier events of such an object stay, because it did exist."""
         newest = self._newest.get(kind, {})
         for key in keys if newest else ():
             newest.pop(key, None)
@@ -124,7 +124,7 @@ class UndeliveredEvents:
 
 
 def _news_of(kind: type[Object], part: Part) -> Iterable[News]:
-    """What a part, which is not empty, has to say: of pods all at once."""
+    """Return the events of a part that is not empty: one for all pods, one per object for other kinds."""
     gone = next(iter(part.values())) is None
     if kind is Pod:
         return (PodsGone(tuple(part)) if gone else PodsSeen(part),)

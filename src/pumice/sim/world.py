@@ -1,8 +1,8 @@
-"""A simulation: moves the clock from event to event and has a cycle run when something changed.
+"""The main loop of a simulation: it moves the clock from event to event, and runs a cycle when something has changed.
 
-A cycle runs at most once a schedule period; a change within the period waits for its end. Of the scheduler's own writes
-only a PodGroup's phase is a change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in which
-nothing could be different are left out here.
+A cycle runs at most once per schedule period; a change within the period waits for its end. Of the scheduler's own
+writes, only the phase of a PodGroup is a change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s). Cycles
+that could not decide differently are left out here.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from pumice.sim.controller import Controller
 from pumice.sim.measures.history import History
 from pumice.sim.workloads.work import Work
 
-#: Cycles that decide something while no job comes and none ends: more is a scheduler that goes in circles.
+#: Cycles that decide something while no job arrives or ends. With more, the scheduler goes in circles.
 CIRCLES_MAX = 1_000
 
-#: Cycles that only a plugin's clock woke, with nothing left to happen and nothing decided: hours that open and
-#: close for ever wake for ever, and whom so many of them did not help will not be helped.
+#: Cycles that only a plugin's clock woke, with nothing left to happen and nothing decided. Hours that open and close
+#: would wake it forever, and jobs that so many of them did not help will not be helped.
 CLOCK_ONLY_MAX = 100
 
 
 class CycleReport(Struct, frozen=True):
-    """What a cycle did. ``decisions``: those that were carried out. ``wake_at``: run again then even if nothing happens
-    (a policy that waits for a time)."""
+    """What a cycle did. ``decisions``: those that were carried out. ``wake_at``: run again at this time even if nothing
+    happens (for a policy that waits for a time)."""
 
     decisions: Sequence[Decision] = ()
     wake_at: float | None = None
 
 
-#: One scheduling cycle at a moment: drains the cluster, decides, carries out.
+#: Runs one scheduling cycle at a time: drains the cluster, decides, and carries out.
 CycleFn = Callable[[float], CycleReport]
 
 
 class Progress(NamedTuple):
-    """How far a simulation is; given to the observer after each cycle."""
+    """How far a simulation is, for the observer after each cycle."""
 
     now: float
     cycles: int
@@ -61,9 +61,9 @@ class Ending(StrEnum):
 
 
 class SimResult(Struct, frozen=True):
-    """How it ended. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended, ``to_come`` have not
-    arrived; in order of arrival. ``waiting``: all that have arrived and do not run, also those that were broken up.
-    ``gone``: those of them that ran and of which nobody makes anew what was evicted."""
+    """The end of a simulation. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended, ``to_come`` have
+    not arrived; all in order of arrival. ``waiting``: all that have arrived and do not run, including those that were
+    broken up. ``gone``: those of them that ran and whose evicted pods are not created again."""
 
     ending: Ending
     start: float
@@ -88,7 +88,7 @@ class SimResult(Struct, frozen=True):
 
     @property
     def running(self) -> tuple[str, ...]:
-        """Jobs whose gang runs in the end."""
+        """Jobs whose gang runs at the end."""
         waiting = frozenset(self.waiting)
         return tuple(key for key in self.unfinished if key not in waiting)
 
@@ -103,7 +103,7 @@ class Simulation:
     """A cluster, its controller and a scheduler on one clock.
 
     ``after_event`` and ``after_cycle`` are for checks (``sim.laws``): called after every event, and after every cycle
-    with its decisions. ``circles_max``: cycles that decide something while no job comes and none ends.
+    with its decisions. ``circles_max``: cycles that decide something while no job arrives or ends.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Simulation:
         self._clock_only_cycles = 0
 
     def run(self, until: float | None = None, observe: Callable[[Progress], object] | None = None) -> SimResult:
-        """Run until nothing is left to happen, or for so many seconds. Ctrl-C ends it with what there is."""
+        """Run until nothing is left to happen, or for ``until`` seconds. Ctrl-C ends it with the results so far."""
         horizon = None if until is None else self.start + until
         try:
             ending = self._run(horizon, observe)
@@ -151,7 +151,7 @@ class Simulation:
         return self._result(ending)
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """Return the present progress."""
         history, controller = self.history, self.controller
         return Progress(
             self.engine.now,
@@ -188,7 +188,7 @@ class Simulation:
         return min(event, cycle)
 
     def _next_cycle(self) -> float | None:
-        """When a cycle is due, None while there is no reason for one."""
+        """Return when a cycle is due, or None if there is no reason for one."""
         if self.cluster.has_news or self._again:
             return max(self.engine.now, self._earliest)
         return None if self._wake_at is None else max(self._wake_at, self._earliest)
@@ -208,19 +208,19 @@ class Simulation:
             self._after_cycle(report.decisions)
 
     def _somebody_waits(self) -> bool:
-        """Whether a phase may matter to anybody: admission counts what was promised to a gang until its phase says
-        that it runs."""
+        """Return True if a phase may matter: admission counts what was promised to a gang until its phase says that it
+        runs."""
         return len(self.controller.live) > self.history.running.value
 
     def _goes_in_circles(self) -> bool:
-        """Whether very many cycles have decided something since a job last came or ended."""
+        """Return True if very many cycles have decided something since a job last arrived or ended."""
         moved = (self.controller.arrived_count, self.controller.ended_count)
         self._vain_cycles = self._vain_cycles + self._again if moved == self._moved else 0
         self._moved = moved
         return self._vain_cycles > self.circles_max
 
     def _waits_for_the_clock(self) -> bool:
-        """Whether very many cycles in a row had nothing to do but to see what time it is."""
+        """Return True if very many cycles in a row only looked at the time."""
         idle = not self._again and not self.cluster.has_news and self.engine.next_time() is None
         self._clock_only_cycles = self._clock_only_cycles + 1 if idle else 0
         return self._clock_only_cycles > CLOCK_ONLY_MAX

@@ -1,11 +1,10 @@
-"""Filling an empty cluster pod by pod until more has been asked for than it has: how much of its GPUs a policy gives
-away, and how much of what is left typical pods cannot use.
+"""Fill an empty cluster pod by pod until more has been requested than it has: how much of its GPUs a policy allocates,
+and how much of the rest typical pods cannot use.
 
-One fill is one cycle on an empty cluster with all pods waiting, in the order in which they arrive: nobody leaves, so a
-pod that finds no place never will. Order: all pods of the trace, shuffled, then pods drawn from it with replacement.
-Source: Weng et al., USENIX ATC'23, section 6 and its artifact, from which the order of arrivals by seed, the names of
-nodes (shuffled, for the first name wins a tie), typical pods (those of the trace) and the way of reading the curves are
-taken.
+A fill is one cycle on an empty cluster in which all pods wait, in order of arrival. No pod leaves, so a pod that finds
+no node never will. Order: all pods of the trace, shuffled, then pods drawn from it with replacement. Source: Weng et
+al., USENIX ATC'23, section 6, and its artifact. Taken from it: the order of arrivals by seed, the names of nodes
+(shuffled, because the first name wins a tie), typical pods (those of the trace), and how curves are read.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from pumice.runtime.memory import old_objects_left_alone
 from pumice.state.store import Store
 
 SCHEDULER, NAMESPACE, QUEUE = "kai-scheduler", "fill", "fill"
-#: Bounds of what one fill may be asked for.
+#: Bounds of one fill.
 UNTIL_MAX, PODS_MAX = 10.0, 1_000_000
 
-#: Between pods and nodes the study's scheduler begins as many watches, and draws a number for each.
+#: The study's scheduler creates this many watches between pods and nodes, and draws a number for each.
 WATCHES = 10
 
 _MILLI = 1000.0
@@ -48,8 +47,8 @@ _UNLIMITED = Quota(None, None, 1.0)
 
 
 class Arrivals(Struct, frozen=True):
-    """What comes to a cluster: ``specs`` in order, ``gpus`` (pods,) what each asks for in milli-devices. ``nodes``
-    under the names that they have in this fill."""
+    """What arrives at a cluster: ``specs`` in order, and ``gpus`` (pods,), the request of each in milli-devices.
+    ``nodes``: with the names that they have in this fill."""
 
     nodes: tuple[Node, ...]
     specs: tuple[PodSpec, ...]
@@ -62,8 +61,8 @@ class Arrivals(Struct, frozen=True):
 
 
 class Filled(Struct, frozen=True):
-    """``node_of``: the node of each pod, None for one that found none; ``groups``: the devices that it shares there.
-    ``arrived``, ``allocated``: milli-devices after each pod."""
+    """The result of a fill. ``node_of``: node of each pod, None if it found none. ``groups``: devices that it shares
+    there. ``arrived``, ``allocated``: milli-devices after each pod."""
 
     arrivals: Arrivals
     node_of: tuple[str | None, ...]
@@ -72,12 +71,12 @@ class Filled(Struct, frozen=True):
     allocated: tuple[float, ...]
 
     def allocation(self) -> list[float]:
-        """Per cent of the cluster's GPUs that is allocated when so many per cent have been asked for: from 0 on, each
-        the mean over the arrivals that round to it; nan where there are none near it. Two digits, as published."""
+        """Return the percentage of the cluster's GPUs that is allocated when 0, 1, 2 … per cent have been requested:
+        the mean over the arrivals that round to it, nan if there are none near it. Two digits, as published."""
         return self.curve(np.array(self.allocated) / self.arrivals.capacity * 100.0)
 
     def curve(self, values: F64) -> list[float]:
-        """The same of any value after each pod."""
+        """Return such a curve for any value after each pod."""
         asked = np.rint(np.array(self.arrived) / self.arrivals.capacity * 100.0)
         found = []
         for level in range(int(asked.max(initial=0.0)) + 1):
@@ -88,8 +87,8 @@ class Filled(Struct, frozen=True):
 
 
 def policy_text(name: str, seed: int, typical: Iterable[TypicalPods] = ()) -> str:
-    """The policy file by which a cluster is filled: no order but that of arrival, no limits. ``typical``: the pods to
-    expect; none: those that come."""
+    """Return the policy file by which a cluster is filled: order of arrival, no limits. ``typical``: the expected pods;
+    none: those that arrive."""
     return f"""\
 dialect: kai
 actions: allocate
@@ -105,13 +104,13 @@ tiers:
 
 
 def gpus_of(spec: PodSpec) -> float:
-    """Milli-devices that a pod asks for."""
+    """Return the milli-devices that a pod requests."""
     share = spec.gpu_share
     return spec.request.get(GPU_RESOURCE) + (_MILLI * share.fraction * share.devices if share is not None else 0.0)
 
 
 def typical_of(specs: Iterable[PodSpec]) -> list[TypicalPods]:
-    """What the pods of a trace ask for, and how many ask for the same, in the order in which they come first."""
+    """Return what the pods of a trace request, and how many request the same, in the order of their first arrival."""
     pods: dict[tuple[Ask, tuple[str, ...]], float] = {}
     known: dict[int, tuple[Ask, tuple[str, ...]]] = {}
     for spec in specs:
@@ -123,24 +122,26 @@ def typical_of(specs: Iterable[PodSpec]) -> list[TypicalPods]:
 
 
 def ask_of_spec(spec: PodSpec) -> Ask:
-    """What a pod asks for."""
+    """Return what a pod requests."""
     gpus = gpus_of(spec)
     shares = spec.gpu_share is not None
     return Ask(spec.request.milli_cpu, 1 if shares else round(gpus / WHOLE), gpus if shares else WHOLE * (gpus > 0))
 
 
 def models_of(spec: PodSpec) -> tuple[str, ...]:
-    """The models that it names; none where any will do."""
+    """Return the GPU models that a pod names, none if any will do."""
     terms = spec.affinity.node_required or ()
     return tuple(sorted({value for term in terms for each in term.labels for value in each.values}))
 
 
 def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, seed: int) -> Arrivals:
-    """Pods of a trace, shuffled; then more of them, drawn with replacement, until ``until`` times the cluster's GPUs
-    are asked for. Where the trace alone asks for more, pods drawn at random are left out instead. With pods and nodes
-    in the order of their names, as in the trace, what comes is what came to the study with that seed.
+    """Return pods of a trace, shuffled, then more of them, drawn with replacement, until they request ``until`` times
+    the cluster's GPUs.
 
-    Raises: ValueError where no pod asks for GPUs, no node has any, or there would be too many pods."""
+    If the trace alone requests more, randomly drawn pods are left out. With pods and nodes in the order of their names,
+    as in the trace, the arrivals are those of the study with that seed. Raises: ValueError if no pod requests GPUs, no
+    node has any, or there would be too many pods.
+    """
     capacity = sum(node.allocatable.get(GPU_RESOURCE) for node in nodes)
     asked = [gpus_of(spec) for spec in specs]
     total, limit = sum(asked), until * capacity
@@ -161,8 +162,8 @@ def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, s
 
 
 def _arriving(millis: Sequence[float], asked: Sequence[float], limit: float, dice: GoRandom) -> list[int]:
-    """Which pods come, in order. The last one is drawn by one of its GPUs alone (``millis``), as in the study: with
-    pods of several, more than ``limit`` may be asked for."""
+    """Return which pods arrive, in order. The last one is drawn by a single GPU of it (``millis``), as in the study:
+    with pods that request several, the total may exceed ``limit``."""
     order, total = dice.shuffled(len(asked)), sum(asked)
     if total >= limit:
         while total > limit:
@@ -175,7 +176,7 @@ def _arriving(millis: Sequence[float], asked: Sequence[float], limit: float, dic
 
 
 def fill(arrivals: Arrivals, policy: Policy) -> Filled:
-    """Place what arrives, in order, by a policy in KAI's language."""
+    """Place the arrivals, in order, by a policy in KAI's language."""
     store = Store(scheduler_names=(SCHEDULER,))
     for obj in _objects(arrivals):
         store.apply(Seen(obj))
@@ -205,7 +206,7 @@ def _name(i: int) -> str:
 
 
 def _objects(arrivals: Arrivals) -> Iterator[Object]:
-    """The cluster, one queue without limits, and a job of one pod for each arrival; a second passes between two."""
+    """Yield the cluster, one queue without limits, and a job of one pod for each arrival, one second apart."""
     yield from arrivals.nodes
     yield Queue(QUEUE, priority=100, sharing=QueueSharing(_UNLIMITED, _UNLIMITED, _UNLIMITED))
     for i, spec in enumerate(arrivals.specs):

@@ -1,4 +1,5 @@
-"""What typical pods could not use of what is free, while a cluster fills: read off the decisions, pod by pod."""
+"""What typical pods could not use of the free GPUs while a cluster is filled, computed from the decisions, pod by
+pod."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from pumice.sim.traces.shapes import GPU_MODEL_LABEL
 
 
 def fragments(filled: Filled, expected: Iterable[TypicalPods]) -> F64:
-    """Milli-devices of the cluster that are free, and that typical pods could not use, after each pod. Typical are the
-    commonest of those that are ``expected``. Shape (pods,)."""
+    """Return the free milli-devices that typical pods could not use after each pod. Typical are the most common of the
+    ``expected`` pods. Shape (pods,)."""
     nodes, specs = filled.arrivals.nodes, filled.arrivals.specs
     models = sorted({model_of(node) for node in nodes})
     shapes = [
@@ -44,24 +45,24 @@ def fragments(filled: Filled, expected: Iterable[TypicalPods]) -> F64:
 
 
 def may_run(spec: PodSpec, model: str) -> bool:
-    """Whether it names the model, or none."""
+    """Return True if a pod names the model, or none."""
     terms = spec.affinity.node_required
     return terms is None or any(model in each.values for term in terms for each in term.labels)
 
 
 def model_of(node: Node) -> str:
-    """The model of its GPUs, empty where it names none."""
+    """Return the model of a node's GPUs, "" if it names none."""
     return node.labels.get(GPU_MODEL_LABEL, "")
 
 
 def _whole(nodes: tuple[Node, ...]) -> F64:
-    """All GPUs of empty nodes. Shape (N, G)."""
+    """Return all GPUs of empty nodes. Shape (N, G)."""
     counts = np.array([round(node.allocatable.get(GPU_RESOURCE) / WHOLE) for node in nodes])
     return np.where(np.arange(max(counts.max(initial=0), 1)) < counts[:, None], WHOLE, 0.0)
 
 
 def _states(filled: Filled, empty: Room, row_of: dict[str, int]) -> tuple[list[int], Room]:
-    """For each pod that was placed its node, and that node with it."""
+    """Return for each pod that was placed its node, and the state of that node with it."""
     cores, gpus = empty.milli_cpu.tolist(), empty.gpus.tolist()
     device_of: dict[tuple[int, str], int] = {}
     rows: list[int] = []

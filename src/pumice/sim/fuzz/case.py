@@ -1,4 +1,4 @@
-"""A world by seed: objects, a policy and what goes wrong, as one value that can be kept, cut down and run again."""
+"""A world by seed: objects, a policy and faults, as a value that can be saved, reduced and run again."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pumice.sim.settings import SimSettings
 from pumice.sim.world import Ending
 
 QUIET_AFTER_S = LAST_ARRIVAL_S + 200.0
-#: A world is over then: policies that wait for an hour wake for ever where somebody waits in vain.
+#: Seconds after which a world ends. Policies that wait for an hour would wake forever if a job waits in vain.
 UNTIL_S = QUIET_AFTER_S + 1000.0
-#: Deciding cycles in a row in which no job comes or ends: more is evicting for ever.
+#: Deciding cycles in a row in which no job arrives or ends. More means that evictions never end.
 CIRCLES_MAX = 200
-#: What may go wrong, and how often.
+#: Possible faults, with their rates.
 _FAULTS: dict[str, Sequence[float]] = {
     "refused_share": (0.1, 0.3),
     "evict_refused_share": (0.1, 0.5),
@@ -42,8 +42,8 @@ _FAULTS: dict[str, Sequence[float]] = {
 
 
 class Played(NamedTuple):
-    """What came of a world. ``problem``: which law is broken, or which fault of the program came up, empty where none
-    is; pods bound and evicted, 0 where one is."""
+    """The result of a world. ``problem``: the broken law, or the kind of fault in the program, "" for none. Numbers of
+    pods bound and evicted, 0 if there is a problem."""
 
     problem: str
     binds: int = 0
@@ -51,7 +51,7 @@ class Played(NamedTuple):
 
 
 class FuzzCase(Struct, frozen=True):
-    """``faults``: fields of a ``FaultPlan``; none for a world in which nothing goes wrong."""
+    """A world. ``faults``: fields of a ``FaultPlan``, none for a world without faults."""
 
     seed: int
     conf: Conf
@@ -63,7 +63,7 @@ class FuzzCase(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """Raises: KeyError, TypeError for what is no case."""
+        """Raises: KeyError, TypeError if it is not a case."""
         known = set(FaultPlan.__struct_fields__)
         unknown = found["faults"].keys() - known
         if unknown:
@@ -79,8 +79,8 @@ def draw(
     *,
     dialect: str = DEFAULT_DIALECT,
 ) -> FuzzCase:
-    """The case of a seed. ``confs``: policies to draw from instead of any in a ``dialect``; ``faults``: what goes wrong
-    instead of any of what may."""
+    """Return the case of a seed. ``confs``: policies to draw from, instead of any in a ``dialect``. ``faults``: the
+    faults, instead of any."""
     dice = Dice(seed)
     conf = dice.one(confs) if confs else None
     if (dialect if conf is None else conf.get("dialect")) == "kai":
@@ -104,9 +104,9 @@ def _has_tree(conf: Conf) -> bool:
 
 
 def play(case: FuzzCase, registry: Registry) -> Played:
-    """A world from its beginning to its end.
+    """Run a world from beginning to end.
 
-    Raises: PolicyError for a conf that cannot be used, ManifestError for such an object.
+    Raises: PolicyError for an invalid policy, ManifestError for an invalid object.
     """
     policy = read_policy(case.conf, registry)
     decoder = Decoder()

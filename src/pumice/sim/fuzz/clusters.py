@@ -1,5 +1,5 @@
-"""Small clusters and what arrives on them, as manifests: crowded, so that there is something to evict for, and of jobs
-that could all run, most of them, or there would be nobody to evict."""
+"""Draw small clusters and their work as manifests. They are full, so that evictions happen, and most jobs could run, so
+that there are victims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Raw = dict[str, Any]
 
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
 LAST_ARRIVAL_S = 300
-#: Requests by pods, as (cpu, memory in Gi, gpus).
+#: Requests of pods: CPU, memory in Gi, GPUs.
 _REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 0), (3, 3, 0), (2, 4, 1), (4, 8, 2))
 _WITHOUT_GPU = 5
 _PREEMPTABLE = "volcano.sh/preemptable"
@@ -22,8 +22,8 @@ _GROUPS = ("blue", "green")
 
 
 class _Mix(NamedTuple):
-    """What jobs are drawn from. ``fills``: of which priority class or queue half of the jobs are, which come first and
-    stay long, so that the others find the cluster full; empty where all come as it happens."""
+    """What jobs are drawn from. ``fills``: priority class or queue of half of the jobs, which arrive first and stay
+    long, so that others find the cluster full; "" if jobs arrive at random."""
 
     queues: list[str]
     requests: Sequence[tuple[int, int, int]]
@@ -31,7 +31,7 @@ class _Mix(NamedTuple):
 
 
 def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
-    """Nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents; ``groups``: nodes are of
+    """Return nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents. ``groups``: nodes have
     groups, and queues say which they use."""
     queues = list(_tree(dice) if tree else _queues(dice))
     parents = {queue["spec"].get("parent") for queue in queues}
@@ -54,7 +54,7 @@ def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
 
 
 def raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
-    """An object as decoded."""
+    """Return an object as decoded."""
     metadata = {"name": name, "uid": name, **rest.pop("metadata", {})}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
 
@@ -71,7 +71,7 @@ def _nodes(dice: Dice) -> Iterator[Raw]:
 
 
 def _racks(dice: Dice, nodes: int) -> Iterator[Raw]:
-    """One HyperNode for each half of the nodes, and one over both."""
+    """Yield a HyperNode for each half of the nodes, and one above both."""
     names = []
     for r, members in enumerate((range(nodes // 2), range(nodes // 2, nodes))):
         found = [{"type": "Node", "selector": {"exactMatch": {"name": f"n{i}"}}} for i in members]
@@ -153,7 +153,7 @@ def _job(dice: Dice, j: int, mix: _Mix) -> Raw:
     early = dice.chance(0.5) if mix.fills else None
     spec: Raw = {
         "queue": _queue_of(dice, mix, early),
-        # Of a gang that needs all of its pods none may go alone.
+        # If a gang needs all of its pods, none may be evicted alone.
         "minAvailable": dice.one((total, dice.number(1, total), *((1, 1, 1) if early else ()))),
         "schedulerName": "volcano",
         "tasks": tasks,
@@ -183,7 +183,7 @@ def _queue_of(dice: Dice, mix: _Mix, early: bool | None) -> str:
 
 
 def _times(dice: Dice, early: bool | None) -> dict[str, str]:
-    """When a job comes and how long it runs. ``early``: first and long, or later and short; None for either."""
+    """Return when a job arrives and how long it runs. ``early``: first and long, or later and short; None: either."""
     arrivals, durations = {
         None: ((0, LAST_ARRIVAL_S), (5, 400)),
         True: ((0, 40), (200, 800)),

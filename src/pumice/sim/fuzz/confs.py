@@ -1,4 +1,4 @@
-"""Policies drawn from every action and plugin that there is."""
+"""Draw policies from all actions and plugins."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pumice.sim.laws.evictions import VOTES
 
 Conf = dict[str, Any]
 
-#: Actions that others rest on: without them next to nothing happens.
+#: The action on which others rest. Without it, next to nothing happens.
 _ALLOCATE = "allocate"
 #: Plugins without which laws about gangs and nodes do not hold.
 _NEEDED = ("gang", "predicates")
-#: Two plugins that answer for queues' shares: Volcano's users take one of them.
+#: Two plugins that compute shares of queues. Users of Volcano choose one of them.
 _SHARES = ("proportion", "capacity")
-#: Actions that take from queues which have more than their share, and from those who come later.
+#: Actions that evict from queues above their share, and those that evict pods of lower priority.
 _RECLAIM, _PREEMPT = {"reclaim", "gangreclaim"}, {"preempt", "gangpreempt"}
 
 
 def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Conf:
-    """Some actions in any order, some plugins in one tier or in two. ``tree``: queues have parents; ``groups``: they
-    say which groups of nodes they use. Few plugins or many: all that are asked who may go must agree, so that many let
-    nobody go.
+    """Return some actions in any order and some plugins in one tier or two.
 
-    Whoever has a say in evictions is in the first tier, and there is one who says whose turn it is: a policy without
-    evicts in circles by its own wish, in Volcano too.
+    ``tree``: queues have parents. ``groups``: queues say which groups of nodes they use. The number of plugins varies:
+    all that are asked about victims must agree, so many plugins allow none. Plugins with a say in evictions are in the
+    first tier, and one of them orders jobs or queues. A policy without such a plugin evicts in circles by design, in
+    Volcano, too.
     """
     dialect = registry.dialects["volcano"]
     actions = dice.shuffled([*dice.some([name for name in dialect.actions if name != _ALLOCATE], 0.5), _ALLOCATE])
@@ -35,7 +35,7 @@ def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Co
         actions.append(_ALLOCATE)
     share = "capacity" if tree else dice.one((*_SHARES, "proportion" if _RECLAIM & set(actions) else ""))
     wanted = {*_NEEDED, share, *needed_by(actions)}
-    wanted.add("tdm" if "shuffle" in actions and dice.chance(0.4) else "")  # it spares most of whom others want
+    wanted.add("tdm" if "shuffle" in actions and dice.chance(0.4) else "")  # it protects most victims
     often = dice.one((0.05, 0.2, 0.5))
     wanted |= {name for name in dialect.plugins if name not in _SHARES and dice.chance(often)}
     wanted -= set(_SHARES) - {share}
@@ -49,7 +49,8 @@ def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Co
 
 
 def needed_by(actions: Collection[str]) -> frozenset[str]:
-    """Plugins without which, or one like them, a policy of these actions evicts in circles by its own wish."""
+    """Return the plugins of which a policy with these actions needs one, because otherwise it evicts in circles by
+    design."""
     turns = {"priority"} if _PREEMPT & set(actions) else set()
     return frozenset({*_NEEDED, *turns, *(_SHARES if _RECLAIM & set(actions) else ())})
 
@@ -69,7 +70,7 @@ def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:
     elif name == "overcommit":
         entry["arguments"] = {"overcommit-factor": dice.one((1.0, 1.2, 2.0))}
     elif name == "nodegroup":
-        entry["arguments"] = {"strict": groups and dice.chance(0.5)}  # else nobody could run where there are none
+        entry["arguments"] = {"strict": groups and dice.chance(0.5)}  # else no job could run without groups
     elif name == "proportion":
         entry["arguments"] = {"deservedKept": True}
     elif name == "gang" and dice.chance(0.2):

@@ -1,5 +1,5 @@
-"""Small clusters in KAI's kinds, and policies of its language: queues in a tree with quotas, gangs of sub-groups, parts
-of GPUs, racks; crowded, so that there is something to evict for."""
+"""Draw small clusters in KAI's kinds, and policies in its language: a tree of queues with quotas, gangs with
+sub-groups, shares of GPUs, racks. They are full, so that evictions happen."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 _GPU = "nvidia.com/gpu"
 _LEVELS = ("zone", "rack")
-#: By which name: priority. From 100 on, jobs are not preemptible.
+#: Priorities by name of the class. Jobs with 100 or more are not preemptible.
 _CLASSES = {"train": 50, "interactive": 75, "build": 100, "inference": 125}
-#: Plugins that no law rests on.
+#: Plugins on which no law rests.
 _OPTIONAL = (
     "elastic",
     "kubeflow",
@@ -32,7 +32,7 @@ _OPTIONAL = (
 
 
 def draw_kai_conf(dice: Dice, registry: Registry) -> Conf:
-    """KAI's own order, with some actions and plugins left out and other arguments."""
+    """Return KAI's own policy with some actions and plugins left out and other arguments."""
     dialect = registry.dialects["kai"]
     actions = [name for name in dialect.default_actions if name == "allocate" or dice.chance(0.8)]
     arguments: dict[str, Raw] = {
@@ -52,7 +52,7 @@ def draw_kai_conf(dice: Dice, registry: Registry) -> Conf:
 
 
 def draw_kai_objects(dice: Dice) -> list[Raw]:
-    """Nodes, a Topology, priority classes, queues, PodGroups with their pods."""
+    """Return nodes, a Topology, priority classes, queues, and PodGroups with their pods."""
     queues, leaves = [], []
     for p in range(dice.number(1, 2)):
         queues.append(_queue(dice, f"p{p}", ""))
@@ -96,7 +96,7 @@ def _queue(dice: Dice, name: str, parent: str) -> Raw:
 
 
 def _job(dice: Dice, name: str, leaves: list[str]) -> Iterator[Raw]:
-    """A PodGroup and its pods, all alike but for their sub-group."""
+    """Yield a PodGroup and its pods, which differ only in their sub-group."""
     size = dice.number(1, 5)
     least = size if dice.chance(0.6) else dice.number(1, size)
     spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(list(_CLASSES))}
@@ -126,7 +126,7 @@ def _job(dice: Dice, name: str, leaves: list[str]) -> Iterator[Raw]:
 
 
 def _pod(dice: Dice) -> tuple[Raw, dict[str, str]]:
-    """Its spec, and the annotations by which it shares GPUs."""
+    """Return the spec of a pod and the annotations by which it shares GPUs."""
     requests: Raw = {"cpu": str(dice.number(1, 4)), "memory": f"{dice.number(1, 4)}Gi"}
     sharing = {}
     match dice.number(0, 9):

@@ -1,4 +1,4 @@
-"""Cuts a failing case down: parts are left out as long as the same law stays broken."""
+"""Reduce a failing case: parts are left out while the same law stays broken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRIES_MAX = 200
 
 
 def shrunk(case: FuzzCase, breaks: Callable[[FuzzCase], str], tries: int = TRIES_MAX) -> FuzzCase:
-    """The smallest case that was found to break the same law. ``breaks``: what a case breaks, empty for nothing."""
+    """Return the smallest case found that breaks the same law. ``breaks``: what a case breaks, "" for nothing."""
     wanted, smaller = law_of(breaks(case)), True
     while smaller:
         smaller = False
@@ -29,12 +29,12 @@ def shrunk(case: FuzzCase, breaks: Callable[[FuzzCase], str], tries: int = TRIES
 
 
 def law_of(problem: str) -> str:
-    """What makes two findings the same: the law, or the kind of fault."""
+    """Return what makes two findings equal: the law, or the kind of fault."""
     return problem.partition(":")[0]
 
 
 def _smaller(case: FuzzCase) -> Iterator[FuzzCase]:
-    """The case without some part: objects first, half of them at a time, then fewer."""
+    """Yield the case without some part: objects first, half of them at a time, then fewer."""
     size = len(case.objects) // 2
     while size:
         for start in range(0, len(case.objects), size):
@@ -48,7 +48,9 @@ def _smaller(case: FuzzCase) -> Iterator[FuzzCase]:
 def _less_policy(conf: Conf) -> Iterator[Conf]:
     actions = conf["actions"].split(", ")
     for i in (i for i, name in enumerate(actions) if name != "allocate" or actions.count(name) > 1):
-        yield conf | {"actions": ", ".join(actions[:i] + actions[i + 1 :])}  # without any, evictions are for nothing
+        yield conf | {
+            "actions": ", ".join(actions[:i] + actions[i + 1 :])
+        }  # without actions, evictions have no purpose
     needed = needed_by(actions) if conf.get("dialect") != "kai" else frozenset()
     for t, tier in enumerate(conf["tiers"]):
         for p in (p for p, entry in enumerate(tier["plugins"]) if entry["name"] not in needed):

@@ -1,4 +1,4 @@
-"""Which laws hold under a policy: some are kept by plugins, which it may do without."""
+"""Which laws hold under a policy. Some are enforced by plugins that a policy may leave out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pumice.sim.shell import Shell
 
 
 def laws_of(shell: Shell, controller: Controller, history: History) -> Laws:
-    """The laws that hold under the shell's policy, to be checked on its cluster from now on."""
+    """Return the laws that hold under the shell's policy, to be checked on its cluster from now on."""
     policy = shell.loop.policy
     plugins = {option.spec.name for option in policy.options}
     gang = next((option for option in policy.options if option.spec.name == "gang"), None)
@@ -29,9 +29,12 @@ def laws_of(shell: Shell, controller: Controller, history: History) -> Laws:
 
 
 def _keeps_gangs(policy: Policy) -> bool:
-    """Whether the gang plugin has a say in every eviction for a task: no tier without it has one, for a tier that names
-    nobody leaves the decision to the next. Source: Volcano's votes (spec 02 §6). A gang of KAI's may be left below its
-    minimum, until its grace is over."""
+    """Return True if the gang plugin has a say in every eviction for a task.
+
+    That is so if each tier contains it, because a tier that names no victim leaves the decision to the next. Source:
+    Volcano's votes (Session.Preemptable and Session.Reclaimable). A gang of KAI may be below its minimum until its
+    grace period is over.
+    """
     return policy.dialect.name != "kai" and all(
         any(policy.options[i].spec.name == "gang" for i in tier) for point in VOTES for tier in policy.plugins_at(point)
     )

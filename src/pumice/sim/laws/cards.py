@@ -1,4 +1,4 @@
-"""S13: no card that pods share is overcommitted, by what nodes and pods say of their vGPUs."""
+"""S13: no card that pods share is overcommitted, according to the annotations of nodes and pods about vGPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CORES = 100
 
 
 def overcommitted_card(nodes: Mapping[str, Node], placed: Iterable[Pod]) -> str:
-    """The first card of which pods that are on its node say more than it has: a sentence, empty for none."""
+    """Return a sentence about the first overcommitted card, "" if there is none."""
     held: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
     for pod in placed:
         for entry in pod.annotations.get(ASSIGNED_IDS_ANNOTATION, "").replace(";", ":").split(":"):
@@ -31,7 +31,7 @@ def overcommitted_card(nodes: Mapping[str, Node], placed: Iterable[Pod]) -> str:
 
 
 def _card(node: Node | None, name: str) -> tuple[int, int]:
-    """How many containers may share a card, and its memory; (0, 0) for one that the node does not list."""
+    """Return how many containers may share a card, and its memory; (0, 0) if the node does not list the card."""
     listed = node.annotations.get(REGISTER_ANNOTATION, "") if node is not None else ""
     fields = next((each.split(",") for each in listed.split(":") if each.partition(",")[0] == name), [])
     return (int(fields[1]), int(fields[2])) if len(fields) > 2 else (0, 0)

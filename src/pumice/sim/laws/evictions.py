@@ -1,8 +1,8 @@
-"""Laws of evictions, checked from what the API server would say.
+"""Laws of evictions, checked on the state of the API server.
 
-S5 nobody is evicted without a plan: a cycle that evicts for somebody promises somebody a node, and what it promises
-fits there once those that leave have left. S6 nobody leaves a gang below its minimum, but together with all of it. S7
-nobody is evicted who says that he may not be.
+S5 evictions have a plan: a cycle that evicts for a task reserves a node for it, and the task fits there once the
+victims have left. S6 no eviction leaves a gang below its minimum, unless the whole gang is evicted. S7 no pod is
+evicted that is marked as not preemptable.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.measures.node_usage import amounts_of
 from pumice.volcano import points
 
-#: Reasons of evictions that are for somebody; shuffle's are for nobody.
+#: Reasons of evictions that make room for tasks. Evictions by shuffle do not.
 FOR_TASKS = ("preempt", "reclaim")
 FOR_SOMEBODY = (*FOR_TASKS, "gangpreempt", "gangreclaim")
-#: Where plugins are asked whether somebody may be evicted for a task.
+#: Points at which plugins vote on victims for a task.
 VOTES = (points.preemptable, points.reclaimable)
 _ENDED = ("Succeeded", "Failed")
 
 
 class EvictionLaws:
-    """Watches a cluster. ``promised``: pods that the last cycle promised a node; ``keeps_gangs``: the policy asks the
-    gang plugin about every victim. ``check`` after every cycle gives the first law that is broken, in words."""
+    """Watches a cluster. ``promised``: pods for which the last cycle reserved a node. ``keeps_gangs``: the gang plugin
+    votes on every victim. ``check``, after each cycle, returns the first broken law in words."""
 
     def __init__(
         self, cluster: SimCluster, promised: Callable[[], Mapping[str, str]], *, keeps_gangs: bool = True
@@ -41,7 +41,7 @@ class EvictionLaws:
         cluster.hooks.answered.append(self._answered)
 
     def _removed(self, pods: Mapping[str, Pod]) -> None:
-        """Called before ``_answered``: an eviction without grace."""
+        """Remember pods that were evicted without a grace period. Called before ``_answered``."""
         self._before.update(pods)
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
@@ -53,11 +53,11 @@ class EvictionLaws:
                     self._evicted.append(decision)
 
     def evicted_now(self) -> dict[str, Pod]:
-        """Pods that were evicted since the last check and are gone, as they were, by key."""
+        """Return the last state of pods that were evicted since the last check and are gone, by key."""
         return {each.pod: self._before[each.pod] for each in self._evicted if each.pod in self._before}
 
     def check(self) -> str:
-        """What is broken since the last call; empty where nothing is."""
+        """Return what was broken since the last call, "" for nothing."""
         evicted, stays, before = self._evicted, self._stays, self._before
         self._evicted, self._stays, self._before = [], set(), {}
         promised = {key: node for key, node in self.promised().items() if key in self.cluster.pods}
@@ -71,7 +71,7 @@ class EvictionLaws:
         return self._does_not_fit(promised, stays) or (self._gangs_below(evicted) if self.keeps_gangs else "")
 
     def _does_not_fit(self, promised: Mapping[str, str], stays: set[str]) -> str:
-        """Each node with promises has room for them, once all that are on their way out are gone."""
+        """Return a node without room for its reservations once all leaving pods are gone, in words, or ""."""
         for name in sorted(set(promised.values()) - stays):
             node = self.cluster.nodes.get(name)
             if node is None:
@@ -92,7 +92,7 @@ class EvictionLaws:
         return ""
 
     def _gangs_below(self, evicted: Sequence[Evict]) -> str:
-        """Gangs that preempt and reclaim took pods of, and no other action, have as many as they need."""
+        """Return a gang below its minimum after evictions by preempt or reclaim alone, in words, or ""."""
         reasons: dict[str, set[str]] = {}
         for decision in evicted:
             reasons.setdefault(decision.job, set()).add(decision.reason)
@@ -110,13 +110,14 @@ class EvictionLaws:
 
 
 def _may_go(pod: Pod) -> bool:
-    """Whether a pod may be evicted for another one. Source: Volcano."""
+    """Return True if a pod may be evicted for another one. Source: Volcano."""
     said = pod.annotations.get(PREEMPTABLE_KEY, pod.labels.get(PREEMPTABLE_KEY))
     return said is None or is_true(said)
 
 
 def _counts(pod: Pod) -> bool:
-    """Whether it counts for its gang's minimum: it is on a node and stays, has succeeded, or asks for nothing."""
+    """Return True if a pod counts for its gang's minimum: it is on a node and stays, has succeeded, or requests
+    nothing."""
     if pod.phase == "Succeeded" or pod.spec.request.is_empty():
         return True
     return bool(pod.node_name) and pod.phase not in _ENDED and pod.deletion is None

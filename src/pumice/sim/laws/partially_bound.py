@@ -1,7 +1,7 @@
-"""S11, S12: a gang of which a part was bound when its scheduler went away becomes whole as soon as there is room.
+"""S11, S12: a gang that was partially bound when its scheduler stopped is completed as soon as there is room.
 
-Checked from what the API says, and only where it is beyond doubt that the rest would have room: plain pods, all alike,
-that nobody but the nodes could turn away. (docs/decisions/0019)
+Checked on the state of the API server, and only if the rest of the gang would certainly have room: plain, equal pods
+that only nodes could reject. (docs/decisions/0019)
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.measures.node_usage import amounts_of
 
 _ENDED = ("Succeeded", "Failed")
-#: Cycles in which a half may see room and not be whole: its pods' binds may have been refused in one of them.
+#: Cycles in which a partially bound gang may see room and not be completed. In one of them, binds of its pods may have
+#: been refused.
 PATIENCE = 3
 
 
 class PartiallyBoundGang(NamedTuple):
-    """A gang below its minimum that holds nodes; ``missing`` pods like ``pod`` would make it whole."""
+    """A gang below its minimum that holds nodes. ``missing`` pods like ``pod`` would complete it."""
 
     group: PodGroup
     pod: Pod
@@ -33,15 +34,15 @@ class PartiallyBoundGang(NamedTuple):
 
 
 class PartiallyBoundLaws:
-    """``in_doubt``: whether the scheduler may not know yet how a pod is. ``queues_limit``: the policy has plugins that
-    may keep a job waiting for what its queue holds."""
+    """``in_doubt``: True if the scheduler may not know the present state of a pod. ``queues_limit``: the policy has
+    plugins that may make a job wait because of what its queue holds."""
 
     def __init__(self, cluster: SimCluster, in_doubt: Callable[[str], bool], *, queues_limit: bool) -> None:
         self._cluster, self._in_doubt, self._queues_limit = cluster, in_doubt, queues_limit
         self._seen: Counter[str] = Counter()
 
     def broken(self, asked: Mapping[str, Bind]) -> Iterator[str]:
-        """What a cycle that asked for these binds, by pod, did against the laws."""
+        """Yield the laws that a cycle broke, given the binds that it asked for, by pod."""
         members: dict[str, list[Pod]] = defaultdict(list)
         for pod in self._cluster.pods.values():
             members[pod.group_key].append(pod)
@@ -54,7 +55,8 @@ class PartiallyBoundLaws:
             yield from self._whole_in_time(halves, free)
 
     def _half(self, key: str, pods: list[Pod], asked: Mapping[str, Bind]) -> PartiallyBoundGang | None:
-        """The gang as a half that got nothing in this cycle; None where it is none, or anything is in doubt."""
+        """Return the gang if it is partially bound and got nothing in this cycle, or None if it is not, or anything is
+        in doubt."""
         group = self._cluster.groups.get(key)
         if group is None or group.topology or group.sub_groups or group.min_task_member or group.unread:
             return None
@@ -68,7 +70,7 @@ class PartiallyBoundLaws:
         return PartiallyBoundGang(group, waits[0], missing) if len({pod.spec for pod in waits}) == 1 else None
 
     def _begun(self, members: Mapping[str, list[Pod]], asked: Mapping[str, Bind]) -> list[tuple[PodGroup, list[Pod]]]:
-        """Gangs that held nothing and got nodes in this cycle, with the pods that did."""
+        """Return gangs that held nothing and got nodes in this cycle, with these pods."""
         found: dict[str, list[Pod]] = defaultdict(list)
         for pod in (self._cluster.pods.get(key) for key in asked):
             if pod is not None and pod.group_key in self._cluster.groups:
@@ -86,12 +88,13 @@ class PartiallyBoundLaws:
         free: Mapping[str, dict[str, float]],
         asked: Mapping[str, Bind],
     ) -> Iterator[str]:
-        """S11: no gang of its queue and priority that held nothing gets room in which the half would be whole."""
+        """S11: no gang of its queue and priority that held nothing gets room in which the partially bound one would be
+        complete."""
         for group, pods in fresh:
             if (group.queue, group.priority_class_name) != (half.group.queue, half.group.priority_class_name):
                 continue
             if not _takes_as_much(pods, half):
-                continue  # what a queue may take on could be enough for the one, and not for the other
+                continue  # the queue's limit may admit one gang and not the other
             room = {name: dict(amounts) for name, amounts in free.items()}
             for pod in pods:
                 for name, amount in amounts_of(pod.spec.request):
@@ -104,7 +107,7 @@ class PartiallyBoundLaws:
     def _whole_in_time(
         self, halves: Iterable[PartiallyBoundGang], free: Mapping[str, dict[str, float]]
     ) -> Iterator[str]:
-        """S12: where there is room for the rest, it is whole within some cycles."""
+        """S12: if there is room for the rest, the gang is completed within some cycles."""
         waits = Counter({half.group.key: 1 for half in halves if self._would_fit(half, free)})
         self._seen = Counter({key: self._seen[key] + 1 for key in waits})
         for key, cycles in sorted(self._seen.items()):
@@ -112,7 +115,7 @@ class PartiallyBoundLaws:
                 yield f"S12: gang {key} holds nodes and is not whole after {cycles} cycles in which there was room"
 
     def _free(self, asked: Iterable[Bind]) -> dict[str, dict[str, float]]:
-        """What is left on each node with the binds of this cycle, which may not have been carried out yet."""
+        """Return what is left on each node after the binds of this cycle, which may not be carried out yet."""
         where = {bind.pod: bind.node for bind in asked}
         found = {
             name: dict(amounts_of(node.allocatable)) for name, node in self._cluster.nodes.items() if _is_open(node)
@@ -141,14 +144,14 @@ def _is_open(node: Node) -> bool:
 
 
 def _is_plain(pod: Pod) -> bool:
-    """Whether only the room on nodes decides where it can go."""
+    """Return True if only the room on nodes decides where a pod can run."""
     spec = pod.spec
     beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
     return not (beside or pod.gates or pod.unread or pod.nominated_node) and spec.affinity == NO_AFFINITY
 
 
 def _takes_as_much(pods: list[Pod], half: PartiallyBoundGang) -> bool:
-    """Whether they got at least what the half lacks, in every resource."""
+    """Return True if pods got at least what the partially bound gang lacks, in every resource."""
     taken: Counter[str] = Counter()
     for pod in pods:
         for name, amount in amounts_of(pod.spec.request):

@@ -1,10 +1,10 @@
-"""Safety laws, checked from what the API server would say, never from the scheduler's own sums. For tests.
+"""Safety laws, checked on the state of the API server and never on the scheduler's own sums. For tests.
 
-S1 no node is overcommitted, and no queue is bound beyond its capability. S2 no bind unless the gang's minimum is bound
-by the same cycle. S3 no pod is bound twice or to a vanished node. S4 no pod is lost. S5 to S7 are about evictions
-(``sim.eviction_laws``). S9 sums kept up to date equal sums made anew. S11 and S12, of gangs that hold nodes below
-their minimum, are in ``half_laws``, S13, of cards that pods share, in ``card_laws``. Each check walks the whole
-cluster.
+S1 no node is overcommitted, and no queue holds more than its capability. S2 no bind unless the gang's minimum is bound
+by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 are about
+evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and S12,
+about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards, in
+``sim.laws.cards``. Each check examines the whole cluster.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ Totals = defaultdict[str, dict[str, float]]
 
 
 class LawBroken(AssertionError):
-    """Which law, which object, which numbers."""
+    """A broken law: which law, which object, which numbers."""
 
 
 class Laws:
     """Watches a cluster. Call ``after_event`` after every event and ``after_cycle`` after every cycle.
 
-    ``known``: the pods the scheduler knows of, asked after cycles (S4). ``usage``: sums to hold against recomputed ones
-    (S9). ``topology`` False: the policy has no plugin that keeps gangs within HyperNodes. ``queue_limits`` False: none
-    that keeps queues within their capability. ``halves_first``: one that has gangs which hold nodes below their minimum
-    go before equals. ``scheduler_names``: whose pods the scheduler has to know.
-    ``evictions``: what holds of these.
+    ``known``: pods that the scheduler knows of, asked after cycles (S4). ``usage``: sums to compare with recomputed
+    ones (S9). ``topology`` False: no plugin of the policy keeps gangs within HyperNodes. ``queue_limits`` False: none
+    keeps queues within their capability. ``halves_first``: one lets gangs that hold nodes below their minimum go before
+    equal ones. ``scheduler_names``: the scheduler must know pods with these names. ``evictions``: laws of evictions
+    that hold.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Laws:
         cluster.hooks.answered.append(self._answered)
 
     def after_event(self) -> None:
-        """S1, S3, S4, S9 and S13 as things are now. Raises: LawBroken."""
+        """Check S1, S3, S4, S9 and S13 on the present state. Raises: LawBroken."""
         self.checks += 1
         used = self._recomputed()
         self._no_overcommit(used)
@@ -93,7 +93,7 @@ class Laws:
             self._sums_agree(self.usage, used)
 
     def after_cycle(self, decisions: Sequence[Decision] = ()) -> None:
-        """S2 for the binds that this cycle asked for, and all that ``after_event`` checks. Raises: LawBroken."""
+        """Check S2 for the binds that this cycle asked for, and all that ``after_event`` checks. Raises: LawBroken."""
         asked, self._asked, self._refused = self._asked, {}, set()
         for decision in decisions:
             if isinstance(decision, Bind) and decision.pod not in asked:
@@ -121,11 +121,11 @@ class Laws:
     # -- S1, S9 --------------------------------------------------------------------------------------------------------
 
     def _recomputed(self) -> Totals:
-        """What pods take of each node: all that hold room, those that are leaving too."""
+        """Return what pods use of each node, including those that are leaving."""
         return _totals((pod.node_name, pod) for pod in self._placed())
 
     def _placed(self) -> Iterator[Pod]:
-        """The pods that hold room."""
+        """Return the pods that hold resources."""
         return (pod for pod in self.cluster.pods.values() if pod.node_name and pod.phase not in _ENDED)
 
     def _no_overcommit(self, used: Totals) -> None:
@@ -142,7 +142,8 @@ class Laws:
                     )
 
     def _queues_within_limits(self, gangs: Container[str]) -> None:
-        """Queues that this cycle bound pods of stay within ``spec.capability``, in the dimensions it names."""
+        """Check that queues to which this cycle bound pods stay within ``spec.capability``, in the dimensions that it
+        names."""
         queue_of = {key: group.queue for key, group in self.cluster.groups.items()}
         limited = {queue for key, queue in queue_of.items() if key in gangs and self._limits(queue)}
         groups = ((queue_of.get(pod.group_key, ""), pod) for pod in self._placed())
@@ -171,7 +172,7 @@ class Laws:
     # -- S3 ------------------------------------------------------------------------------------------------------------
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
-        """Called while a cycle runs, for all decisions it submits."""
+        """Check decisions. Called while a cycle runs, for all decisions that it submits."""
         for decision, refusal in zip(decisions, answers, strict=True):
             if isinstance(decision, Bind):
                 self._bound(decision, refusal)
@@ -199,7 +200,7 @@ class Laws:
     # -- S4 ------------------------------------------------------------------------------------------------------------
 
     def _none_lost(self) -> None:
-        """Every job that is not done has all its pods."""
+        """Check that every job that is not done has all its pods."""
         if self.controller is None:
             return
         for run in self.controller.live.values():
@@ -209,7 +210,7 @@ class Laws:
                     raise LawBroken(f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {_some(missing)}")
 
     def _all_known(self) -> None:
-        """The scheduler knows every pod it has been told of."""
+        """Check that the scheduler knows every pod of which it was told."""
         if self.known is None:
             return
         known = self.known()
@@ -226,8 +227,9 @@ class Laws:
     # -- S2 ------------------------------------------------------------------------------------------------------------
 
     def _gang_is_whole(self, group: PodGroup, pods: list[Pod], asked: dict[str, Bind]) -> None:
-        """Counted are pods on nodes, those that succeeded, those this cycle asked to bind (a refusal undoes only that
-        one), and those that ask for nothing: the gang plugin counts them before they are placed."""
+        """Check that a gang is complete. Pods on nodes count, those that succeeded, those that this cycle asked to bind
+        (a refusal undoes only that bind), and those without requests: the gang plugin counts them before they are
+        placed."""
         counted = [
             pod
             for pod in pods
@@ -249,7 +251,7 @@ class Laws:
                         f"S2: gang {group.key} has {roles[role]} of {minimum} {role!r} with the binds of this cycle"
                     )
         placed = {pod.key: asked[pod.key].node if pod.key in asked else pod.node_name for pod in counted}
-        for pod in counted:  # backfill puts those that ask for nothing anywhere, as in Volcano
+        for pod in counted:  # backfill places pods without requests on any node, as in Volcano
             if pod.spec.request.is_empty():
                 placed[pod.key] = ""
         self._within(f"gang {group.key}", group.topology, placed.values())
@@ -275,9 +277,9 @@ class Laws:
                 self._within(f"sub-gang {key.id}", key.policy.topology, (placed[pod.key] for pod in pods))
 
     def _within(self, who: str, topology: NetworkTopology | None, nodes: Iterable[str]) -> None:
-        """A hard wish: all on nodes of one HyperNode of the tier that is allowed, or a lower one.
+        """Check a hard topology: all nodes in one HyperNode of the allowed tier or a lower one.
 
-        A tier above all there are allows the whole cluster: it is that of the virtual HyperNode at the top.
+        A tier above all existing ones allows the whole cluster, because it is that of the virtual HyperNode at the top.
         """
         if not self.topology or topology is None or not topology.is_hard or topology.highest_tier is None:
             return
@@ -291,7 +293,7 @@ class Laws:
             )
 
     def _leaves(self, name: str, above: frozenset[str]) -> set[str]:
-        """The nodes of a HyperNode; one that is its own ancestor has none."""
+        """Return the nodes of a HyperNode, none if it is its own ancestor."""
         hypernode = self.cluster.hypernodes.get(name)
         if hypernode is None or name in above:
             return set()
@@ -309,7 +311,7 @@ class Laws:
 
 
 def _totals(placed: Iterable[tuple[str, Pod]]) -> Totals:
-    """What pods ask for, summed up by the name that each comes with."""
+    """Return requests of pods, summed up by the name that each comes with."""
     found: Totals = defaultdict(dict)
     for name, pod in placed:
         total = found[name]

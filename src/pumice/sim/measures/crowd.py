@@ -1,4 +1,4 @@
-"""For how long somebody had been waiting longer than it takes to be served at all."""
+"""How long at least one job had been waiting longer than prompt service takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pumice.sim.measures.window import Window
 
 
 class Crowd:
-    """Told of each wait as it begins and ends, in order of time; counts exactly, between those moments too."""
+    """Is told of the beginning and end of each wait, in order of time. Exact, also between these times."""
 
     def __init__(self, start: float, patience_s: float, window: Window) -> None:
         self._patience_s = patience_s
@@ -29,7 +29,8 @@ class Crowd:
         self._late.discard(key)
 
     def seconds(self, now: float) -> float:
-        """Seconds of the window since the last call in which at least one had waited longer than ``patience_s``."""
+        """Return the seconds of the window since the last call in which at least one had waited longer than
+        ``patience_s``."""
         found, due = 0.0, self._due
         while due and due[0][0] <= now:
             moment, key = due.popleft()

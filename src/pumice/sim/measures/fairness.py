@@ -1,11 +1,11 @@
-"""What each queue has and deserves, from what the API says: pods on nodes, and jobs that have arrived and not ended.
+"""What each queue holds and deserves, by the state of the API server: pods on nodes, and jobs between arrival and end.
 
-A queue deserves its part of the cluster by weight, no more than it asks for (its demand) or may have (capability), at
-least its guarantee; what one does not ask for goes to the others. Demand is all that jobs ask for from the moment they
-arrive, whether or not the scheduler has admitted them: a queue that is kept waiting does not deserve less for it.
-Queues are taken as one level, whatever their parents.
+A queue deserves its share of the cluster by weight: no more than it requests (its demand) or its capability, and at
+least its guarantee. What a queue does not request goes to others. Demand is all that jobs request from their arrival,
+whether or not the scheduler has admitted them: a queue that must wait does not deserve less because of it. Queues count
+as one level, whatever their parents are.
 
-What changed in a moment is only noted: many moments are worked out together, for that costs little more than one does.
+Changes are only recorded, and many moments are computed together, which costs little more than one.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from pumice.model.queue import Queue
 from pumice.model.resources import MIN_RESOURCE, PODS
 from pumice.sim.measures.node_usage import Amounts, amounts_of
 
-#: Moments that are worked out together.
+#: Moments that are computed together.
 TOGETHER = 256
 
 
 class QueueShares(NamedTuple):
-    """Shares of the cluster, 0 to 1, of the resource that a queue has, or deserves, most of; integrals are in seconds.
+    """Shares of the cluster, 0 to 1, of the resource of which a queue holds, or deserves, most. Integrals are in
+    seconds.
 
-    ``contended``: the same two over the time in which more was asked for than the cluster has.
+    ``contended``: both over the time in which more was requested than the cluster has.
     """
 
     share: float
@@ -43,7 +44,7 @@ class QueueShares(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A queue has another share from this moment on, or deserves another."""
+    """From this moment, a queue holds or deserves another share."""
 
     at: float
     queue: str
@@ -52,7 +53,7 @@ class Change(NamedTuple):
 
 
 class _Moment(NamedTuple):
-    """What queues hold and ask for from then on. Shapes (Q, R), None: as before."""
+    """What queues hold and request from this moment. Shapes (Q, R), None: as before."""
 
     at: float
     held: list[list[float]] | None
@@ -60,9 +61,9 @@ class _Moment(NamedTuple):
 
 
 class Fairness:
-    """Shares of queues, and their exact integrals. Tables have a row a queue and a column a resource.
+    """Shares of queues and their exact integrals. Tables have a row per queue and a column per resource.
 
-    Letters: M moments that are worked out together.
+    M: moments that are computed together.
     """
 
     def __init__(self, queues: Mapping[str, Queue]) -> None:
@@ -85,21 +86,21 @@ class Fairness:
     # -- told ----------------------------------------------------------------------------------------------------------
 
     def ask(self, queue: str, amounts: Amounts, sign: float) -> None:
-        """Somebody asks for more (+1), or has ended (-1)."""
+        """Add a request (+1), or subtract it (-1)."""
         row = self._row(queue)
         if row is not None:
             self._add(self._asked, row, amounts, sign)
             self._asked_changed = True
 
     def hold(self, queue: str, amounts: Amounts, sign: float) -> None:
-        """Somebody takes room on a node (+1), or gives it back (-1)."""
+        """Add what pods hold (+1), or subtract it (-1)."""
         row = self._row(queue)
         if row is not None:
             self._add(self._held, row, amounts, sign)
             self._held_changed = True
 
     def node(self, node: Node, sign: float) -> None:
-        """A node comes (+1) or goes (-1)."""
+        """Add a node (+1), or remove it (-1)."""
         self.work_out()
         for name, amount in amounts_of(node.allocatable):
             if name != PODS:
@@ -107,7 +108,7 @@ class Fairness:
         self._held_changed = self._asked_changed = True
 
     def settle(self, at: float) -> None:
-        """Note what changed in this moment, from which on it stays as it is."""
+        """Record the state at this moment, which holds until the next one."""
         if self._held_changed or self._asked_changed:
             held = self._held.copy() if self._held_changed else None
             self._moments.append(_Moment(at, held, self._asked.copy() if self._asked_changed else None))
@@ -115,7 +116,7 @@ class Fairness:
             self._work_out_many()
 
     def pass_time(self, seconds: float) -> None:
-        """So much of the time that counts has passed with things as they were settled."""
+        """Count time in which the recorded state held."""
         self._spans.append((len(self._moments), seconds))
         self._work_out_many()
 
@@ -123,29 +124,29 @@ class Fairness:
 
     @property
     def contended(self) -> bool:
-        """Whether more is asked for than the cluster has."""
+        """Return True if more is requested than the cluster has."""
         self.work_out()
         return self._contended
 
     @property
     def contended_s(self) -> float:
-        """For how long more was asked for than the cluster had."""
+        """Seconds in which more was requested than the cluster had."""
         self.work_out()
         return self._contended_s
 
     def queues(self) -> dict[str, QueueShares]:
-        """By name: every queue that was ever asked of."""
+        """Return all queues with requests so far, by name."""
         self.work_out()
         table = np.concatenate([self._now, self._sums]).T.tolist()
         return {name: QueueShares(*table[row]) for name, row in self._rows.items()}
 
     def changes(self) -> list[Change]:
-        """What changed in the moments that were worked out since the last call, oldest first."""
+        """Return changes in the moments that were computed since the last call, oldest first."""
         changes, self._changes = self._changes, []
         return changes
 
     def work_out(self) -> None:
-        """Find the shares in each moment that was noted, what changed in it, and the integrals."""
+        """Compute the shares at each recorded moment, changes, and integrals."""
         moments, spans = self._moments, self._spans
         if not (moments or spans):
             return
@@ -186,8 +187,8 @@ class Fairness:
         self._contended_s = float(np.concatenate(([self._contended_s], seconds[counts])).cumsum()[-1])
 
     def _deserved(self, asked: F64, total: F64) -> tuple[F64, Bool]:
-        """What queues deserve, (M, Q, R), and whether more is asked for than there is, (M,): only then, and only of
-        what is short, is there anything to share out. Each resource of each moment is filled on its own."""
+        """Return what queues deserve (M, Q, R), and whether more is requested than exists (M,). Only resources that are
+        short are shared out, each at each moment for itself."""
         demand = np.minimum(asked, self._limit.array())
         short = (total >= MIN_RESOURCE) & (demand.sum(axis=1) > total + MIN_RESOURCE)
         if short.any():
@@ -199,7 +200,7 @@ class Fairness:
         return demand, short.any(axis=1)
 
     def _tables_of(self, given: list[list[list[float]] | None]) -> F64:
-        """The tables of the moments that have one. Shape (that many, Q, R)."""
+        """Return the tables of the moments that have one. Shape (tables, Q, R)."""
         found = [table for table in given if table is not None]
         return np.array(found).reshape(len(found), len(self._rows), len(self._columns))
 
@@ -210,7 +211,7 @@ class Fairness:
                 table.rows[row][column] += sign * amount
 
     def _row(self, queue: str) -> int | None:
-        """None for a queue that is not there: nothing is deserved in it."""
+        """Return the row of a queue, None if it does not exist: nothing is deserved in it."""
         row = self._rows.get(queue)
         found = self._queues.get(queue) if row is None else None
         if found is None:
@@ -242,7 +243,7 @@ class Fairness:
 
 
 class _Table:
-    """Rows of amounts that grow; changed one by one far more often than read."""
+    """Rows of amounts that grow, and that are changed one by one far more often than read."""
 
     def __init__(self, empty: float = 0.0) -> None:
         self.rows: list[list[float]] = []

@@ -1,4 +1,4 @@
-"""Exact sums over the time that is measured. Pictures are thinned (``sim.series``); figures come from here."""
+"""Exact sums over the measured time. Pictures are thinned (``sim.measures.series``); figures come from here."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pumice.sim.measures.window import Window
 
 
 class Amount:
-    """One amount over time. ``area``: its integral; ``crowded_area``: that while somebody had waited too long;
-    ``peak``: the largest that held for a time."""
+    """An amount over time. ``area``: its integral. ``crowded_area``: the integral while a job had waited too long.
+    ``peak``: the largest value that held for any time."""
 
     __slots__ = ("area", "crowded_area", "peak", "value")
 
@@ -27,21 +27,21 @@ class Amount:
 
 
 class Figures:
-    """Capacity and use by resource, and the shares of queues; changed by their owner, who says when time passes."""
+    """Capacity and use by resource, and shares of queues. The owner changes them and says when time passes."""
 
     def __init__(self, start: float, queues: Mapping[str, Queue], window: Window, patience_s: float) -> None:
         self.window = window
         self.patience_s = patience_s
         self.at = start
         self.seconds = 0.0  # of the window that have passed
-        self.crowded_s = 0.0  # of these, with somebody who had waited longer than patience_s
+        self.crowded_s = 0.0  # of these, while a job had waited longer than patience_s
         self.capacity: dict[str, Amount] = {}  # by resource
         self.used: dict[str, Amount] = {}  # by resource
         self.fairness = Fairness(queues)
         self.crowd = Crowd(start, patience_s, window)
 
     def pass_time(self, now: float) -> None:
-        """It is ``now``, and nothing has changed since the last call but what was told at its moment."""
+        """Advance to ``now``. Everything that changed since the last call was recorded at its time."""
         seconds, crowded_s = self.window.overlap(self.at, now), self.crowd.seconds(now)
         self.at = now
         if seconds <= 0:
@@ -55,7 +55,7 @@ class Figures:
 
 
 def amount_of(table: dict[str, Amount], resource: str) -> Amount:
-    """The amount of a resource, 0 until somebody says otherwise."""
+    """Return the amount of a resource, 0 at first."""
     found = table.get(resource)
     if found is None:
         found = table[resource] = Amount()

@@ -1,7 +1,7 @@
-"""What happened in a simulation, in bounded memory: jobs, allocation over time, queue shares, waiting jobs, busy nodes.
+"""The history of a simulation in bounded memory: jobs, allocation, queue shares, waiting jobs, use of nodes.
 
-Everything is booked when it changes, nothing is polled. ``figures`` are exact; series and the heat map are pictures,
-which grow coarser as they grow longer. Read by reports; nothing decides by it.
+Everything is recorded when it changes, and nothing is polled. ``figures`` are exact; series and the heat map are
+pictures that become coarser as they become longer. Reports read it; no decision does.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from pumice.sim.measures.window import ALWAYS, Window
 
 GANTT_JOBS_MAX = 100
 GANTT_NODES_MAX = 64
-#: Changes of what one job waits for that are kept.
+#: Changes of the cause of one job's waiting that are kept.
 CAUSES_KEPT_MAX = 32
 _WAITING_PHASES = ("", PodGroupPhase.PENDING)
 
 
 @dataclass(slots=True, eq=False)
 class JobRecord:
-    """One job's times. ``started``: its gang ran for the first time; None where that never happened.
+    """The times of a job. ``started``: when its gang first ran, None for never.
 
-    ``run_s``: how long it takes where nothing disturbs it, inf where nobody says. ``evicted`` counts pods,
-    ``evicted_times`` the moments at which some of them were, the last of them ``evicted_at``. ``lost_s`` is for how
-    long its gang ran in vain, ``lost`` what its pods held meanwhile: amount times seconds by resource. ``causes``:
-    (since when, what it waited for) as far as was looked at.
+    ``run_s``: how long it runs undisturbed, inf if unknown. ``evicted``: number of evicted pods; ``evicted_times``:
+    number of times at which pods were evicted; ``evicted_at``: the last of these. ``lost_s``: how long its gang ran
+    without result; ``lost``: what its pods held during that time, amount times seconds by resource. ``causes``: (since
+    when, why it waited), as far as it was looked at.
     """
 
     key: str
@@ -61,17 +61,17 @@ class JobRecord:
 
     @property
     def wait_s(self) -> float | None:
-        """From submission to the first start."""
+        """Seconds from submission to the first start."""
         return None if self.started is None else self.started - self.submitted
 
     @property
     def completion_s(self) -> float | None:
-        """From submission to the end."""
+        """Seconds from submission to the end."""
         return None if self.ended is None else self.ended - self.submitted
 
 
 class LongJob(Struct, frozen=True):
-    """A bar of the gantt. At most GANTT_NODES_MAX nodes are named; ``node_count`` is how many there were."""
+    """A bar of the Gantt chart. At most GANTT_NODES_MAX nodes are named; ``node_count``: how many there were."""
 
     record: JobRecord
     nodes: tuple[str, ...]
@@ -79,9 +79,9 @@ class LongJob(Struct, frozen=True):
 
 
 class History:
-    """Watches a cluster and its controller from now on.
+    """Watches a cluster and its controller.
 
-    ``window``: the time that figures are about. ``patience_s``: who waits longer makes a crowd.
+    ``window``: the time that figures are about. ``patience_s``: a job that waits longer counts as crowded.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class History:
         self._records: dict[str, JobRecord] = {}
         self._held: dict[str, dict[str, float]] = {}  # by queue, by resource
         self._moved_in: dict[str, None] = {}  # queues whose pods moved in this moment; empty: those of none did
-        self._causes: Mapping[str, str] = {}  # what jobs waited for when somebody looked last
+        self._causes: Mapping[str, str] = {}  # why jobs waited when they were last looked at
         self._longest = longest
         self._bars: list[tuple[float, int, LongJob]] = []  # a heap: (seconds, -how many had ended, bar)
         self._ended_count = 0
@@ -139,24 +139,25 @@ class History:
 
     @property
     def queue_share(self) -> Mapping[str, StepSeries]:
-        """The part of the cluster that each queue has, by queue."""
+        """The share of the cluster that each queue holds."""
         self.figures.fairness.work_out()
         self._draw_shares()
         return self._queue_share
 
     @property
     def queue_deserved(self) -> Mapping[str, StepSeries]:
-        """The part of the cluster that each queue deserves, by queue."""
+        """The share of the cluster that each queue deserves."""
         self.figures.fairness.work_out()
         self._draw_shares()
         return self._queue_deserved
 
     def heat(self) -> tuple[list[list[str]], float, list[list[float]]]:
-        """(nodes of each row, seconds of one column, busy share by row and column). Several nodes may share a row."""
+        """Return (nodes of each row, seconds of one column, busy share by row and column). Several nodes may share a
+        row."""
         return self.heat_rows, self._heat.width_s, self._heat.grid(self.now).tolist()
 
     def longest_jobs(self) -> list[LongJob]:
-        """The jobs that ran longest, longest first; those that still run count up to now."""
+        """Return the jobs that ran longest, longest first. Running jobs count up to now."""
         bars = list(self._bars)
         for key, run in self._live.items():
             if run.started is not None and run.ended is None:
@@ -166,7 +167,7 @@ class History:
     # -- booked by the simulation --------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Write down what changed in this moment. Called before time moves on."""
+        """Record what changed at this moment. Called before time moves on."""
         self._pass_time()
         self._settle()
         if self._moved_in:
@@ -176,7 +177,7 @@ class History:
             self._moved_in.clear()
 
     def note_causes(self, causes: Mapping[str, str]) -> None:
-        """What jobs wait for, by key, at this moment."""
+        """Record why jobs wait, by key, at this moment."""
         now, before, self._causes = self.now, self._causes, causes
         for key, cause in causes.items():
             record = self._records.get(key) if before.get(key) != cause else None
@@ -187,14 +188,14 @@ class History:
                 known.append((now, cause))
 
     def _pass_time(self) -> None:
-        """Sum up the time until now, before anything changes now."""
+        """Add up the time until now, before anything changes."""
         now = self.now
         if now > self.figures.at:
             self._settle()
             self.figures.pass_time(now)
 
     def _draw(self, table: dict[str, StepSeries], amounts: Mapping[str, float]) -> None:
-        """Each of these is as much from this moment on."""
+        """Set these series to amounts from this moment on."""
         now = self.now
         for name, amount in amounts.items():
             series = table.get(name)
@@ -207,7 +208,7 @@ class History:
         self._draw_shares()
 
     def _draw_shares(self) -> None:
-        """Take over what is known by now of the shares of queues."""
+        """Take over the shares of queues that have been computed."""
         for at, queue, share, deserved in self.figures.fairness.changes():
             for table, value in ((self._queue_share, share), (self._queue_deserved, deserved)):
                 series = table.get(queue)
@@ -281,13 +282,13 @@ class History:
         self.running.set(self.now, self.running.value - 1)
 
     def _pods_finished(self, pods: Alike) -> None:
-        """Pods succeeded on their own: their job asks for less."""
+        """Subtract the requests of pods that succeeded before the end of their job."""
         run = self._live.get(one_of(pods).group_key)
         if run is not None and run.ended is None:
             self._ask_less(run, pods)
 
     def _pods_removed(self, pods: Alike) -> None:
-        """Pods that nobody makes anew ask for nothing more."""
+        """Subtract the requests of pods that will not be created again."""
         pod = one_of(pods)
         run = self._live.get(pod.group_key)
         if run is not None and run.ended is None and not run.recreates and pod.phase != "Succeeded":
@@ -353,7 +354,7 @@ class History:
             self.heat_rows[row].append(after.name)
 
     def _lay_out(self) -> HeatMap:
-        """Rows for the nodes there are: neighbours by name share one when there are more than ROWS_MAX."""
+        """Assign rows to nodes. Neighbours by name share a row if there are more than ROWS_MAX."""
         names = sorted(self._cluster.nodes)
         count = min(len(names), ROWS_MAX)
         self.heat_rows = [[] for _ in range(max(count, 1))]

@@ -1,4 +1,4 @@
-"""How much of each node is taken, kept up to date pod by pod. Units: those of ``Resource``."""
+"""Use of each node, updated pod by pod. Units are those of ``Resource``."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 
 Amounts = tuple[tuple[str, float], ...]
-#: Specs of pods, and how many pods have each.
+#: Specs of pods, with the number of pods of each.
 Kinds = tuple[tuple[PodSpec, int], ...]
 
-#: (the pods, what each asks for, +1 when they take room and -1 when they give it back, how each changed the busy share
-#: of its node)
+#: Called with pods, the request of each, +1 if they take resources or -1 if they release them, and the change of the
+#: busy share of each one's node.
 Moved = Callable[[Alike, Amounts, int, Sequence[float]], None]
 
 
 class NodeUse(NamedTuple):
-    """``used`` by resource name; ``busy_share`` is the share of the resource that is nearest to its end."""
+    """Use of a node. ``used``: by resource. ``busy_share``: share of the resource that is nearest to being used up."""
 
     used: dict[str, float]
     busy_share: float
 
 
 def amounts_of(resource: Resource) -> Amounts:
-    """All amounts but those of nothing."""
+    """Return all amounts above 0."""
     pairs = (("cpu", resource.milli_cpu), ("memory", resource.memory), *(resource.scalars or {}).items())
     return tuple((name, amount) for name, amount in pairs if amount >= MIN_RESOURCE)
 
 
 def counted(specs: Iterable[tuple[PodSpec, int]]) -> Kinds:
-    """Each spec once, and how many pods have it: equal pods of a job share theirs."""
+    """Return each spec once, with its number of pods. Equal pods of a job share their spec."""
     found: dict[int, tuple[PodSpec, int]] = {}
     for spec, count in specs:
         known = found.get(id(spec))
@@ -47,7 +47,7 @@ def counted(specs: Iterable[tuple[PodSpec, int]]) -> Kinds:
 
 
 def asked_by(kinds: Kinds) -> Amounts:
-    """What pods of these kinds ask for together."""
+    """Return the total request of pods of these kinds."""
     total: dict[str, float] = {}
     for spec, count in kinds:
         for resource, amount in amounts_of(spec.request):
@@ -56,14 +56,14 @@ def asked_by(kinds: Kinds) -> Amounts:
 
 
 def total_of(pods: Iterable[Pod]) -> Amounts:
-    """What pods ask for together."""
+    """Return the total request of pods."""
     return asked_by(counted((pod.spec, 1) for pod in pods))
 
 
 class _State(Struct, frozen=True, eq=False):
-    """A node's use and the busy share that follows. Nodes of one size share it as long as they are used alike.
+    """A node's use and its busy share. Nodes of one size share it while they are used alike.
 
-    ``inverse``: 1 / amount of each resource that the node has so much of.
+    ``inverse``: 1 / amount for each resource that the node has.
     """
 
     used: Mapping[str, float]
@@ -71,7 +71,7 @@ class _State(Struct, frozen=True, eq=False):
     share: float
 
     def after(self, amounts: Amounts, sign: int) -> _State:
-        """With one pod more (+1) or fewer (-1) that asks for these amounts."""
+        """Return the state with one pod more (+1) or fewer (-1) that requests these amounts."""
         used = dict(self.used)
         for resource, amount in amounts:
             used[resource] = used.get(resource, 0.0) + sign * amount
@@ -83,7 +83,7 @@ _NO_NODE = _State({}, (), 0.0)
 
 
 class Usage:
-    """What pods take of each node. ``moved`` is called after each change."""
+    """What pods use of each node. ``moved`` is called after each change."""
 
     def __init__(self, cluster: SimCluster) -> None:
         self.moved: list[Moved] = []
@@ -97,12 +97,12 @@ class Usage:
         cluster.hooks.left.append(self._left)
 
     def of(self, node: str) -> NodeUse:
-        """The node's use at the moment."""
+        """Return the present use of a node."""
         state = self._states.get(node)
         return NodeUse({}, 0.0) if state is None else NodeUse(dict(state.used), state.share)
 
     def asked(self, spec: PodSpec) -> Amounts:
-        """What a pod of this spec takes. Specs are few and shared, so they are remembered by identity."""
+        """Return what a pod of this spec uses. Specs are few and shared, so answers are kept by identity."""
         found = self._asked.get(id(spec))
         if found is None:
             found = self._asked[id(spec)] = (spec, amounts_of(spec.request))
@@ -132,7 +132,7 @@ class Usage:
             tell(pods, amounts, sign, deltas)
 
     def _node_changed(self, before: Node | None, after: Node | None) -> None:
-        """The share of a node that has another size now follows with the next pod that moves."""
+        """Note a node of another size. Its share is updated with the next pod that moves."""
         node = after or before
         assert node is not None
         room = amounts_of(after.allocatable) if after is not None else ()

@@ -1,4 +1,4 @@
-"""Values over time in bounded memory: step functions and a heat map. Both keep their means when they grow coarser."""
+"""Values over time in bounded memory: step functions and a heat map. Both keep their means when they become coarser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StepSeries:
     """A value that changes at moments and holds in between.
 
     Above ``points_max`` points, neighbours are merged into their mean over time: the integral stays exact, the shape
-    gets coarser. ``peak`` is of the values as they were set.
+    becomes coarser. ``peak``: the largest value that was set.
     """
 
     def __init__(self, start: float, value: float = 0.0, points_max: int = POINTS_MAX) -> None:
@@ -35,7 +35,7 @@ class StepSeries:
         return len(self._times)
 
     def set(self, time: float, value: float) -> None:
-        """From ``time`` on it is ``value``. Times must not go back."""
+        """Set the value from ``time`` on. Times must not decrease."""
         if value == self.value:
             return
         self._area += self.value * (time - self._since)
@@ -50,20 +50,20 @@ class StepSeries:
             self._thin()
 
     def area(self, until: float) -> float:
-        """The integral from the start, exact."""
+        """Return the exact integral from the start."""
         return self._area + self.value * max(until - self._since, 0.0)
 
     def mean(self, until: float) -> float:
-        """The mean over time from the start."""
+        """Return the mean over time from the start."""
         span = until - self.start
         return self.area(until) / span if span > 0 else self.value
 
     def arrays(self) -> tuple[F64, F64]:
-        """(times, values): ``values[i]`` holds from ``times[i]`` on. Shape (points,) each."""
+        """Return (times, values): ``values[i]`` holds from ``times[i]`` on. Shapes (points,)."""
         return np.array(self._times, dtype=np.float64), np.array(self._values, dtype=np.float64)
 
     def _thin(self) -> None:
-        """Merge points 0 and 1, 2 and 3, and so on; the last one, whose end is not known, stays alone."""
+        """Merge points 0 and 1, 2 and 3, and so on. The last one stays, because its end is not known."""
         times, values = self.arrays()
         pairs = (len(times) - 1) // 2
         spans = np.diff(times)[: 2 * pairs].reshape(pairs, 2)
@@ -73,9 +73,9 @@ class StepSeries:
 
 
 class HeatMap:
-    """Mean value of rows over time in at most ``buckets`` columns; when time runs out of them, they double in width.
+    """Mean values of rows over time in at most ``buckets`` columns. When these are used up, their width doubles.
 
-    A change costs the same however long the value held: it is booked as a step whose effect is summed up at the end.
+    A change costs the same however long the value held: it is recorded as a step, and steps are summed up at the end.
     """
 
     def __init__(self, rows: int, start: float, *, width_s: float = 60.0, buckets: int = BUCKETS) -> None:
@@ -88,8 +88,7 @@ class HeatMap:
         self._open(0)
 
     def add(self, time: float, deltas: Iterable[tuple[int, float]]) -> None:
-        """From ``time`` on the values of rows are more by their deltas; a row may come more than once. Times must not
-        go back."""
+        """Change the values of rows from ``time`` on. A row may appear several times. Times must not decrease."""
         place = (time - self.start) / self.width_s
         while place >= self._buckets:
             self._widen()
@@ -105,7 +104,7 @@ class HeatMap:
             now[row] += delta
 
     def grid(self, until: float) -> F64:
-        """Means per row and bucket up to ``until``; the last bucket's is over the part of it that has passed.
+        """Return means by row and bucket up to ``until``. The last bucket's mean is over its past part.
 
         Shape (rows, buckets that have begun).
         """
@@ -120,13 +119,13 @@ class HeatMap:
         return means.T
 
     def _open(self, bucket: int) -> None:
-        """Changes fall into this bucket from now on. Its numbers are lists: they are added to one by one."""
+        """Open a bucket for changes. Its numbers are lists, because they are added to one by one."""
         self._bucket = bucket
         self._here: list[float] = self._part[bucket].tolist()
         self._beyond: list[float] = self._step[bucket + 1].tolist()
 
     def _close(self) -> None:
-        """Write down what fell into the bucket that is open."""
+        """Store the changes of the open bucket."""
         self._part[self._bucket], self._step[self._bucket + 1] = self._here, self._beyond
 
     def _means(self) -> F64:
@@ -135,7 +134,7 @@ class HeatMap:
         return means
 
     def _widen(self) -> None:
-        """Make every bucket twice as wide. What has been is kept as means; steps start anew from the value now."""
+        """Double the width of every bucket. The past is kept as means, and steps begin again from the present value."""
         means, half = self._means(), self._buckets // 2
         self._part, self._step = np.zeros_like(self._part), np.zeros_like(self._step)
         self._part[:half] = (means[0::2] + means[1::2]) / 2

@@ -1,7 +1,7 @@
-"""Which jobs can never run on a cluster, and which hold room although they will not.
+"""Find jobs that can never run on a cluster, and jobs that hold resources although they will not run.
 
-A job like one that has run can run. Any other is tried: alone, on the cluster as it was at the start, under the same
-policy. What does not run there never will.
+A job like one that has run can run. Any other is tried alone, on the cluster as it was at the start, under the same
+policy. A job that does not run there never will.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from pumice.model.status import PodGroupPhase
 from pumice.sim.controller import Controller, JobRun
 from pumice.sim.measures.node_usage import amounts_of, total_of
 
-#: Nodes and pods that all trials together may make: each trial costs as much as it makes.
+#: Nodes and pods that all trials may create together. A trial costs as much as it creates.
 TRIED_OBJECTS_MAX = 200_000
 
-#: Why a job would wait on an empty cluster, None for one that runs there.
+#: Returns why a job would wait on an empty cluster, None for a job that runs there.
 TryAlone = Callable[[str], str | None]
 
 
 class Stuck(Struct, frozen=True):
     """A job that will not run.
 
-    ``impossible``: why it would not run even alone, None for one that would. ``promised``: what it was admitted with
-    and has not; ``holds``: what its pods hold on nodes while its gang is not whole. Both by resource, in the units of
-    ``Resource``.
+    ``impossible``: why it would not run even alone, None if it would. ``promised``: what it was admitted with and does
+    not hold. ``holds``: what its pods hold while its gang is incomplete. By resource, in units of ``Resource``.
     """
 
     job: str
@@ -39,7 +38,7 @@ class Stuck(Struct, frozen=True):
 
 
 class Stuckness:
-    """Remembers what kinds of jobs have run, from now on, and finds at the end what is stuck."""
+    """Remembers which kinds of jobs have run, and finds what is stuck at the end."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -49,8 +48,8 @@ class Stuckness:
         controller.hooks.started.append(self._started)
 
     def find(self, alone: TryAlone, *, nothing_moves: bool) -> tuple[Stuck, ...]:
-        """What is stuck, in order of arrival. ``nothing_moves``: the simulation ended because nothing is left to
-        happen, so that whoever holds something and does not run, holds it for ever."""
+        """Return stuck jobs in order of arrival. ``nothing_moves``: the simulation ended because nothing is left to
+        happen, so a job that holds something and does not run holds it forever."""
         waiting = [run for run in self._controller.live.values() if run.ended is None and not run.whole]
         impossible = dict(self._impossible(waiting, alone))
         found = []
@@ -64,8 +63,8 @@ class Stuckness:
         return tuple(found)
 
     def _impossible(self, waiting: Iterable[JobRun], alone: TryAlone) -> Iterator[tuple[str, str]]:
-        """(job, why) of those that do not run alone. Of one kind only the first is tried, and only while the trials do
-        not cost too much: whatever is not tried counts as possible."""
+        """Yield (job, why) for jobs that do not run alone. Only the first of each kind is tried, and only while trials
+        are not too expensive. A job that is not tried counts as possible."""
         tried: dict[object, str | None] = {}
         left = TRIED_OBJECTS_MAX
         for run in waiting:
@@ -91,14 +90,14 @@ class Stuckness:
         return kind in self._ran or (plain is not None and run.size <= self._largest.get(plain, 0))
 
     def _kind(self, run: JobRun) -> object:
-        """Equal for jobs of which all can run when one can."""
+        """Return a key that is equal for jobs that can all run if one can."""
         group = self._cluster.groups[run.key]
         wishes = (group.topology, repr(group.sub_groups)) if group.sub_groups else group.topology
         gone = () if run.recreates else tuple(key for key in run.wanted if key not in self._cluster.pods)
         return run.queue, run.kinds, group.min_member, tuple(group.min_task_member.items()), wishes, gone
 
     def _plain(self, run: JobRun) -> object | None:
-        """What a gang of equal pods without further wishes is made of, None for any other job."""
+        """Return a key for a gang of equal pods without further conditions, None for other jobs."""
         group = self._cluster.groups[run.key]
         if len(run.kinds) != 1 or group.topology is not None or group.sub_groups or group.min_member != run.size:
             return None

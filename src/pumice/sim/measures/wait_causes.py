@@ -1,4 +1,4 @@
-"""How long jobs waited for what, summed up over a simulation."""
+"""How long jobs waited for which cause, summed up over a simulation."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SHARE = 500
 
 
 class WaitCauses:
-    """From look to look, every job that waits is booked on what stood against it then. Units: job-seconds.
+    """Between two looks, every waiting job counts for the cause that was found at the first. Units: job-seconds.
 
-    One look costs something a waiting job, so looks come at most once a ``1/SHARE`` of the time that has passed.
-    ``tell`` is given what each of them waits for, at each look.
+    A look costs time per waiting job, so looks take at most ``1/SHARE`` of the time that has passed. ``tell`` is called
+    at each look with the cause of each job.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class WaitCauses:
         self._seconds: dict[str, float] = {}
 
     def observe(self, now: float, outcome: Outcome) -> None:
-        """Take a cycle in: only jobs of which nothing runs count as waiting."""
+        """Look at a cycle. Only jobs without running pods count as waiting."""
         if self._began is None:
             self._began = now
         if now < self._next:
@@ -48,7 +48,7 @@ class WaitCauses:
             self.tell(causes)
 
     def close(self, now: float) -> None:
-        """Book the time up to now."""
+        """Count the time up to now."""
         passed, self._since = now - self._since, now
         if passed <= 0:
             return
@@ -58,5 +58,5 @@ class WaitCauses:
             self._seconds[cause] = self._seconds.get(cause, 0.0) + count * passed
 
     def seconds(self) -> dict[str, float]:
-        """Most first."""
+        """Return the seconds by cause, the largest first."""
         return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))

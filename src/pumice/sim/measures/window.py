@@ -1,4 +1,4 @@
-"""The time that figures are about: without a warm-up in which the cluster fills, or a cool-down."""
+"""The time that figures are about: without a warm-up, in which the cluster fills, and without a cool-down."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from pumice.sim.workloads.work import Work
 
 
 class WindowError(ValueError):
-    """A warm-up and a cool-down that leave nothing to measure."""
+    """A warm-up and a cool-down leave nothing to measure."""
 
 
 class Window(Struct, frozen=True):
     """From ``begin`` to ``end`` by the simulation's clock.
 
-    Jobs count that arrive in it, and are followed beyond its end; means over time are over the part of it that was
-    simulated.
+    Jobs count that arrive in it, and are followed beyond its end. Means over time are over the part that was simulated.
     """
 
     begin: float = -math.inf
     end: float = math.inf
 
     def overlap(self, since: float, until: float) -> float:
-        """Seconds of it between two moments."""
+        """Return the seconds of the window between two times."""
         return max(min(until, self.end) - max(since, self.begin), 0.0)
 
     def __contains__(self, moment: float) -> bool:
@@ -38,10 +37,10 @@ ALWAYS = Window()
 def window_of(
     works: Iterable[Work], *, start: float, until: float | None, warm_up_s: float | None, cool_down_s: float | None
 ) -> Window:
-    """From ``warm_up_s`` after the start to ``cool_down_s`` before the last arrival, or before ``until`` where that
-    comes first: after it the cluster only empties. None leaves that side open.
+    """Return the window from ``warm_up_s`` after the start to ``cool_down_s`` before the last arrival, or before
+    ``until`` if that is earlier: after it the cluster only empties. None leaves that side open.
 
-    Raises: WindowError where nothing is left.
+    Raises: WindowError if nothing is left.
     """
     last = max((work.arrival_s for work in works), default=0.0)
     if until is not None:

@@ -1,4 +1,4 @@
-"""What a command line names (manifests, folders, traces) as one scene: all that can be used, and all that was wrong."""
+"""Read what a command line names (manifests, folders, traces) into one scene, with all problems."""
 
 from __future__ import annotations
 
@@ -25,11 +25,8 @@ CONF_NAME = "volcano-scheduler.conf"
 
 
 class Inputs(Struct, frozen=True):
-    """``scene.problems`` holds all problems. ``sources``: what was read, for headings. ``confs``: policy files found in
-    folders.
-
-    ``newest``: the newest creationTimestamp, 0 where there is none.
-    """
+    """The inputs of a command. ``scene.problems``: all problems. ``sources``: what was read, for headings. ``confs``:
+    policy files found in folders. ``newest``: the newest creationTimestamp, 0 if there is none."""
 
     scene: Scene
     sources: tuple[str, ...] = ()
@@ -42,10 +39,10 @@ class Inputs(Struct, frozen=True):
 
 
 def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
-    """Everything that the paths name; what cannot be read is a problem, the rest is there all the same.
+    """Read everything that the paths name. What is unreadable becomes a problem, and the rest is used.
 
-    ``nodes``: a cluster as ``--nodes`` describes it, in place of all nodes and HyperNodes of the input.
-    Raises: TraceError for a ``nodes`` that cannot be understood.
+    ``nodes``: a cluster as ``--nodes`` describes it, instead of all nodes and HyperNodes of the input. Raises:
+    TraceError for an invalid ``nodes``.
     """
     cluster = None if nodes is None else parse_nodes(nodes)
     traces: list[Trace] = []
@@ -82,7 +79,8 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
 
 
 def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:
-    """The trace's own cluster only where none is given. A trace that knows none may get its nodes from manifests."""
+    """Return the scene of a trace, with its own cluster only if none is given. A trace that knows none may get its
+    nodes from manifests."""
     objects: tuple[Object, ...] = tuple(trace.queues)
     if nodes is None:
         objects = (*objects, *(trace.nodes or ()), *trace.hypernodes)
@@ -90,7 +88,7 @@ def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:
 
 
 def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
-    """One scene; of objects or jobs with one name the first is kept and the others are named."""
+    """Return one scene. Of objects or jobs with the same name the first is kept, and the others are reported."""
     problems = [problem for scene in scenes for problem in scene.problems]
     objects: dict[tuple[str, str], Object] = {}
     works: dict[str, Work] = {}

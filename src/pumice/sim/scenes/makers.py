@@ -1,7 +1,7 @@
-"""CronJobs and JobFlows of a simulation: the same functions as on a cluster say which Jobs to make.
+"""CronJobs and JobFlows in a simulation. The functions of the live controllers decide which Jobs to create.
 
-A Job takes as long as its template says, by ``runningEstimate`` or an annotation ``pumice.dev/duration``. None fails
-here, so nothing is tried again.
+A Job takes as long as its template says, by ``runningEstimate`` or an annotation ``pumice.dev/duration``. No Job fails
+here, so none is retried.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _Which = tuple[str, str]  # kind, and namespace/name
 
 
 class Makers:
-    """Those that make Jobs, asked whenever one of their Jobs comes further. ``made``: what they made, by the key of its
-    PodGroup. ``until``: seconds from the start to the end, without which a CronJob would go on for ever."""
+    """The CronJobs and JobFlows, asked whenever one of their Jobs changes. ``made``: Jobs that they created, by the key
+    of their PodGroup. ``until``: seconds from the start to the end, without which a CronJob would never stop."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Makers:
                 self._look_soon((kind, key))
 
     def _placed(self, maker: JobMaker) -> Obj:
-        """The object as an API server would have it. A run that is to be replaced is waited for here."""
+        """Return the object as an API server would have it. A run that should be replaced is waited for instead."""
         spec = part(dict(maker.obj), "spec")
         if maker.kind == CRON_JOB and spec.get("concurrencyPolicy") == "Replace":
             self._say(f"CronJob {maker.key}: concurrencyPolicy Replace is simulated as Forbid")
@@ -93,7 +93,7 @@ class Makers:
             self._engine.at(self._engine.now, self._look, which)
 
     def _comes_to(self, phase: str, run: JobRun) -> None:
-        """One of the Jobs that are simulated is in another phase."""
+        """Note that a simulated Job is in another phase."""
         which, name = self._of.get(run.key, (("", ""), ""))
         job = self._jobs.get(which, {}).get(name)
         if job is None:
@@ -156,14 +156,15 @@ class Makers:
         self._jobs[which][name] = {**obj, "metadata": {**meta(obj), **seen}}
 
     def _now_s(self) -> float:
-        """Seconds since the start, so that they lead from there to now and not to just before."""
+        """Return seconds since the start, such that start plus seconds is now and not slightly before."""
         found = self._engine.now - self._controller.start
         while self._controller.start + found < self._engine.now:
             found = math.nextafter(found, math.inf)
         return found
 
     def _annotations(self, which: _Which, obj: Obj) -> Mapping[str, str]:
-        """How long a template's Jobs take is not copied to them on a cluster; here it counts."""
+        """Return annotations with the duration of a template's Jobs. On a cluster it is not copied to them, but here it
+        counts."""
         found = annotations_of(obj)
         if which[0] != JOB_FLOW:
             return found

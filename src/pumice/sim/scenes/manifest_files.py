@@ -1,4 +1,4 @@
-"""Manifests that a command line names, as a scene: all that can be used, and all that was wrong."""
+"""Read manifests into a scene, with all problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pumice.sim.scenes.scene import Scene
 
 
 def read_manifests(paths: Iterable[str]) -> tuple[Scene, float]:
-    """The scene of all these files and folders, and the newest creationTimestamp, 0 where there is none."""
+    """Return the scene of all these files and folders, and the newest creationTimestamp, 0 if there is none."""
     loaded = load_manifests(paths)
     objects, bare = _with_groups(loaded.objects)
     objects, found = validate_cluster(objects)
@@ -28,7 +28,7 @@ def read_manifests(paths: Iterable[str]) -> tuple[Scene, float]:
 
 
 def _with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
-    """The objects, with the PodGroup for each pod that names none, as Volcano's controller makes it."""
+    """Return the objects with a PodGroup for each pod that names none, as Volcano's controller makes it."""
     found: list[Value] = []
     groups: dict[str, PodGroup] = {}
     bare: list[str] = []

@@ -1,7 +1,7 @@
-"""Objects of manifests as a simulation takes them: what is there from the start, and what arrives.
+"""Objects of manifests in a simulation: what exists at the start, and what arrives.
 
-A Volcano Job expands when it arrives; a PodGroup with its pods is a gang without a job; pods that nobody grouped get
-the PodGroup that Volcano would make for them. The outcome does not depend on the order of the objects.
+A Volcano Job expands when it arrives. A PodGroup with its pods is a gang without a job. Pods without a group get the
+PodGroup that Volcano would make. The result does not depend on the order of the objects.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pumice.sim.telling import key_of
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
 from pumice.sim.workloads.work import FOREVER, LooseGang, Work
 
-#: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
+#: Pods that all jobs may create together. Bounded, because tenants write the numbers of replicas and jobs.
 MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
 _BESIDE = (
@@ -51,7 +51,7 @@ _FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before w
 
 
 class ManifestJob(Struct, frozen=True):
-    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else for ever."""
+    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else forever."""
 
     job: VolcanoJob
     priorities: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]
@@ -97,7 +97,7 @@ class ManifestJob(Struct, frozen=True):
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
-    """The scene that decoded objects describe, each kind, namespace and name once."""
+    """Return the scene that decoded objects describe, with each kind, namespace and name once."""
     stage = _Stage(scheduler_names)
     for obj in objects:
         stage.take(obj)
@@ -144,7 +144,7 @@ class _Stage:
         self._check_spans(f"{type(obj).__name__} {obj.key}", obj.annotations)
 
     def works(self) -> Iterator[Work]:
-        """Everything that arrives. Pods of a PodGroup that is not there stand and wait for it."""
+        """Return everything that arrives. Pods of a PodGroup that does not exist stay pending."""
         self._leave_out_what_is_too_much()
         self._leave_out_what_collides()
         priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
@@ -171,7 +171,8 @@ class _Stage:
         yield from jobs.values()
 
     def _leave_out_what_is_too_much(self) -> None:
-        """Jobs that together would make too many pods: the largest go, whatever the order of the input."""
+        """Leave out jobs that would create too many pods together: the largest first, whatever the order of the
+        input."""
         jobs: list[VolcanoJob | BatchJob] = [*self._jobs, *self._batch_jobs]
         total, left_out = 0, []
         for job in sorted(jobs, key=lambda job: (job.replicas, job.key)):
@@ -191,10 +192,11 @@ class _Stage:
         self.problems.append(Problem(f"Job {names}{more}", what))
 
     def _leave_out_what_collides(self) -> None:
-        """Jobs whose pods, or PodGroup, would have the name of another's: the one that was created first stays.
+        """Leave out jobs whose pods or PodGroup would have the name of another job's: the job that was created first
+        stays.
 
-        An API server takes one object of a name: the others could not be created. Job ``a`` with task ``b-c`` and Job
-        ``a-b`` with task ``c`` both make ``a-b-c-0``.
+        An API server accepts one object of a name, so the others could not be created. Job ``a`` with task ``b-c`` and
+        Job ``a-b`` with task ``c`` both create ``a-b-c-0``.
         """
         known = _Names(self._pods)
         jobs: list[VolcanoJob | BatchJob] = [*self._jobs, *self._batch_jobs]
@@ -208,7 +210,7 @@ class _Stage:
         self._batch_jobs = [job for job in self._batch_jobs if id(job) not in left_out]
 
     def _all_pods(self, priorities: Mapping[str, int]) -> Iterator[Pod]:
-        """The pods there are, and those of Kubernetes' own jobs: each runs for itself, as long as the job says."""
+        """Yield all pods, and those of Kubernetes' own jobs: each runs for itself, as long as the job says."""
         yield from self._pods
         for job in self._batch_jobs:
             if job.completions is not None and job.completions > job.replicas > 0:
@@ -233,7 +235,7 @@ def _arrival(job: VolcanoJob | BatchJob) -> float:
 
 
 class _Names:
-    """Who makes pods and PodGroups of which names. Pods are known by what stands before their number."""
+    """Which job creates pods and PodGroups of which names. Pods are known by what precedes their number."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self._pods: dict[tuple[str, str], dict[str, Pod]] = {}  # namespace, stem -> number -> pod
@@ -244,7 +246,7 @@ class _Names:
         self._groups: dict[str, str] = {}
 
     def take(self, job: VolcanoJob | BatchJob) -> str:
-        """Give the names to a job; why not, where one of them is somebody else's: then it gets none."""
+        """Reserve the names for a job, or return why one of them is taken; then none is reserved."""
         if isinstance(job, VolcanoJob):
             stems = [(f"{job.name}-{task.name}", task.replicas) for task in job.tasks if task.replicas]
             group = f"{job.namespace}/{group_name_of(job)}"
@@ -267,5 +269,5 @@ class _Names:
 
 
 def _is_number_of(text: str, count: int) -> bool:
-    """Whether it is how one of so many pods is numbered."""
+    """Return True if a text is the number of one of ``count`` pods."""
     return text.isascii() and text.isdecimal() and len(text) < 10 and str(int(text)) == text and int(text) < count

@@ -1,4 +1,4 @@
-"""What a simulation starts from, whatever it was read from."""
+"""The start of a simulation, independent of its source."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pumice.sim.workloads.work import Work
 
 
 class Scene(Struct, frozen=True):
-    """``objects`` are there from the start, ``works`` arrive at their times.
+    """``objects`` exist at the start; ``works`` arrive at their times.
 
-    ``notes``: what was assumed. ``problems``: what could not be used. ``makers``: objects of which Jobs are made.
+    ``notes``: assumptions. ``problems``: what could not be used. ``makers``: objects from which Jobs are created.
     """
 
     objects: tuple[Object, ...]
@@ -25,7 +25,7 @@ class Scene(Struct, frozen=True):
     makers: tuple[JobMaker, ...] = ()
 
     def enter(self, cluster: SimCluster, controller: Controller) -> None:
-        """Put it all on a cluster."""
+        """Put everything on a cluster."""
         for obj in self.objects:
             cluster.put(obj)
         controller.submit_all(self.works)

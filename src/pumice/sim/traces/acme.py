@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 def read(path: Path) -> Trace:
-    """``converted_*_trace.csv``, or the folder it is in."""
+    """Read ``converted_*_trace.csv``, or the folder that contains it."""
     file = trace_file(path)
     table = Table(file, COLUMNS)
     shapes, problems = Shapes(), Problems()
@@ -58,9 +58,9 @@ def read(path: Path) -> Trace:
 
 
 def trace_file(path: Path) -> Path:
-    """The one table that a path stands for.
+    """Return the table at a path.
 
-    Raises: TraceError when there is none, or more than one.
+    Raises: TraceError if there is none, or more than one.
     """
     if path.is_file():
         return path

@@ -1,5 +1,5 @@
-"""What the fragmentation study published: tables of a row for each workload, policy and seed, and a column for each per
-cent of the cluster's GPUs that has been asked for. Source: Weng et al., USENIX ATC'23, its artifact."""
+"""Read results of the fragmentation study: tables with a row per workload, policy and seed, and a column per per cent
+of the cluster's GPUs that has been requested. Source: Weng et al., USENIX ATC'23, its artifact."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import mean, stdev
 from msgspec import Struct
 
 ALLOCATION, FRAGMENTS = "analysis_allo_discrete.csv", "analysis_frag_discrete.csv"
-#: How the study calls the policies.
+#: Our names of the study's policies.
 NAMES = {
     "random": "01-Random",
     "dotprod": "02-DotProd",
@@ -24,26 +24,26 @@ ROWS_MAX, BYTES_MAX, LEVELS_MAX = 100_000, 1 << 26, 1_000
 
 
 class PublishedError(ValueError):
-    """A table that cannot be read: what was found, what was wanted, where."""
+    """A table cannot be read: found, wanted, where."""
 
 
 class Published(Struct, frozen=True):
-    """Of one workload and policy: a curve for each seed, nan where there is nothing."""
+    """Curves of one workload and policy, one per seed, nan where there is no value."""
 
     curves: tuple[tuple[float, ...], ...]
 
     def at(self, level: int) -> tuple[float, float]:
-        """Mean and standard deviation over seeds at so many per cent; nan where nothing is known."""
+        """Return mean and standard deviation over seeds at a percentage, nan if unknown."""
         found = [curve[level] for curve in self.curves if level < len(curve) and not math.isnan(curve[level])]
         return (mean(found) if found else math.nan, stdev(found) if len(found) > 1 else 0.0)
 
     def mean_curve(self) -> list[float]:
-        """The mean over seeds."""
+        """Return the mean over seeds."""
         return [self.at(level)[0] for level in range(max(map(len, self.curves), default=0))]
 
 
 def read_published(folder: Path, table: str, workload: str) -> dict[str, Published]:
-    """By policy, in our names; empty where the table does not have the workload. Raises: PublishedError."""
+    """Return results by policy, in our names; none if the table does not have the workload. Raises: PublishedError."""
     path = folder / table
     if not path.is_file():
         raise PublishedError(f"{folder}: found no {table}")

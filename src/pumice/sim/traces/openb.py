@@ -1,6 +1,7 @@
-"""Alibaba's GPU cluster of 2023: pods that ask for cores, memory and GPUs, some of certain models only; and its nodes.
+"""Read Alibaba's GPU cluster of 2023: pods with requests for cores, memory and GPUs, some for certain models, and
+nodes.
 
-A row may ask for a part of a GPU. Source: openb, Weng et al., USENIX ATC'23.
+A row may request a part of a GPU. Source: openb, Weng et al., USENIX ATC'23.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ MEMORY_MIB_MAX = 2**40
 
 
 def read(path: Path) -> Trace:
-    """A pod list, or the folder with the default one; the nodes from the node list beside it.
+    """Read a pod list, or the folder with the default one, and the node list beside it.
 
-    Lists without times have a pod arrive each second, in their order, and run for ever.
+    In lists without times, one pod arrives each second, in their order, and runs forever.
     """
     file = trace_file(path)
     table = Table(file, COLUMNS)
@@ -67,9 +68,9 @@ def read(path: Path) -> Trace:
 
 
 def trace_file(path: Path) -> Path:
-    """The pod list that a path stands for.
+    """Return the pod list at a path.
 
-    Raises: TraceError when there is none.
+    Raises: TraceError if there is none.
     """
     if path.is_file():
         return path
@@ -80,7 +81,7 @@ def trace_file(path: Path) -> Path:
 
 
 def read_specs(path: Path) -> tuple[list[PodSpec], list[Problem]]:
-    """What the pods of a list ask for, parts of GPUs too, in its order. Equal ones are one object."""
+    """Return the requests of the pods in a list, including parts of GPUs, in its order. Equal ones are one object."""
     file = trace_file(path)
     shapes, problems, seen = Shapes(), Problems(), set[str]()
     found: list[PodSpec] = []
@@ -99,7 +100,7 @@ def read_specs(path: Path) -> tuple[list[PodSpec], list[Problem]]:
 
 
 def read_cluster(path: Path, *, every_node: bool = False) -> tuple[list[Node], list[Problem], Path]:
-    """The nodes beside a pod list: those with GPUs, or every node; and their file. Raises: TraceError."""
+    """Return the nodes beside a pod list, those with GPUs or all, with problems and the file. Raises: TraceError."""
     file = trace_file(path).parent / NODE_FILES[every_node]
     if not file.is_file():
         raise TraceError(f"{file.parent}: found no {file.name}")
@@ -107,7 +108,7 @@ def read_cluster(path: Path, *, every_node: bool = False) -> tuple[list[Node], l
 
 
 def read_nodes(path: Path) -> tuple[list[Node], list[Problem]]:
-    """The nodes of a node list."""
+    """Return the nodes of a node list."""
     problems = Problems()
     nodes: dict[str, Node] = {}
     for line, row in Table(path, NODE_COLUMNS).rows():
@@ -157,7 +158,7 @@ def _spec(row: Row, shapes: Shapes) -> PodSpec:
 
 
 def _times(row: Row) -> tuple[float, float]:
-    """(arrival, run time): from being scheduled, or where it never was from creation, to deletion."""
+    """Return (arrival, run time): from scheduling, or from creation if never scheduled, to deletion."""
     created = row.number("creation_time", 0, SPAN_MAX_S)
     deleted = row.number("deletion_time", 0, SPAN_MAX_S)
     began = row.number("scheduled_time", 0, SPAN_MAX_S) if row.text("scheduled_time") else created

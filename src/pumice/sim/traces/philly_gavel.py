@@ -1,4 +1,4 @@
-"""Philly jobs as Gavel published them: a file a virtual cluster, a line a job, durations from a table of measured
+"""Read Philly jobs as published by Gavel: a file per virtual cluster, a line per job, durations from measured
 throughputs.
 
 Source: ``scheduler/traces/msr`` and ``simulation_throughputs.json`` of Gavel (OSDI'20), from Microsoft Philly (ATC'19).
@@ -30,12 +30,12 @@ NAMESPACE = "philly"
 _THROUGHPUTS_BYTES_MAX = 64 * 2**20
 _LEVELS_UP = 3
 
-#: Places of (total steps, arrival, gang size) by the number of columns; 10 are those of the physical cluster.
+#: Columns of (total steps, arrival, gang size) by the number of columns. 10 are those of the physical cluster.
 PLACES = {7: (4, 5, 6), 10: (5, 9, 6)}
 
 
 def read(path: Path) -> Trace:
-    """A folder of ``*.trace`` files (or with them in ``seed0/``), or one such file."""
+    """Read a folder of ``*.trace`` files (or with them in ``seed0/``), or one such file."""
     files = trace_files(path)
     throughputs = Throughputs(_find_throughputs(files[0].parent))
     shapes, problems = Shapes(), Problems()
@@ -73,9 +73,9 @@ def read(path: Path) -> Trace:
 
 
 def trace_files(path: Path) -> list[Path]:
-    """The trace files that a path stands for, by name.
+    """Return the trace files at a path, by name.
 
-    Raises: TraceError when there is none.
+    Raises: TraceError if there is none.
     """
     if path.is_file():
         return [path]
@@ -87,7 +87,8 @@ def trace_files(path: Path) -> list[Path]:
 
 
 class Throughputs:
-    """Steps a second by job type and gang size. A size that was not measured: one GPU's times the size, counted."""
+    """Steps per second by job type and gang size. For a size that was not measured, the throughput of one GPU is
+    multiplied, and counted as a guess."""
 
     def __init__(self, source: Path) -> None:
         self.source = source
@@ -95,7 +96,7 @@ class Throughputs:
         self._guessed: Counter[int] = Counter()
 
     def rate(self, job_type: str, size: int) -> float:
-        """Raises: BadField for a job type that is not in the table, or one that makes no progress there."""
+        """Return steps per second. Raises: BadField for an unknown job type, or one that makes no progress."""
         rate = self._rates.get((job_type, size))
         if rate is None:
             alone = self._rates.get((job_type, 1))
@@ -109,7 +110,7 @@ class Throughputs:
         return rate
 
     def notes(self) -> list[str]:
-        """What was guessed."""
+        """Return what was guessed."""
         if not self._guessed:
             return []
         sizes = ", ".join(f"{size}: {count}" for size, count in sorted(self._guessed.items()))
@@ -136,7 +137,7 @@ def _job(
 
 
 def _label(stem: str) -> str:
-    """A file's stem as a part of Kubernetes names."""
+    """Return a file's stem as a part of Kubernetes names."""
     return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:60] or "x"
 
 
@@ -151,7 +152,7 @@ def _find_throughputs(folder: Path) -> Path:
 
 
 def _load(path: Path) -> dict[tuple[str, int], float]:
-    """Rates of jobs that run alone, from ``{gpu type: {"('job type', size)": {"null": rate, …}}}``."""
+    """Return rates of jobs that run alone, from ``{gpu type: {"('job type', size)": {"null": rate, …}}}``."""
     try:
         with path.open("rb") as file:
             raw = file.read(_THROUGHPUTS_BYTES_MAX + 1)

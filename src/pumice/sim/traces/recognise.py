@@ -1,4 +1,4 @@
-"""Which trace is this? By content, or by name: ``swf:FILE``."""
+"""Recognise traces by content, or by name: ``swf:FILE``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pumice.sim.traces import acme, openb, philly_gavel, swf, tiresias
 from pumice.sim.traces.tables import header_of, lines
 from pumice.sim.traces.trace import Trace, TraceError, did_you_mean
 
-#: Every kind of trace, by the name that may stand before a path.
+#: Readers by kind of trace, which may be written before a path.
 READERS: dict[str, Callable[[Path], Trace]] = {
     "philly-gavel": philly_gavel.read,
     "acme": acme.read,
@@ -32,7 +32,7 @@ class Source(Struct, frozen=True):
     path: Path
 
     def read(self) -> Trace:
-        """Raises: TraceError for a trace that cannot be read at all, or of which no row can be used."""
+        """Return the trace. Raises: TraceError if it cannot be read, or no row of it can be used."""
         trace = READERS[self.kind](self.path)
         if not trace.jobs:
             why = "; ".join(problem.what for problem in trace.problems) or "it has none"
@@ -41,7 +41,7 @@ class Source(Struct, frozen=True):
 
 
 def recognise(source: str | Path) -> Source | None:
-    """The trace at a path, or None when what is there is something else (manifests, for example).
+    """Return the trace at a path, or None if it is something else (manifests, for example).
 
     Raises: TraceError for ``name:PATH`` with an unknown name or a missing path.
     """
@@ -55,7 +55,7 @@ def recognise(source: str | Path) -> Source | None:
 
 
 def _named(source: str) -> tuple[str | None, Path]:
-    """(kind, path) of ``kind:path``. A path that exists as it stands is never a name."""
+    """Return kind and path of ``kind:path``. A path that exists as it is written has no kind."""
     name, colon, rest = source.partition(":")
     if not colon or not rest or not 2 <= len(name) <= _NAME_MAX or "/" in name or Path(source).exists():
         return None, Path(source)
@@ -112,7 +112,8 @@ def _is_swf(first: list[str], data: list[str]) -> bool:
 
 
 def _kind_of_header(path: Path) -> str | None:
-    """The kind with the largest part of its columns in the header, at least half; its reader names what is missing."""
+    """Return the kind with the largest part of its columns in the header, at least half. Its reader names what is
+    missing."""
     header = set(header_of(path))
     if set(openb.NODE_COLUMNS) <= header:
         raise TraceError(f"{path}: found a list of nodes, wanted a list of pods (openb_pod_list_*.csv)")

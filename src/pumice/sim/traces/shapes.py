@@ -1,4 +1,4 @@
-"""Shapes of pods and nodes by their amounts, and ``--nodes`` text. Equal shapes are one object."""
+"""Shapes of pods and nodes by their amounts, and the text of ``--nodes``. Equal shapes are one object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 PODS_PER_NODE = 110
 NODES_MAX = 100_000
 GI = 2**30
-#: Cores and GiB that a node gets for each GPU in ``125x4gpu``: enough that GPUs run out first.
+#: Cores and GiB per GPU of a node in ``125x4gpu``: enough that GPUs are used up first.
 CPU_PER_GPU = 16
 MEMORY_GI_PER_GPU = 256
 
@@ -28,7 +28,7 @@ _FORM = "wanted COUNT:cpu=32,memory=256Gi,gpu=4 or COUNTxGPUSgpu such as 125x4gp
 
 
 def amounts(milli_cpu: float, memory: float, gpus: float = 0.0, pods: float = 0.0) -> Resource:
-    """Milli-cores, bytes, whole GPUs, pods."""
+    """Return an amount of milli-cores, bytes, whole GPUs and pods."""
     scalars = {}
     if gpus:
         scalars[GPU] = 1000.0 * gpus
@@ -38,7 +38,7 @@ def amounts(milli_cpu: float, memory: float, gpus: float = 0.0, pods: float = 0.
 
 
 class Shapes:
-    """Pod specs by what they ask for: jobs of one shape share one spec, which is what the core groups by."""
+    """Pod specs by requests. Jobs of one shape share a spec, by which the core groups tasks."""
 
     def __init__(self) -> None:
         self._specs: dict[tuple[float, float, float, tuple[str, ...], float], PodSpec] = {}
@@ -46,8 +46,8 @@ class Shapes:
     def pod(
         self, milli_cpu: float, memory: float, gpus: float = 0.0, models: tuple[str, ...] = (), fraction: float = 0.0
     ) -> PodSpec:
-        """The spec of a pod that asks for this much, on nodes of these GPU models only (any, if none is named).
-        ``fraction``: of one GPU that it shares, beside whole ones."""
+        """Return the spec of a pod with these requests, on nodes of these GPU models only (any if none is named).
+        ``fraction``: share of one GPU, in addition to whole ones."""
         key = (milli_cpu, memory, gpus, models, fraction)
         spec = self._specs.get(key)
         if spec is None:
@@ -66,7 +66,7 @@ def _on_models(models: tuple[str, ...]) -> Affinity:
 
 
 def node_of(name: str, room: Resource, model: str = "") -> Node:
-    """A node with its host name and, where there is one, its GPU model as labels."""
+    """Return a node with its host name and, if known, its GPU model as labels."""
     labels = {HOSTNAME_LABEL: name}
     if model:
         labels[GPU_MODEL_LABEL] = model
@@ -74,16 +74,16 @@ def node_of(name: str, room: Resource, model: str = "") -> Node:
 
 
 def uniform_nodes(count: int, room: Resource, first: int = 0) -> list[Node]:
-    """Equal nodes ``node-00000`` and on."""
+    """Return equal nodes, named from ``node-00000``."""
     return [node_of(f"node-{i:05d}", room) for i in range(first, first + count)]
 
 
 def parse_nodes(text: str) -> list[Node]:
-    """The nodes that ``--nodes`` describes: groups separated by ``;``, each a count and what one node has.
+    """Return the nodes that ``--nodes`` describes: groups separated by ``;``, each a count and what one node has.
 
     ``125:cpu=32,memory=256Gi,gpu=4`` names amounts as Kubernetes quantities; ``gpu`` is ``nvidia.com/gpu``, other
-    resources go by their full name, ``pods`` is 110 unless given. ``125x4gpu`` is short for 4 GPUs, 64 cores and 1 TiB
-    on each of 125 nodes. Raises: TraceError saying what was found and what is wanted.
+    resources have their full name, ``pods`` is 110 unless given. ``125x4gpu`` is short for 4 GPUs, 64 cores and 1 TiB
+    on each of 125 nodes. Raises: TraceError with what was found and what is wanted.
     """
     nodes: list[Node] = []
     for group in text.split(";"):

@@ -1,5 +1,5 @@
-"""The Standard Workload Format: 18 numbers a line, comments behind ``;``. One processor of a job is one pod with a node
-of its own.
+"""Read the Standard Workload Format: 18 numbers per line, comments behind ``;``. Each processor of a job becomes a pod
+with a node of its own.
 
 Source: Feitelson's Parallel Workloads Archive. Fields (1-based) used: 2 submit, 4 run time, 5 allocated and 8 requested
 processors, 9 requested time; -1 means unknown.
@@ -20,14 +20,15 @@ from pumice.sim.workloads.work import SimJob, SimTask
 FIELDS = 18
 NODE_CPU, NODE_MEMORY_GI, POD_MEMORY_GI = 64, 192, 128
 NAMESPACE = "swf"
-#: Machines larger than their logs say, by the start of the file's name: Theta's says 4,360, with jobs of 4,389 nodes.
+#: Machines larger than their logs say, by the start of the file's name. Theta's log says 4,360, with jobs of 4,389
+#: nodes.
 KNOWN_NODES = {"theta": 4392}
 
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,9})\b")
 
 
 def read(path: Path) -> Trace:
-    """One ``.swf`` file. Arrivals count from the first submission."""
+    """Read a ``.swf`` file. Arrivals count from the first submission."""
     if path.is_dir():
         names = ", ".join(p.name for p in sorted(path.glob("*.swf"))[:10])
         raise TraceError(f"{path}: found a folder, wanted one .swf file: {names}")
@@ -78,7 +79,7 @@ def read(path: Path) -> Trace:
 
 
 def _job(fields: list[str]) -> tuple[float, int, float, float | None]:
-    """(submit, size, run time, estimate)"""
+    """Return (submit, size, run time, estimate)."""
     if len(fields) != FIELDS:
         raise BadField(f"a line does not have {FIELDS} fields", f"{len(fields)} fields")
     submit = number(fields[1], "submit time (field 2)", 0, SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""Rows of text files, read with bounds: how long a line may be, how many there may be, what a number may be."""
+"""Read rows of text files with bounds on lines, their number, and values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pumice.sim.traces.trace import TraceError, missing_columns
 
 LINE_BYTES_MAX = 65_536
 LINES_MAX = 5_000_000
-#: Seconds since the epoch, lengths of time, amounts: what a float still counts exactly, and nobody means more.
+#: Times, durations and amounts. A float counts exactly up to here, and real values are smaller.
 SECONDS_MAX = 1e10
 WHOLE_MAX = 2**53
 GANG_PODS_MAX = 100_000
@@ -21,7 +21,7 @@ GPUS_MAX = 100_000
 
 
 class BadField(ValueError):
-    """One field of one row: ``reason`` is the same for all rows with this trouble, ``found`` is this one's text."""
+    """An invalid field of a row. ``reason``: equal for all rows with this problem. ``found``: the text of this row."""
 
     def __init__(self, reason: str, found: str = "") -> None:
         super().__init__(reason, found)
@@ -29,7 +29,7 @@ class BadField(ValueError):
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, text without line end) of each line.
+    """Yield number and text of each line, without its end.
 
     Raises: TraceError for a file that cannot be read, is binary, or is longer than any trace.
     """
@@ -54,9 +54,9 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def number(text: str, name: str, low: float, high: float) -> float:
-    """The number in a field.
+    """Return the number in a field.
 
-    Raises: BadField when it is none, or out of bounds.
+    Raises: BadField if it is invalid or out of bounds.
     """
     try:
         value = float(text) if "_" not in text else math.nan
@@ -72,9 +72,9 @@ def number(text: str, name: str, low: float, high: float) -> float:
 
 
 def whole(text: str, name: str, low: int, high: int = WHOLE_MAX) -> int:
-    """The whole number in a field; ``8.0`` is one.
+    """Return the whole number in a field; ``8.0`` is one.
 
-    Raises: BadField when it is none, or out of bounds.
+    Raises: BadField if it is invalid or out of bounds.
     """
     value = number(text, name, low, high)
     if value != int(value):
@@ -83,7 +83,7 @@ def whole(text: str, name: str, low: int, high: int = WHOLE_MAX) -> int:
 
 
 class Row:
-    """One line of a table with named columns."""
+    """A line of a table with named columns."""
 
     __slots__ = ("_columns", "_fields", "line")
 
@@ -91,7 +91,7 @@ class Row:
         self.line, self._fields, self._columns = line, fields, columns
 
     def text(self, name: str) -> str:
-        """The field, stripped; empty where the table has no such column."""
+        """Return the field, stripped, "" if the table has no such column."""
         place = self._columns.get(name)
         return "" if place is None else self._fields[place].strip()
 
@@ -105,7 +105,7 @@ class Row:
 class Table:
     """A CSV file with a header.
 
-    Raises: TraceError when a wanted column is missing. ``rows`` gives a BadField in place of a row of the wrong length.
+    Raises: TraceError if a wanted column is missing. ``rows`` yields a BadField instead of a row of the wrong length.
     """
 
     def __init__(self, path: Path, wanted: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ class Table:
             raise missing_columns(str(path), self.columns, wanted)
 
     def rows(self) -> Iterator[tuple[int, Row | BadField]]:
-        """(line, row) of each line that is not blank."""
+        """Yield (line, row) for each line that is not blank."""
         places = {name: i for i, name in enumerate(self.columns)}
         count = len(self.columns)
         for line, text in self._lines:
@@ -132,13 +132,13 @@ class Table:
 
 
 def header_of(path: Path) -> list[str]:
-    """The first line of a file as CSV fields; empty for an empty file."""
+    """Return the first line of a file as CSV fields, none for an empty file."""
     for _, text in lines(path):
         return [name.strip() for name in next(csv.reader([text]), [])]
     return []
 
 
 def place(line: int, error: BadField) -> str:
-    """``line 7 ('x')``, short whatever the field holds."""
+    """Return ``line 7 ('x')``, shortened."""
     found = error.found if len(error.found) <= 30 else error.found[:30] + "…"
     return f"line {line} ({found!r})" if found else f"line {line}"

@@ -1,4 +1,4 @@
-"""Tiresias' sixty deep learning jobs, and its cluster shapes: nodes under switches, which become HyperNodes.
+"""Read Tiresias' sixty deep learning jobs, and its clusters: nodes under switches, which become HyperNodes.
 
 Source: ``simulator/`` of Tiresias (NSDI'19).
 """
@@ -27,7 +27,7 @@ CLUSTER_COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu
 
 
 def read(path: Path) -> Trace:
-    """``*_job.csv``, or the folder it is in; the cluster from ``cluster_spec.csv`` beside it."""
+    """Read ``*_job.csv``, or the folder that contains it, and the cluster from ``cluster_spec.csv`` beside it."""
     file = trace_file(path)
     table = Table(file, COLUMNS)
     problems = Problems()
@@ -68,9 +68,9 @@ def read(path: Path) -> Trace:
 
 
 def trace_file(path: Path) -> Path:
-    """The one table of jobs that a path stands for.
+    """Return the table of jobs at a path.
 
-    Raises: TraceError when there is none, or more than one.
+    Raises: TraceError if there is none, or more than one.
     """
     if path.is_file():
         return path
@@ -81,9 +81,9 @@ def trace_file(path: Path) -> Path:
 
 
 def read_cluster(path: Path) -> tuple[list[Node], list[HyperNode]]:
-    """The nodes of a cluster shape, and one HyperNode of tier 1 a switch.
+    """Return the nodes of a cluster, and one HyperNode of tier 1 per switch.
 
-    Raises: TraceError when the file has no usable row.
+    Raises: TraceError if the file has no usable row.
     """
     for line, row in Table(path, CLUSTER_COLUMNS).rows():
         try:

@@ -1,4 +1,4 @@
-"""What a trace reader gives, and how it says what was wrong: counted, named, with places; the rest is served."""
+"""The result of a trace reader. Problems are counted, named and located, and the rest is used."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ PLACES_SHOWN = 5
 
 
 class TraceError(ValueError):
-    """A trace that cannot be read at all: what was found, what was wanted, where."""
+    """A trace cannot be read at all: found, wanted, where."""
 
 
 class Problems:
-    """Collects what is wrong with rows; as many reasons as there are columns, however many rows."""
+    """Collects problems with rows. There are as many reasons as columns, however many rows there are."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[int, list[str]]] = {}
 
     def add(self, source: str, reason: str, place: str = "") -> None:
-        """One more row that is left out."""
+        """Count a row that is left out."""
         count, places = self._found.get((source, reason), (0, []))
         if place and len(places) < PLACES_SHOWN:
             places.append(place)
         self._found[source, reason] = (count + 1, places)
 
     def listed(self) -> list[Problem]:
-        """One problem a reason, with its count and first places, in the order in which the reasons came up."""
+        """Return one problem per reason, with its count and first places, in the order of their first appearance."""
         return [
             Problem(source, _left_out(reason, count, places), Severity.WARNING)
             for (source, reason), (count, places) in self._found.items()
@@ -50,11 +50,8 @@ def _left_out(reason: str, count: int, places: Sequence[str]) -> str:
 
 
 class Trace(Struct, frozen=True):
-    """A workload, and the cluster it ran on where that is known. ``notes``: what was assumed, for the reader of a
-    report.
-
-    ``problems``: what was left out.
-    """
+    """A workload, and the cluster on which it ran, if known. ``notes``: assumptions, for readers of a report.
+    ``problems``: what was left out."""
 
     name: str
     jobs: list[SimJob]
@@ -65,9 +62,9 @@ class Trace(Struct, frozen=True):
     problems: list[Problem] = []
 
     def scene(self, nodes: Sequence[Node] | None = None) -> Scene:
-        """The trace as a simulation takes it, on these nodes or on its own.
+        """Return the trace as a scene, on these nodes or on its own.
 
-        Raises: TraceError when no nodes are known.
+        Raises: TraceError if no nodes are known.
         """
         hypernodes = [] if nodes is not None else self.hypernodes
         nodes = self.nodes if nodes is None else nodes
@@ -78,13 +75,13 @@ class Trace(Struct, frozen=True):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)``, or nothing."""
+    """Return `` (did you mean 'x'?)``, or ""."""
     close = difflib.get_close_matches(word[:100], list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def missing_columns(source: str, found: Sequence[str], wanted: Sequence[str]) -> TraceError:
-    """The error for a table without some columns."""
+    """Return the error for a table without some columns."""
     missing = [name for name in wanted if name not in found]
     spare = [name for name in found if name not in wanted]
     hints = ", ".join(f"{name!r}{did_you_mean(name, spare)}" for name in missing)

@@ -23,7 +23,7 @@ _MINUTES = (12, 35, 50, 8, 90, 25, 60, 15, 45, 75, 20, 40)
 
 
 def demo(jobs: int = JOBS) -> Scene:
-    """The example cluster and its day."""
+    """Return the example cluster and its day."""
     nodes, racks = [], []
     room = Resource(64_000.0, 512 * _GI, {_GPU: 1000.0 * GPUS, PODS: 110.0}, 110)
     for r in range(RACKS):
@@ -41,7 +41,8 @@ def demo(jobs: int = JOBS) -> Scene:
 
 
 def _job(j: int, specs: dict[int, PodSpec]) -> SimJob:
-    """Every fifth asks for two GPUs a pod, every seventh is urgent, big gangs must stay within a rack or the hall."""
+    """Return job number ``j``. Every fifth requests two GPUs per pod, every seventh is urgent, and big gangs must stay
+    within a rack or the hall."""
     workers = _WORKERS[(5 * j) % len(_WORKERS)]
     queue = _QUEUES[(j * j + j // 3) % len(_QUEUES)][0]
     wish = NetworkTopology("hard", 1 if workers <= 16 else 2) if workers >= 8 else None

@@ -1,7 +1,7 @@
 """Pods with long lists, as a tenant may write them.
 
-Each kind of list is a function of the pod's number and of how many entries it is to have. No two pods have equal
-entries, so that what was worked out for one of them does not serve another.
+Each list is a function of the pod's number and the number of entries. No two pods have equal entries, so that nothing
+that is computed for one of them serves another.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _anti(*terms: Spec) -> Spec:
 
 
 def _anti_not(i: int, count: int) -> Spec:
-    """Terms that are about every pod, so that no label tells which of them to look at."""
+    """Return terms about every pod, so that no label tells which of them to examine."""
     without = [
         {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": [f"n{i}-{k}"]}]} for k in range(count)
     ]
@@ -126,7 +126,8 @@ def _containers(i: int, count: int) -> Spec:
 
 
 def _in_selector(key: str, operator: str, *, valued: bool) -> Callable[[int, int], Spec]:
-    """One required anti-affinity term with a long selector, of values or of expressions."""
+    """Return a function that makes one required anti-affinity term with a long selector, of values or of
+    expressions."""
 
     def made(i: int, count: int) -> Spec:
         names = [f"x{i}-{k}" for k in range(count)]
@@ -137,7 +138,7 @@ def _in_selector(key: str, operator: str, *, valued: bool) -> Callable[[int, int
     return made
 
 
-#: By name the largest count that is read, and the fields of the spec of pod ``i`` with so many entries.
+#: By name: the largest count that is read, and a function for the spec of pod ``i`` with so many entries.
 LISTS: dict[str, tuple[int, Callable[[int, int], Spec]]] = {
     "anti": (POD_TERMS_MAX, _pod_terms("podAntiAffinity", _REQUIRED, by_key=False)),
     "anti-keys": (POD_TERMS_MAX, _pod_terms("podAntiAffinity", _REQUIRED, by_key=True)),

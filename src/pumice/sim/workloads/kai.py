@@ -1,7 +1,4 @@
-"""Workloads by formula for KAI's language: index arithmetic, no dice.
-
-Source: the formulas of ``shared/bench/kai_workloads.py``, of which these are the same clusters, value for value.
-"""
+"""Workloads by formula for KAI's language: index arithmetic and no random numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _NODE = Resource(128_000.0, 1e12, {GPU: 1000.0 * _GPUS, PODS: float(PODS_PER_NOD
 
 @dataclass(slots=True)
 class KaiWorkload:
-    """A cluster and what waits on it."""
+    """A cluster and its waiting work."""
 
     nodes: list[Node]
     queues: list[Queue]
@@ -40,7 +37,7 @@ class KaiWorkload:
     _specs: dict[float, PodSpec] = field(default_factory=dict)
 
     def objects(self) -> Iterator[Object]:
-        """Everything, what is referred to before what refers to it."""
+        """Yield all objects, each after those that it refers to."""
         yield from self.nodes
         yield Queue(_ROOT, priority=100, sharing=QueueSharing(_UNLIMITED, _UNLIMITED, _UNLIMITED))
         yield from self.queues
@@ -59,7 +56,7 @@ class KaiWorkload:
         priority: str = TRAIN,
         topology: TopologyConstraint | None = None,
     ) -> None:
-        """A gang of a pod for each place, empty for one that waits; ``age`` in minutes."""
+        """Add a gang with a pod for each place, "" for a waiting pod. ``age``: minutes."""
         creation = EPOCH - 60.0 * age
         self.groups.append(
             PodGroup(
@@ -95,9 +92,9 @@ class KaiWorkload:
 
 
 def build_kai(scenario: str, nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """One of KAI_SCENARIOS. ``pods`` counts the pending ones.
+    """Return one of KAI_SCENARIOS. ``pods``: number of pending pods.
 
-    Raises: ValueError for an unknown scenario and for sizes that make no workload.
+    Raises: ValueError for an unknown scenario, and for sizes that make no workload.
     """
     if scenario not in _FORMULAS:
         raise ValueError(f"scenario: found {scenario!r}, wanted one of {', '.join(_FORMULAS)}")
@@ -108,7 +105,7 @@ def build_kai(scenario: str, nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _alloc(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Gangs on an empty cluster, of four queues in turn, each with a quarter of it as quota."""
+    """Gangs on an empty cluster, from four queues in turn, each with a quarter of it as quota."""
     made = _cluster(nodes, *(_queue(f"queue-{k}", _GPUS * nodes / 4) for k in range(4)))
     jobs = pods // gang
     for i in range(jobs):
@@ -117,7 +114,7 @@ def _alloc(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _reclaim(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """One of two queues, with half of the cluster each as quota, has all of it; gangs of the other wait."""
+    """One of two queues, each with half of the cluster as quota, holds all of it; gangs of the other wait."""
     total, jobs = _GPUS * nodes, pods // gang
     made = _cluster(nodes, _queue("queue-a", total / 2), _queue("queue-b", total / 2))
     for j in range(total):
@@ -128,7 +125,7 @@ def _reclaim(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _reclaim_big(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """A queue without quota has the cluster; one with all of it wants whole nodes for one gang."""
+    """A queue without quota holds the cluster; one with all of it as quota wants whole nodes for one gang."""
     if pods != gang:
         raise ValueError(f"gang: found {gang}, wanted {pods}: it is one gang")
     total = _GPUS * nodes
@@ -140,7 +137,7 @@ def _reclaim_big(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _consolidate(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Half of each node is taken by jobs of one GPU; jobs that ask for a whole node wait."""
+    """Half of each node is used by jobs of one GPU; jobs that request a whole node wait."""
     running = 4 * nodes
     made = _cluster(nodes, _queue("queue-0", _GPUS * nodes))
     for j in range(running):
@@ -151,7 +148,7 @@ def _consolidate(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _preempt(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """The cluster is full of jobs that may be preempted by those that wait, of the same queue."""
+    """The cluster is full of jobs that waiting jobs of the same queue may preempt."""
     total, jobs = _GPUS * nodes, pods // gang
     made = _cluster(nodes, _queue("queue-0", total))
     for j in range(total):
@@ -162,7 +159,7 @@ def _preempt(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _topology(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Gangs of whole nodes, each within one rack of 8 nodes, or one block of 8 racks where it is larger."""
+    """Gangs of whole nodes, each within a rack of 8 nodes, or within a block of 8 racks if it is larger."""
     made = _cluster(nodes, _queue("queue-0", _GPUS * nodes))
     made.topologies = [Topology("topo", ("block", "rack", "host"))]
     made.nodes = [_node(i, {"block": f"b{i // 64}", "rack": f"r{i // 8}", "host": _name(i)}) for i in range(nodes)]
@@ -173,7 +170,7 @@ def _topology(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _unschedulable(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """The cluster is full of jobs that nobody may take away, and others wait in queues without quota."""
+    """The cluster is full of jobs that cannot be evicted, and others wait in queues without quota."""
     jobs = pods // gang
     made = _cluster(nodes, _queue("queue-hold", _GPUS * nodes), *(_queue(f"queue-{k}", 0) for k in range(4)))
     for j in range(nodes):
@@ -184,7 +181,7 @@ def _unschedulable(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _full(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Two queues have what they are due, which is all there is, and want more: nobody can be made to leave."""
+    """Two queues hold what they deserve, which is the whole cluster, and want more: no job can be evicted."""
     total, jobs = _GPUS * nodes, pods // gang
     made = _cluster(nodes, _queue("queue-0", total // 2), _queue("queue-1", total // 2))
     for j in range(total):
@@ -212,7 +209,7 @@ def _cluster(nodes: int, *queues: Queue) -> KaiWorkload:
 
 
 def _queue(name: str, gpus: float, weight: float = 1.0) -> Queue:
-    """A queue with a quota of GPUs alone, and no limit."""
+    """Return a queue with a quota of GPUs only, and no limit."""
     sharing = QueueSharing(_UNLIMITED, _UNLIMITED, Quota(1000.0 * gpus, None, weight))
     return Queue(name, parent=_ROOT, priority=100, sharing=sharing)
 

@@ -1,8 +1,8 @@
-"""Jobs of traces in the words of the language that schedules them.
+"""Jobs of traces in the language that schedules them.
 
-A trace says what was asked for, not from whom: its jobs become Volcano's Jobs, whose pods come once their PodGroup is
-admitted; or pods with a PodGroup of KAI's, in queues without limits. Parts of GPUs are something that only KAI's
-language gives away by itself: where Volcano's schedules, who asks for one is left out.
+A trace says what was requested, but not from which scheduler. Its jobs become Volcano's Jobs, whose pods are created
+once their PodGroup is admitted, or pods with a PodGroup of KAI, in queues without limits. Only KAI's language allocates
+parts of GPUs itself; in Volcano's, jobs that request them are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ANY = Quota(None, None, 1.0)
 
 
 def spoken(scene: Scene, dialect: Dialect) -> tuple[Scene, str]:
-    """The scene with jobs of traces as they are in the language; and what was left out of it, empty for nothing."""
+    """Return the scene with jobs of traces in the language, and what was left out of it, "" for nothing."""
     if dialect.name == _SHARERS:
         named = {work.queue for work in scene.works if isinstance(work, SimJob)}
         objects = tuple(_free(obj) if isinstance(obj, Queue) and obj.name in named else obj for obj in scene.objects)
@@ -41,7 +41,7 @@ def _as_of(work: Work, dialect: Dialect) -> Work:
 
 
 def _free(queue: Queue) -> Queue:
-    """A queue of which KAI would say that it may have nothing, for it has no amounts in KAI's words."""
+    """Return a queue without limits in place of one without amounts in KAI's terms, which could hold nothing."""
     return queue if queue.sharing is not None else replace(queue, sharing=QueueSharing(_ANY, _ANY, _ANY))
 
 

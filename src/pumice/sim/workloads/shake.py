@@ -1,4 +1,5 @@
-"""The same workload with arrivals moved a little by seed: how much of a figure is the policy, and how much chance.
+"""Move arrivals of a workload a little by seed, to see how much of a figure is due to the policy and how much to
+chance.
 
 Source: Tsafrir, Ouaknine, Feitelson, Reducing Performance Evaluation Sensitivity and Variability by Input Shaking,
 2007.
@@ -14,7 +15,8 @@ from pumice.sim.workloads.work import Moved
 
 
 def shaken(scene: Scene, by_s: float, dice: np.random.Generator) -> Scene:
-    """The scene with every arrival moved by up to ``by_s`` seconds, earlier or later alike, none before the start."""
+    """Return the scene with every arrival moved by up to ``by_s`` seconds, earlier or later, but not before the
+    start."""
     works = []
     for work in scene.works:
         earliest = max(work.arrival_s - by_s, 0.0)

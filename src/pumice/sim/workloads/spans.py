@@ -1,4 +1,4 @@
-"""Lengths of time that manifests carry: ``pumice.dev/duration: "90m"`` and ``pumice.dev/arrival: "5m"``."""
+"""Lengths of time in manifests: ``pumice.dev/duration: "90m"`` and ``pumice.dev/arrival: "5m"``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pumice.model.quantity import DurationError, parse_duration
 DURATION_ANNOTATION = "pumice.dev/duration"  # how long a job (or a pod on its own) runs once it has started
 ARRIVAL_ANNOTATION = "pumice.dev/arrival"  # when it comes, from the start of the simulation on
 
-#: A hundred years. A clock that counts seconds in a float must not meet spans in which a second is nothing.
+#: A hundred years. In a clock that counts seconds in a float, much longer spans would swallow a second.
 SPAN_MAX_S = 100 * 365.25 * 86400
 
 
 class SpanError(ValueError):
-    """An annotation that is no usable length of time."""
+    """An annotation is not a usable length of time."""
 
 
 @lru_cache(maxsize=4096)
 def parse_span(text: str) -> float:
-    """Seconds of a Go duration from 0 to a hundred years.
+    """Return seconds of a Go duration from 0 to a hundred years.
 
-    Raises: SpanError saying what was found and what is wanted.
+    Raises: SpanError with what was found and what is wanted.
     """
     try:
         seconds = parse_duration(text)
@@ -34,7 +34,7 @@ def parse_span(text: str) -> float:
 
 
 def seconds_of(annotations: Mapping[str, str], key: str) -> float | None:
-    """The span that an annotation gives, None where there is none or an unusable one (``span_problem`` names that)."""
+    """Return the span in an annotation, or None if it is absent or unusable (``span_problem`` reports that)."""
     text = annotations.get(key)
     if text is None:
         return None
@@ -45,7 +45,7 @@ def seconds_of(annotations: Mapping[str, str], key: str) -> float | None:
 
 
 def span_problem(annotations: Mapping[str, str], key: str) -> str | None:
-    """What is wrong with a span annotation, None where nothing is."""
+    """Return what is wrong with a span annotation, or None."""
     text = annotations.get(key)
     if text is None:
         return None

@@ -1,8 +1,5 @@
-"""Workloads by formula: index arithmetic, no dice. The shapes that the peers were measured on, and more.
-
-Source: the formulas of ``shared/bench/workloads.py``, of which these are the same objects, value for value, as model
-values; ``gangreclaim``, ``starving`` and ``tree`` are our own.
-"""
+"""Workloads by formula: index arithmetic and no random numbers. The shapes on which other schedulers were measured, and
+more."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ _ROLE = "worker"
 
 @dataclass(slots=True)
 class Workload:
-    """A cluster and what waits on it."""
+    """A cluster and its waiting work."""
 
     nodes: list[Node] = field(default_factory=list)
     queues: list[Queue] = field(default_factory=list)
@@ -54,7 +51,7 @@ class Workload:
     pods: list[Pod] = field(default_factory=list)
 
     def objects(self) -> Iterator[Object]:
-        """Everything, what is referred to before what refers to it."""
+        """Yield all objects, each after those that it refers to."""
         yield from self.nodes
         yield from self.queues
         yield from self.priority_classes
@@ -64,9 +61,9 @@ class Workload:
 
 
 def build(scenario: str, nodes: int, pods: int, gang: int, queues: int = 1, tier: int = 0) -> Workload:
-    """One of SCENARIOS. ``pods`` counts the pending ones.
+    """Return one of SCENARIOS. ``pods``: number of pending pods.
 
-    Raises: ValueError for an unknown scenario and for sizes that make no workload.
+    Raises: ValueError for an unknown scenario, and for sizes that make no workload.
     """
     if scenario not in SCENARIOS:
         raise ValueError(f"scenario: found {scenario!r}, wanted one of {', '.join(SCENARIOS)}")
@@ -95,7 +92,7 @@ def gangs(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1) -
 
 
 def topo(nodes: int = 1000, pods: int = 4000, gang: int = 20, tier: int = 0) -> Workload:
-    """Gangs that must stay within a HyperNode of the tier; 0 takes tiers 1, 2 and 3 in turn."""
+    """Gangs that must stay within a HyperNode of the tier; 0: tiers 1, 2 and 3 in turn."""
     made = Workload([_node(i, 64) for i in range(nodes)], _queues(1), hypernodes=list(_hypernodes(nodes)))
     jobs = _Jobs(made)
     for j in range(pods // gang):
@@ -105,10 +102,10 @@ def topo(nodes: int = 1000, pods: int = 4000, gang: int = 20, tier: int = 0) -> 
 
 
 def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: int = 10, tier: int = 0) -> Workload:
-    """A cluster exactly full of low priority pods, and gangs of high priority: in the same queue, or in another.
+    """A cluster exactly full of pods of low priority, and gangs of high priority, in the same queue or in another.
 
-    ``gangreclaim``: in another, and each gang within a HyperNode of the tier; 0 takes tier 2. ``starving``: in the same
-    queue and the other way round, so that nobody can be evicted for the gangs, which are admitted.
+    ``gangreclaim``: in another, and each gang within a HyperNode of the tier (0: tier 2). ``starving``: in the same
+    queue with the priorities swapped, so that no pod can be evicted for the gangs, which are admitted.
     """
     alone, low, high = kind in ("preempt", "starving"), ("low", 10), ("high", 1000)
     mine, theirs = ("default", "default") if alone else ("qa", "qb")
@@ -131,7 +128,7 @@ def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: in
 
 def tree(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1000) -> Workload:
     """Gangs in the leaves of a tree in which each queue has four below it: 1,000 queues are 6 levels below the root.
-    A leaf deserves an equal share of the cluster, and every other queue what those below it do."""
+    Each leaf deserves an equal share of the cluster, and every other queue the sum of those below it."""
     made = Workload([_node(i, 64) for i in range(nodes)])
     first_leaf = (queues + 2) // 4
     deserved = [8000 * nodes // (queues - first_leaf)] * queues  # milli-GPUs
@@ -151,7 +148,7 @@ def tree(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1000)
 def diverse(kind: str = "equal", nodes: int = 1000, pods: int = 5000, gang: int = 10) -> Workload:
     """Admitted gangs that differ as ``kind`` says, on nodes in 8 zones and in racks of 20; ``equal`` ones do not.
 
-    ``unique``: each pod in what it asks for; ``hopeless``: likewise, and it is more than a node has. By gang, ``anti``:
+    ``unique``: each pod has its own request. ``hopeless``: likewise, and it is more than a node has. By gang, ``anti``:
     no two on a node; ``affinity``: all in one rack; ``spread``: even over zones; ``preferred``: near pods of its app.
     """
     made = Workload([_node(i, 64, {"zone": f"z{i % 8}", "rack": f"r{i // 20}"}) for i in range(nodes)], _queues(1))
@@ -172,7 +169,7 @@ def diverse(kind: str = "equal", nodes: int = 1000, pods: int = 5000, gang: int 
 
 
 def _diverse_request(kind: str, x: int) -> Resource:
-    """What pod number ``x`` asks for."""
+    """Return the request of pod number ``x``."""
     match kind:
         case "unique":
             return Resource(100.0 + 37 * x % 2900, (100.0 + 53 * x % 3900) * _MI, None)
@@ -182,7 +179,7 @@ def _diverse_request(kind: str, x: int) -> Resource:
 
 
 def _terms(kind: str, j: int) -> dict[str, Any]:
-    """Fields of the spec that say where pods of gang ``j`` may run."""
+    """Return fields of the spec that say where pods of gang ``j`` may run."""
     gang, app = _labelled("job", f"g{j}"), _labelled("app", f"a{j % 50}")
     match kind:
         case "anti":
@@ -209,7 +206,7 @@ def _queues(count: int) -> list[Queue]:
 
 
 def _node(i: int, cpu: int, place: dict[str, str] | None = None) -> Node:
-    """Labelled with its name and where it is: ``place``, else one of four zones."""
+    """Return a node, labelled with its name and ``place``, or one of four zones."""
     name = f"node-{i:05d}"
     room = _room(cpu)
     labels = {_HOSTNAME: name} | (place or {"topology.kubernetes.io/zone": f"zone-{i % 4}"})
@@ -225,7 +222,7 @@ def _amounts(cpu: int, memory_gi: int, gpu: int) -> Resource:
 
 
 def _spec(request: Resource, **more: Any) -> PodSpec:
-    """A pod of one container. ``more`` are fields of PodSpec."""
+    """Return a pod of one container. ``more``: fields of PodSpec."""
     return PodSpec(
         request=request.add_scalar(PODS, 1.0),
         nonzero_milli_cpu=request.milli_cpu,
@@ -248,7 +245,7 @@ def _hypernodes(nodes: int) -> Iterator[HyperNode]:
 
 
 class _Jobs:
-    """Adds PodGroups and pods to a workload; pods of one shape share their spec."""
+    """Adds PodGroups and pods to a workload. Pods of one shape share their spec."""
 
     def __init__(self, made: Workload) -> None:
         self._made = made
@@ -267,7 +264,7 @@ class _Jobs:
         topology: NetworkTopology | None = None,
         admitted: bool = False,
     ) -> None:
-        """One gang, running where ``place`` says or waiting; once ``admitted`` it asks for no minimum any more."""
+        """Add a gang, running where ``place`` says, or waiting. Once ``admitted``, it asks for no minimum any more."""
         creation = EPOCH + j
         cpu, memory, gpu = asks
         waiting = PodGroupStatus("Inqueue" if admitted else "Pending")

@@ -1,7 +1,7 @@
-"""What arrives in a simulation: jobs of a trace, PodGroups with their pods, and by `sim.manifests` Volcano jobs. Each
-expands when it comes.
+"""What arrives in a simulation: jobs of a trace, PodGroups with their pods, and (in ``sim.scenes.manifests``) Volcano
+Jobs. Each expands when it arrives.
 
-Source: names, labels and annotations of pods are those that Volcano's job controller gives.
+Source: names, labels and annotations of pods are those of Volcano's job controller.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, 
 
 JOB_NAME_KEY = "volcano.sh/job-name"
 
-#: A job that nobody says the duration of runs for ever.
+#: Duration of a job without one: it runs forever.
 FOREVER = math.inf
 
 
 class Work(Protocol):
-    """One thing to run. ``arrival_s`` counts from the simulation's start; ``duration_s`` from when the gang runs."""
+    """A unit of work. ``arrival_s``: from the start of the simulation. ``duration_s``: from when the gang runs."""
 
     @property
     def key(self) -> str:
-        """``namespace/podgroup``"""
+        """``namespace/podgroup``."""
         ...
 
     @property
@@ -44,29 +44,29 @@ class Work(Protocol):
 
     @property
     def recreates(self) -> bool:
-        """Whether a pod that is deleted is made again."""
+        """True if a deleted pod is created again."""
         ...
 
     @property
     def waits_for_admission(self) -> bool:
-        """Whether pods are made only once the PodGroup is admitted. Source: Volcano's job controller."""
+        """True if pods are created only after the PodGroup is admitted. Source: Volcano's job controller."""
         ...
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
-        """The PodGroup and the pods, as they are created at ``now``."""
+        """Return the PodGroup and the pods, created at ``now``."""
         ...
 
     def pods_at(self, now: float) -> Sequence[Pod]:
-        """The pods alone, as they are created at ``now``."""
+        """Return the pods, created at ``now``."""
         ...
 
     def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
-        """The PodGroup as it is created at ``now``; specs of the pods that it will have, and how many of each."""
+        """Return the PodGroup, created at ``now``, and the specs of its future pods with their numbers."""
         ...
 
 
 class SimTask(Struct, frozen=True):
-    """Equal pods of a job. Jobs of one shape should share ``spec``: the core groups tasks by its identity."""
+    """Equal pods of a job. Jobs of one shape should share ``spec``, because the core groups tasks by its identity."""
 
     role: str
     replicas: int
@@ -79,8 +79,8 @@ class SimTask(Struct, frozen=True):
 
 
 class SimJob(Struct, frozen=True):
-    """A gang from a trace. ``estimate_s`` is how long its user thought it would run, where the trace says.
-    ``scheduler``: what its pods call theirs; ``gang``: what its PodGroup says in KAI's words, None for none."""
+    """A gang from a trace. ``estimate_s``: the user's estimate of the run time, if the trace has it. ``scheduler``: the
+    scheduler name of its pods. ``gang``: its PodGroup in KAI's terms, None for none."""
 
     namespace: str
     name: str
@@ -103,7 +103,7 @@ class SimJob(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Pods of all tasks."""
+        """Number of pods of all tasks."""
         return sum(task.replicas for task in self.tasks)
 
     @property
@@ -117,7 +117,7 @@ class SimJob(Struct, frozen=True):
         return self.group(now), ((task.spec, task.replicas) for task in self.tasks)
 
     def group(self, now: float) -> PodGroup:
-        """The PodGroup, phase Pending."""
+        """Return the PodGroup, in phase Pending."""
         return PodGroup(
             namespace=self.namespace,
             name=self.name,
@@ -133,7 +133,7 @@ class SimJob(Struct, frozen=True):
         )
 
     def pods_at(self, now: float) -> list[Pod]:
-        """The pods, task by task; those of a task share spec, labels and annotations."""
+        """Return the pods, task by task. Those of a task share spec, labels and annotations."""
         pods = []
         for task in self.tasks:
             one = Pod(
@@ -163,8 +163,8 @@ class SimJob(Struct, frozen=True):
 
 
 class LooseGang(Struct, frozen=True):
-    """A PodGroup and pods that exist without a job. ``kept``: whoever made the PodGroup makes pods of it again; else,
-    as for pods that came without one, only what a controller owns is."""
+    """A PodGroup and pods that exist without a job. ``kept``: the creator of the PodGroup creates deleted pods again.
+    Otherwise, as for pods without a PodGroup, only pods with a controller are created again."""
 
     group: PodGroup
     pods: tuple[Pod, ...]
@@ -206,7 +206,7 @@ class LooseGang(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """The same work at another time."""
+    """Work at another time."""
 
     work: Work
     arrival_s: float
