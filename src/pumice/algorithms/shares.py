@@ -55,6 +55,9 @@ def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: 
     Shapes: ``total`` (R,), ``weight`` (Q,), the others (Q, R); ``limit`` may be inf. Returns (Q, R).
     Source: Volcano ``proportion`` plugin, which fixes the remainder during a pass.
     """
+    # With a NaN nothing is ever equal to what was left before, and the passes would not end.
+    assert np.isfinite(total).all() and np.isfinite(request).all() and np.isfinite(guarantee).all(), "not finite"
+    assert np.isfinite(weight).all(), "a weight is not finite"
     # Each pass divides the remainder among the queues that are not satisfied, until nothing is left or nothing changes.
     deserved, remaining, most = np.zeros_like(request), total, np.minimum(limit, request)
     # A queue that needs nothing more gets weight 0, with which its amount stays. Weights are whole numbers, so their

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -58,10 +58,10 @@ class ClassTable(Table):
     def add(self, spec: PodSpec) -> int:
         """Return a new row for a class that has none yet."""
         uses = {"claims": bool(spec.resource_claims), "volumes": bool(spec.claim_names)}
-        amounts = {name: values[0] for name, values in self._amounts([spec]).items()}
+        amounts = {name: values[0] for name, values in self.amounts_of([spec]).items()}
         return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **uses, **amounts)[0]
 
-    def _amounts(self, specs: Sequence[PodSpec]) -> dict[str, Any]:
+    def amounts_of(self, specs: Sequence[PodSpec]) -> dict[str, AnyArray]:
         """Return the columns that depend on the axis of resources, for some classes."""
         req = self._axis.vectors([spec.request for spec in specs])
         mask = compared(req)
@@ -90,7 +90,7 @@ class ClassTable(Table):
         self._remake(_lengths(axis))
         rows = self.alive.nonzero()[0].tolist()
         if rows:
-            self.write(rows, **self._amounts([self.specs[row] for row in rows]))
+            self.write(rows, **self.amounts_of([self.specs[row] for row in rows]))
             assert self.stamps is not None
             # One ``write`` gives all rows the same stamp, but an identity must belong to one class only.
             self.stamps[rows] = [self._versions.next() for _ in rows]

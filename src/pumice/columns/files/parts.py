@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import AnyArray, ResourceAxis
+from pumice.columns.files.amounts import check_amounts
 from pumice.columns.files.references import PartsDiffer, check_references
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
@@ -102,7 +103,7 @@ def put_together(parts: Parts) -> Snapshot:
     if facts.objs != parts.nodes or len(facts.row_of) != len(facts):
         raise PartsDiffer("nodes are not in the order of their creation and names, or one is there twice")
     tables.nodes = NodeTable(versions, facts)
-    tables.queues = QueueTable(versions, queues, axis)
+    tables.queues = fresh_queues = QueueTable(versions, queues, axis)
     # Above, the tables made for nodes and queues fix the order of rows; ``restored`` below replaces their columns.
     labels = [node.labels for node in facts.objs]
     tables.tree = build_tree(parts.hypernodes, facts.names, labels, versions.next())
@@ -110,5 +111,6 @@ def put_together(parts: Parts) -> Snapshot:
         table = getattr(tables, name)
         setattr(tables, name, table.restored({column: parts.columns[f"{name}.{column}"] for column in table.FIELDS}))
     check_references(tables)
+    check_amounts(tables, fresh_queues)
     tables.version = versions.next()
     return Snapshot(tables, parts.number, parts.shard, parts.notes, parts.node_pool)

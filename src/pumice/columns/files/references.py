@@ -1,7 +1,8 @@
 """Checks that tables read from a file agree with each other, so that no cycle on them fails.
 
 Rows that are named must exist, and the lists of owners and the owners of rows must match. Of sums, only the number of
-tasks in each state is checked: wrong amounts describe another cluster, on which a cycle still ends well.
+tasks in each state is checked: wrong amounts describe another cluster, on which a cycle still ends well if they are
+finite (``amounts``).
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def check_references(tables: Tables) -> None:
     _refuse("tasks.status", tasks.alive & (tasks.status < 0), "is in no state")
     _refuse("tasks.cls", tasks.alive & (tasks.cls < 0), "is of no class")
     _refuse("jobs.groups", jobs.alive & (jobs.queue >= 0) & _is_none(jobs.groups), "has a queue and no PodGroup")
+    _refuse("jobs.ask", jobs.ask < -1, "is not a number of minResources")
     _check_members("jobs.tasks", jobs.alive, jobs.tasks, tasks.alive, tasks.job)
     _check_members("subs.tasks", subs.alive, subs.tasks, tasks.alive, tasks.sub)
     _check_members("jobs.subs", jobs.alive, jobs.subs, subs.alive, subs.job)
@@ -71,6 +73,7 @@ def check_references(tables: Tables) -> None:
     )
     _check_counts("jobs.counts", jobs.counts, tasks.job, tasks)
     _check_counts("subs.counts", subs.counts, tasks.sub, tasks)
+    _check_unused(tables)
 
 
 def _is_none(values: Sequence[Any]) -> Bool:
@@ -110,6 +113,25 @@ def _check_fixed(tables: Tables) -> None:
             raise PartsDiffer(f"{name}: found {len(alive)} rows for {count} objects")
     if list(tables.queues.row_of) != list(tables.queues.names):
         raise PartsDiffer("queues.names: the rows are not those of the objects, by creation and name")
+
+
+def _check_unused(tables: Tables) -> None:
+    """Check that rows that are not in use hold nothing: what lists all rows with a value must not find them."""
+    for name in NAMES:
+        table: Table = getattr(tables, name)
+        unused = ~table.alive
+        if not unused.any():
+            continue
+        for column, field in table.FIELDS.items():
+            values = getattr(table, column)
+            empty = _is_none(values) if np.dtype(field.dtype) == np.object_ else _is(values, field.unused)
+            _refuse(f"{name}.{column}", unused & ~empty, "is not in use and holds a value")
+
+
+def _is(values: AnyArray, wanted: Any) -> Bool:
+    """Rows in which every number is ``wanted``, which may be nan, (rows,)."""
+    same = np.isnan(values) if np.isnan(wanted) else values == wanted
+    return np.asarray(same.all(axis=tuple(range(1, same.ndim))))
 
 
 def _check_members(
