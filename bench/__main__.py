@@ -92,7 +92,7 @@ def _runs(figure: Figure, asked: int | None) -> Iterator[Run]:
 def _run(figure: Figure, seed: int) -> Run:
     """One run, between two of the figure that it is held against."""
     if figure.equal is None:
-        return run((*PUMICE, *figure.arguments), figure.holds, seed, figure.ends)
+        return run((*PUMICE, *figure.arguments), figure.holds, seed, figure.ends, figure.within)
     before, found, after = (_run(each, seed) for each in (figure.equal, replace(figure, equal=None), figure.equal))
     times = 2 * found.values[CYCLE_CPU] / (before.values[CYCLE_CPU] + after.values[CYCLE_CPU])
     return replace(found, values={**found.values, TO_EQUAL: times})

@@ -36,6 +36,7 @@ class Figure(Struct, frozen=True):
 
     ``runs``: how many, where that is not the caller's choice. ``needs``: a path without which there is no such figure.
     ``equal``: what is run before and after each run, for TO_EQUAL: the machine's speed changes, and cancels out.
+    ``within``: CPU seconds after which a run is ended, and the figure failed; None for no limit.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Figure(Struct, frozen=True):
     quick: bool = False
     needs: Path | None = None
     equal: Figure | None = None
+    within: float | None = None
 
     @property
     def command(self) -> str:
@@ -84,6 +86,13 @@ def evict_more(name: str, what: str, options: str, pods: int, evicted: int, *mea
     return Figure(name, what, arguments, (*measures, Measure(PROCESS_CPU)), {"evicted": evicted, "pipelined": pods})
 
 
+def hostile(name: str, what: str, pods: int) -> Figure:
+    """One cycle on what a tenant created to stop the scheduler."""
+    arguments = ("bench", "--scenario", name, *["--nodes", "1000", "--pods", str(pods), "--gang", "1", "--json"])
+    measures = (cpu(2.0), peak(500.0), Measure(PROCESS_CPU), Measure(NEXT, 2000.0))
+    return Figure(name, what, arguments, measures, runs=2, within=_HOSTILE_WITHIN)
+
+
 def diverse(scenario: str, what: str) -> Figure:
     """One cycle on gangs that differ, held against the one on gangs that do not."""
     return replace(cycle(scenario, what, f"--scenario {scenario} {_DIVERSE}", cpu(), peak(), _FOUR_TIMES), equal=EQUAL)
@@ -95,6 +104,18 @@ _TOPO = "--scenario topo --nodes 1000 --pods 4000"
 _TREE = "--scenario tree --nodes 1000 --pods 10000 --gang 10 --queues 1000"
 _DIVERSE = "--nodes 1000 --pods 5000 --gang 10"
 _FOUR_TIMES = Measure(TO_EQUAL, 4.0)
+_HOSTILE_WITHIN = 30.0  # the cycles after the first are in it
+_HOSTILE = (
+    ("topology", "150 unlike gangs within a rack or block, which fit in none; pods of others fill the cluster", 1200),
+    ("victims", "300 unlike gangs of 3, one pod of each fits on no node; pods of others fill the cluster", 900),
+    ("claims", "100 claims, each for more devices that agree in an attribute than a node has", 100),
+    ("lists", "300 pods with lists of each kind, as long as they may be and ten times longer", 300),
+    ("cel", "100 claims with selectors of their own, over 8,000 devices that differ", 100),
+)
+_KAI_HOSTILE = (
+    ("tries", "300 gangs over 50 queues, each of two pods that must share a node and do not fit on one", 600),
+    ("groups", "5 gangs of 300 sub-groups, each within a node, of which the last does not fit", 3000),
+)
 _TRACE = Path("..", "shared", "traces", "philly-gavel")
 
 EQUAL = cycle(
@@ -215,5 +236,10 @@ FIGURES = (
         {"jobs": 15264, "completed": 15264, "pending": 0},
         runs=2,
         needs=_TRACE,
+    ),
+    *(hostile(f"hostile-{name}", what, pods) for name, what, pods in _HOSTILE),
+    *(
+        hostile(f"kai-hostile-{name}", f"in KAI's language: {what}", pods)
+        for name, what, pods in _HOSTILE + _KAI_HOSTILE
     ),
 )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -33,15 +36,20 @@ class Run(Struct, frozen=True):
     digest: str
 
 
-def run(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0) -> Run:
+def run(
+    command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
+) -> Run:
     """Run it in the root of the repository, with ``seed`` for the hashes of Python.
 
-    Raises: RunError when its exit code is not ``ends``, or when a field of its answer is not as ``holds`` says.
+    Raises: RunError when its exit code is not ``ends``, when a field of its answer is not as ``holds`` says, or when it
+    takes more than ``within`` CPU seconds.
     """
     environment = os.environ | {"PYTHONHASHSEED": str(seed)}
     with TemporaryFile() as out, TemporaryFile() as err:  # not pipes: nobody reads before the end
         began = time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=err)
+        if within is not None:
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (math.ceil(within), math.ceil(within)))
         tie = Tie(process)
         try:
             _, status, usage = os.wait4(process.pid, 0)
@@ -55,6 +63,8 @@ def run(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: in
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
+        if within is not None and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            raise RunError(f"not done within {within:g} CPU seconds: {' '.join(command)}")
         if process.returncode != ends:
             complaint = err.read().decode(errors="replace").splitlines()[-_TAIL:]
             raise RunError("\n  ".join((f"exit code {process.returncode}: {' '.join(command)}", *complaint)))

@@ -26,7 +26,9 @@ class Machine:
     seconds: Mapping[str, float] = field(default_factory=lambda: {"short": 1.0, "long": 9.0})
     seen: list[tuple[str, int]] = field(default_factory=list)
 
-    def __call__(self, command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0) -> Run:
+    def __call__(
+        self, command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
+    ) -> Run:
         self.seen.append((command[-1], seed))
         if command[-1] not in self.seconds:
             raise RunError("it failed")
@@ -60,7 +62,9 @@ def test_a_figure_is_held_against_the_runs_around_it(monkeypatch: pytest.MonkeyP
     seconds = iter((0.125, 1.5, 0.375, 0.25, 3.0, 0.75))
     seen: list[tuple[str, int]] = []
 
-    def took(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0) -> Run:
+    def took(
+        command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
+    ) -> Run:
         seen.append((command[-1], seed))
         return Run({CYCLE_CPU: next(seconds)}, command[-1])
 
@@ -109,7 +113,9 @@ def test_the_page_is_written(machine: Machine, tmp_path: Path) -> None:
 def test_interrupted_tells_what_was_whole_and_writes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0) -> Run:
+    def interrupt(
+        command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
+    ) -> Run:
         if command[-1] == "long":
             raise KeyboardInterrupt
         return Run({"s": 1.0}, "digest")

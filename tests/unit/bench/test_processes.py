@@ -55,3 +55,8 @@ def test_an_exit_code_that_is_expected_is_no_failure() -> None:
 def test_a_run_that_did_not_do_the_work_is_no_figure(code: str, complaint: str) -> None:
     with pytest.raises(RunError, match=f"(?s){complaint}"):
         run(python(code), {"bound": 4}, seed=0)
+
+
+def test_a_run_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(RunError, match="not done within 1 CPU seconds"):
+        run(python("while True: pass"), {}, seed=0, within=1.0)

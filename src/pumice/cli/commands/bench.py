@@ -22,7 +22,10 @@ KAI = (
     *("kai-alloc", "kai-reclaim", "kai-reclaimbig", "kai-consolidate", "kai-unschedulable"),
     *("kai-preempt", "kai-topology", "kai-full"),
 )
-SCENARIOS = (*VOLCANO, *KAI)
+#: What a tenant may create to stop the scheduler, for either language.
+HOSTILE = ("hostile-topology", "hostile-victims", "hostile-claims", "hostile-lists", "hostile-cel")
+KAI_HOSTILE = tuple(f"kai-{name}" for name in (*HOSTILE, "hostile-tries", "hostile-groups"))
+SCENARIOS = (*VOLCANO, *KAI, *HOSTILE, *KAI_HOSTILE)
 CONFS = ("default", "binpack")
 #: What consolidation may move: everything.
 _NO_LIMIT = "configurations:\n- name: consolidation\n  arguments: {maxConsolidationPreemptees: -1}\n"
@@ -38,7 +41,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
     "before those which fill the cluster, of their own queue or of another; gangreclaim: of another, each within a "
     "HyperNode; starving: gangs that come after those that fill the cluster; tree: queues in a tree, under capacity. "
-    "kai-…: the same questions, and consolidation, in KAI's language.",
+    "kai-…: the same questions, and consolidation, in KAI's language. hostile-…: what a tenant may create to stop "
+    "the scheduler: gangs with hard topologies that fit in no domain, gangs of which one pod fits nowhere on a full "
+    "cluster, claims of devices that cannot agree, pods with lists as long as they may be and longer, costly selectors "
+    "of devices; in KAI's language also gangs that must share a node, and gangs of many sub-groups.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")
@@ -77,11 +83,12 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
     for name in _THREADS:  # before NumPy is imported: a cycle is one thread
         os.environ.setdefault(name, "1")
     try:
-        figures = (
-            _of_kai(scenario, nodes, pods, gang)
-            if scenario in KAI
-            else _of_volcano(scenario, nodes, pods, gang, queues, tier, conf)
-        )
+        if scenario in HOSTILE or scenario in KAI_HOSTILE:
+            figures = _of_tenant(scenario, nodes, pods)
+        elif scenario in KAI:
+            figures = _of_kai(scenario, nodes, pods, gang)
+        else:
+            figures = _of_volcano(scenario, nodes, pods, gang, queues, tier, conf)
     except ValueError as error:
         raise InputError(str(error)) from None
     result = {"scenario": scenario, "nodes": nodes, "pods": pods, **figures.to_json()}
@@ -124,6 +131,26 @@ def _of_kai(scenario: str, nodes: int, pods: int, gang: int) -> Figures:
 
     workload = build_kai(scenario, nodes, pods, gang)
     return measure_cycle(workload.objects(), policy_of(DEFAULT_CONF + _NO_LIMIT, builtin_registry()), (SCHEDULER,))
+
+
+def _of_tenant(scenario: str, nodes: int, pods: int) -> Figures:
+    """Under the default policy of the language, with all that evicts.
+
+    Raises: ValueError for sizes that make no workload.
+    """
+    from pumice.kai import table as kai
+    from pumice.runtime.measure import measure_cycle
+    from pumice.runtime.policy.conf import policy_of
+    from pumice.runtime.policy.languages import builtin_registry
+    from pumice.sim.workloads.hostile import SCHEDULERS, build_hostile
+    from pumice.volcano import table as volcano
+
+    language, text = "volcano", volcano.DEFAULT_CONF + "  - name: network-topology-aware\n"
+    text = text.replace("allocate,", f"allocate, {', '.join(dict.fromkeys(EVICTING.values()))}, gangpreempt,", 1)
+    if scenario in KAI_HOSTILE:
+        language, text = "kai", kai.DEFAULT_CONF
+    objects = build_hostile(scenario.removeprefix("kai-"), language, nodes, pods)
+    return measure_cycle(objects, policy_of(text, builtin_registry()), (SCHEDULERS[language],))
 
 
 def _print(result: dict[str, Any]) -> None:
