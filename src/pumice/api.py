@@ -28,6 +28,7 @@ from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, U
 from pumice.framework.plugin.incremental import FilterInTurn, Filters, ScoreInTurn, TaskFilter, TaskScore, WeightedSum
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE, Question
+from pumice.model.blockers import QueueLimit, ResourceLimit
 from pumice.model.decisions import Refusal
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.quantity import DurationError, parse_duration
@@ -86,8 +87,10 @@ __all__ = [
     "PolicyError",
     "Question",
     "Queue",
+    "QueueLimit",
     "Refusal",
     "Resource",
+    "ResourceLimit",
     "ScoreInTurn",
     "Session",
     "SubJob",

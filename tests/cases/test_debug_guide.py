@@ -14,6 +14,7 @@ from pumice.model.events import Object
 from pumice.runtime.one_cycle import Answer, schedule_once
 from pumice.sim.scenes.inputs import read_inputs
 from pumice.testing.build import node, pod, podgroup, policy, queue, resource
+from pumice.volcano.status.rejections import events
 
 CASES = yaml.safe_load((Path(__file__).parent / "debug-guide.yaml").read_text())
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -84,7 +85,7 @@ def test_what_each_pod_is_told(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c["case"]) for c in CASES])
 def test_event_of_a_refused_admission(case: dict[str, Any]) -> None:
-    refused = [event.message for event in answer_to(case).outcome.events if event.type == "Normal"]
+    refused = [event.message for event in events(answer_to(case).outcome)]
     assert refused == ([case["event"]] if "event" in case else [])
 
 

@@ -67,7 +67,6 @@ BESIDE_THE_API = {
     "pumice.model.plain_words": "how a wrong argument is named",
     "pumice.model.pod": "names of annotations and labels",
     "pumice.model.workloads.podgroup": "names of annotations",
-    "pumice.model.quantity": "how an amount is written in the text of Volcano",
     "pumice.model.queue": "the node groups that a queue names",
     "pumice.model.selectors": "whether a label selector matches, for disruption budgets",
     "pumice.model.devices.shared_devices": "cards that pods share",

@@ -168,11 +168,11 @@ class Blockers:
         return found
 
     @cached_property
-    def _rejected(self) -> dict[int, list[Refused]]:
-        found: dict[int, list[Refused]] = {}
-        for rows, refused in self._trace.rejected:
+    def _rejected(self) -> dict[int, list[Blocker]]:
+        found: dict[int, list[Blocker]] = {}
+        for rows, why in self._trace.rejected:
             for row in rows.tolist():
-                found.setdefault(row, []).append(refused)
+                found.setdefault(row, []).append(why)
         return found
 
     # -- gangs of KAI --------------------------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pumice.explain.words import counted, joined, names
+from pumice.explain.words import amount, counted, joined, names, number, unit
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
 
@@ -20,8 +20,29 @@ def _inside(blocker: b.Blocker | None) -> str:
 
 
 def _queue_limit(limit: b.QueueLimit) -> str:
-    text = f"queue {limit.queue} {_LIMITS[limit.kind]}"
+    over = [each for each in limit.resources if each.excess]
+    if over:
+        return f"{_WHOSE.get(limit.kind, 'queue')} {limit.queue}".rstrip() + f": {_amounts(over)}"
+    text = f"queue {limit.queue} {_LIMITS.get(limit.kind, 'may not take more')}"
     return f"{text}: {limit.detail}" if limit.detail else text
+
+
+_WHOSE = {b.OVERCOMMIT: "cluster", b.RESOURCE_QUOTA: "ResourceQuota"}
+
+
+def _amounts(over: Sequence[b.ResourceLimit]) -> str:
+    """``2 of 8 cores used and 4 promised, asks for 4``"""
+    parts = []
+    for each in over:
+        most = number(each.resource, each.limit)
+        part = f"{number(each.resource, each.used)} of {most} {unit(each.resource, most)}"
+        if any(other.promised for other in over):
+            part += " used" + (f" and {number(each.resource, each.promised)} promised" if each.promised else "")
+        parts.append(part)
+    used = joined(parts) if any(each.promised for each in over) else f"{joined(parts)} used"
+    if len(over) == 1:
+        return f"{used}, asks for {number(over[0].resource, over[0].asked)}"
+    return f"{used}, asks for {joined([amount(each.resource, each.asked) for each in over])}"
 
 
 _LIMITS = {

@@ -24,6 +24,7 @@ from pumice.model import blockers as b
 from pumice.model.blockers import QueueLimit
 from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
+from pumice.volcano.status import rejections
 from pumice.volcano.status.fit_errors import FitTexts, error_text
 
 
@@ -71,9 +72,8 @@ class _Reader:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
         self.texts = FitTexts(outcome.tables, outcome.trace)
-        self.said = {event.job: event.message for event in self.trace.events}
-        rejected = sorted(self.trace.rejected, key=lambda found: found[1].detail)  # of several the last counts
-        self.rejected = {row: refused.detail for rows, refused in rejected for row in rows.tolist()}
+        rejected = sorted((rejections.text_of(why), rows.tolist()) for rows, why in self.trace.rejected)
+        self.rejected = {row: text for text, rows in rejected for row in rows}  # of several the last counts
         self.is_open: list[bool] = outcome.tables.queues.open.tolist()
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
@@ -106,7 +106,7 @@ class _Reader:
             elif group.gang is not None:
                 why = self._of_gang(job)
             elif phase == PENDING_PHASE:
-                why = self._not_admitted(queue, self.said.get(key, self.rejected.get(job)))
+                why = self._not_admitted(queue, self.rejected.get(job))
             else:
                 why = self._why(job)
             tried = self.no_room.get(key)

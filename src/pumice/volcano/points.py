@@ -13,7 +13,7 @@ from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework.plugin import combine
-from pumice.framework.plugin.combine import Named, Vote
+from pumice.framework.plugin.combine import Named, Rejection, Vote
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.filter_result import Unfit
 from pumice.framework.plugin.point import Asked, Point, Question, TwoForms, as_it_is
@@ -155,11 +155,11 @@ sub_job_pipelined: Point[[SubJob], Vote, bool] = Point(
     {("SubJob",): "sub"},
     switch="SubJobPipelined",
 )
-job_enqueueable: TwoForms[[Queue, F64], Vote | str, [Job], Vote | str, str | None] = TwoForms(
+job_enqueueable: TwoForms[[Queue, F64], Vote | Rejection, [Job], Vote | Rejection, Rejection | None] = TwoForms(
     "job_enqueueable",
-    "May the job be admitted? Asked only for jobs with minResources. A Vote, or the text of a rejection. A rejection by"
-    " a hook that takes the queue and the amount must still hold after other jobs are admitted, so that equal jobs are"
-    " not asked for again.",
+    "May the job be admitted? Asked only for jobs with minResources. A Vote, the text of a rejection, or the QueueLimit"
+    " that is exceeded, with its amounts. A rejection by a hook that takes the queue and the amount must still hold"
+    " after other jobs are admitted, so that equal jobs are not asked for again.",
     "when enqueue tries a pending job",
     combine.rejection,
     {("Queue", "F64"): "amount", ("Job",): "job"},
@@ -289,8 +289,10 @@ sub_jobs_compared: Asked[[SubJob, SubJob], int] = Asked(
     (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
 sub_job_keyed: Asked[[SubJob], list[float]] = Asked((sub_job_order,), {"key": as_it_is}, combine.each)
-amount_rejected: Asked[[Queue, F64], str | None] = Asked((job_enqueueable,), {"amount": as_it_is}, combine.rejection)
-job_rejected: Asked[[Job], str | None] = Asked(
+amount_rejected: Asked[[Queue, F64], Rejection | None] = Asked(
+    (job_enqueueable,), {"amount": as_it_is}, combine.rejection
+)
+job_rejected: Asked[[Job], Rejection | None] = Asked(
     (job_enqueueable,),
     {
         "amount": lambda hook: lambda job: hook(job.queue, job.tables.jobs.min_resources[job.row]),

@@ -23,21 +23,17 @@ from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model import blockers as kinds
 from pumice.model.blockers import (
     CLOSED,
-    AddPods,
     Behind,
     Blocker,
-    Change,
-    FreeRoom,
     GangIncomplete,
     GangPartial,
     NodeFilter,
     NotAdmitted,
-    NotKnown,
-    OpenQueue,
     QueueLimit,
     Reserved,
     Shortage,
 )
+from pumice.model.blockers.changes import AddPods, Change
 from pumice.model.status import TaskStatus
 from pumice.runtime.one_cycle import Answer, schedule_once
 from pumice.runtime.policy.conf import policy_of
@@ -190,14 +186,6 @@ def test_codes_are_the_names_of_their_kinds_and_each_has_a_sentence() -> None:
     assert {kind.code for kind in ALL} == {kind.__name__ for kind in ALL}
     assert set(ALL) <= set(sentences._SENTENCES)
     assert all(get_type_hints(kind) for kind in ALL)
-
-
-def test_what_would_lift_a_blocker() -> None:
-    short = Shortage("cpu", 4000.0, 2, 6000.0, 3000.0, 3, 3)
-    assert short.lift == FreeRoom("cpu", 1000.0)
-    assert GangPartial(1, 3, short).lift == short.lift
-    assert NotAdmitted((QueueLimit("q", CLOSED),)).lift == OpenQueue("q")
-    assert isinstance(NotAdmitted().lift, NotKnown)
 
 
 def test_blockers_inside_blockers_are_dictionaries_too() -> None:

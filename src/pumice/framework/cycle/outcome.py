@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
-from pumice.framework.cycle.trace import CycleTrace, Entry, Fault, GroupEvent
+from pumice.framework.cycle.trace import CycleTrace, Entry, Fault
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import GateRemoval, PodGroupUpdate, PodNotice, Writes
 from pumice.model.resources import Resource
@@ -48,11 +48,6 @@ class Outcome(Struct, frozen=True):
     def entries(self) -> list[Entry]:
         """What was tried, in order."""
         return list(self.trace.entries)
-
-    @property
-    def events(self) -> list[GroupEvent]:
-        """Messages for users of pod groups."""
-        return self.trace.messages
 
     @property
     def faults(self) -> list[Fault]:

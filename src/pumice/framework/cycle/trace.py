@@ -114,15 +114,6 @@ class JobsEntry(NamedTuple):
     finding: Finding
 
 
-class GroupEvent(NamedTuple):
-    """A message that the users of a pod group should see."""
-
-    job: str
-    type: str  # Normal | Warning
-    reason: str
-    message: str
-
-
 class Fault(NamedTuple):
     """What a plugin did wrong. ``subject`` is the job, or the phase of the cycle, that it cost its turn; ``where`` file
     and line."""
@@ -194,7 +185,7 @@ class Said(NamedTuple):
     befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the trace."""
 
     told: tuple[Entry | JobsEntry, ...]
-    rejected: tuple[tuple[AnyArray, Refused], ...]
+    rejected: tuple[tuple[AnyArray, Blocker], ...]
     failures: tuple[Failure, ...]
     failed: AnyArray
     failed_as: I64
@@ -214,9 +205,8 @@ class CycleTrace:
         self._tables = tables
         self.action = ""
         self.told: list[Entry | JobsEntry] = []
-        self.events: list[GroupEvent] = []
         self.faults: list[Fault] = []
-        self.rejected: list[tuple[AnyArray, Refused]] = []
+        self.rejected: list[tuple[AnyArray, Blocker]] = []
         self.errors: dict[int, dict[int, FitErrors]] = {}
         self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
         self._failures: list[Failure] = []
@@ -287,7 +277,7 @@ class CycleTrace:
 
     def _beside(self) -> tuple[int, ...]:
         """How much there is that is told only where something was moved, or befell one job alone."""
-        return len(self.events), len(self.faults), len(self.errors), len(self.tried), len(self.moved)
+        return len(self.faults), len(self.errors), len(self.tried), len(self.moved)
 
     def said_since(self, mark: tuple[int, ...]) -> Said | None:
         """What was told since then, None where it cannot be told again: something befell one job alone, or jobs had
@@ -367,10 +357,3 @@ class CycleTrace:
                 yield told
             else:
                 yield from (Entry(told.action, uids[row], told.finding) for row in told.jobs.tolist())
-
-    @property
-    def messages(self) -> list[GroupEvent]:
-        """Messages for users of pod groups, rejections at admission first, those by job."""
-        uids = self._tables.jobs.uids
-        texts = sorted((uids[row], refused.detail) for rows, refused in self.rejected for row in rows.tolist())
-        return [GroupEvent(uid, "Normal", "Unschedulable", text) for uid, text in texts] + self.events

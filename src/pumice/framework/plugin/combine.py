@@ -18,6 +18,7 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
+from pumice.model.blockers import QueueLimit
 from pumice.model.decisions import Refusal
 
 Hook = Callable[..., Any]
@@ -25,6 +26,10 @@ Tiers = Sequence[Sequence[Hook]]
 
 _AGAINST = (Unfit, Invalid)
 _NUMBERS = (bool, int, float, np.bool_, np.number)
+
+
+#: Why a job is not admitted: a text, or the limit that is exceeded.
+Rejection = str | QueueLimit
 
 
 class Vote(IntEnum):
@@ -45,14 +50,15 @@ def first_nonzero(tiers: Tiers, *args: object) -> int:
     return 0
 
 
-def rejection(tiers: Tiers, *args: object) -> str | None:
+def rejection(tiers: Tiers, *args: object) -> Rejection | None:
     """A vote: a reject ends it; a permit lets its tier finish and then decides; all abstaining means yes. None for yes,
-    else the text of the rejection, which is empty where the plugin gives none (``Vote.REJECT`` instead of a text)."""
+    else the limit that is exceeded or the text of the rejection, which is empty where the plugin gives none
+    (``Vote.REJECT`` instead of a text)."""
     for tier in tiers:
         permitted = False
         for hook in tier:
             answer = hook(*args)
-            if isinstance(answer, str):
+            if isinstance(answer, str | QueueLimit):
                 return answer
             if not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "a Vote")

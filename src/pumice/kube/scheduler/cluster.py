@@ -45,6 +45,7 @@ from pumice.model.pod import Pod
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.volcano.status import rejections
 
 if TYPE_CHECKING:
     from pumice.framework.cycle.outcome import Outcome
@@ -269,7 +270,7 @@ class KubeCluster:
             self.notice(notice)
         for update in self._hints.updates(outcome):
             self.write_group(update)
-        for event in outcome.events:
+        for event in rejections.events(outcome):
             group = self.truth.groups.get(event.job)
             if group is not None:
                 self.teller.tell(about_group(group), event.type, event.reason, event.message)

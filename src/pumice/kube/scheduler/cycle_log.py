@@ -25,6 +25,7 @@ from pumice.model.decisions import Bind, Decision
 from pumice.model.status import TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.why import why_jobs_wait
+from pumice.volcano.status import rejections
 from pumice.volcano.status.fit_errors import error_text
 
 Line = tuple[int, str]  # level, text
@@ -102,9 +103,9 @@ class _Telling:
 
     def _rejected(self) -> Iterator[Line]:
         if self.detailed:
-            for rows, refused in self.outcome.trace.rejected:
+            for rows, why in self.outcome.trace.rejected:
                 for row in rows.tolist():
-                    yield V4, f"{self._job(row)} skip enqueue, reason: {refused.detail}"
+                    yield V4, f"{self._job(row)} skip enqueue, reason: {rejections.text_of(why)}"
 
     def _found(self, entry: Entry) -> Iterator[Line]:
         finding = entry.finding

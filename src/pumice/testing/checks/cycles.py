@@ -17,6 +17,7 @@ from pumice.runtime.files.snapshot_file import Cycle as SavedCycle
 from pumice.runtime.files.snapshot_file import from_bytes, to_bytes
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.checks.breach import Breach
+from pumice.volcano.status import rejections
 
 
 class Cycle(NamedTuple):
@@ -72,7 +73,7 @@ def told(found: Cycle) -> dict[str, Any]:
         "queues": outcome.queues,
         "notices": tuple(outcome.notices()),
         "trace": outcome.entries,
-        "events": outcome.events,
+        "events": rejections.events(outcome),
         "figures": {name: value.tobytes() for name, value in outcome.figures.items()},
         "wakes at": outcome.wakes_at,
         **moving,

@@ -24,6 +24,7 @@ from pumice.api import (
     Job,
     Node,
     Queue,
+    QueueLimit,
     Session,
     Task,
     TaskRows,
@@ -35,11 +36,11 @@ from pumice.api import (
 )
 from pumice.columns.placement import Placement
 from pumice.framework.memo import ground
-from pumice.model.blockers import NO_HIERARCHY, BadQueue
+from pumice.model.blockers import CAPABILITY, NO_HIERARCHY, BadQueue
 from pumice.volcano.eviction.victim_order import eviction_order_by_node
-from pumice.volcano.queues.admitted import exceeded, fitting, minimum
+from pumice.volcano.queues.admitted import exceeded, fitting, minimum, queue_limit
 from pumice.volcano.queues.amounts import queue_amounts
-from pumice.volcano.queues.device_quota import EXCEEDED, DeviceQuota, limited_classes
+from pumice.volcano.queues.device_quota import DeviceQuota, limited_classes
 from pumice.volcano.queues.entitlements import Entitlements, in_tree, side_by_side
 from pumice.volcano.queues.reclaimable import Reclaimable
 from pumice.volcano.queues.reserved_room import ReservedRoom, has_gated_pods
@@ -296,7 +297,7 @@ class Capacity:
     # -- admission ----------------------------------------------------------------------------------------------------
 
     @points.job_enqueueable
-    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | QueueLimit:
         """Vote on the admission of a request: with what is promised, the queue and each ancestor must stay within the
         most they can have."""
         if self.problem or not queue.open or not self.tree.is_leaf[queue.row]:
@@ -305,16 +306,23 @@ class Capacity:
             wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic.array[row]
             over = exceeded(self.ssn, wanted, self.most.array[row], asked)
             if over:
-                return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
+                return queue_limit(
+                    self.ssn,
+                    self.ssn.tables.queues.names[row],
+                    CAPABILITY,
+                    over,
+                    limit=self.most.array[row],
+                    used=self.allocated.array[row] - self.elastic.array[row],
+                    promised=self.inqueue.array[row],
+                    asked=asked,
+                )
         return Vote.PERMIT
 
     @points.job_enqueueable
-    def job_enqueueable_with_devices(self, job: Job) -> Vote | str:
+    def job_enqueueable_with_devices(self, job: Job) -> Vote | QueueLimit:
         """Vote on the admission of a job's device claims."""
         assert self.devices is not None
-        if self.devices.admits(job):
-            return Vote.PERMIT
-        return f"queue resource quota insufficient: insufficient {EXCEEDED}"
+        return self.devices.exceeded(job) or Vote.PERMIT
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:

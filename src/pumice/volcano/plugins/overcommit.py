@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.api import F64, USED, Job, Queue, Session, Vote, plugin, points, read_only
+from pumice.api import F64, USED, Job, Queue, QueueLimit, Session, Vote, plugin, points, read_only
 from pumice.framework.memo import ground
-from pumice.volcano.queues.admitted import exceeded, minimum
+from pumice.model.blockers import OVERCOMMIT
+from pumice.volcano.queues.admitted import exceeded, minimum, queue_limit
 from pumice.volcano.queues.amounts import queue_amounts
 
 DEFAULT_FACTOR = 1.2
@@ -20,24 +21,29 @@ class Overcommit:
         self.ssn = ssn
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
         rests_on = (factor, ssn.tables.nodes.facts.version, *ground(ssn.tables.nodes["books"]))
-        idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(_idle(ssn, factor)))
+        self._most = ssn.total * factor
+        self._used = ssn.memo.get("overcommit.used", rests_on, lambda: read_only(_used(ssn)))
+        idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(self._most - self._used))
         self.idle = ssn.column("overcommit.idle", values=idle)
         claimed = np.add.reduce(queue_amounts(ssn).claimed, axis=0, keepdims=True)
         self.inqueue = ssn.column("overcommit.inqueue", values=claimed)
 
     @points.job_enqueueable
-    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | QueueLimit:
         """Vote on the admission of a request."""
         # Many jobs ask for equal amounts, and the answer is the same for all queues.
         rests_on = (self.inqueue.version, self.idle.version)
         return self.ssn.memo.get(("overcommit", asked.tobytes()), rests_on, lambda: self._answer(asked))
 
-    def _answer(self, asked: F64) -> Vote | str:
+    def _answer(self, asked: F64) -> Vote | QueueLimit:
         """Permit if the request fits into the idle resources less what was promised."""
         over = exceeded(self.ssn, self.inqueue.array[0] + asked, self.idle.array, asked)
         if not over:
             return Vote.PERMIT
-        return "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)
+        promised = self.inqueue.array[0]
+        return queue_limit(
+            self.ssn, "", OVERCOMMIT, over, limit=self._most, used=self._used, promised=promised, asked=asked
+        )
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
@@ -47,6 +53,6 @@ class Overcommit:
             self.ssn.journal.add(self.inqueue, 0, minimum(self.ssn, job))
 
 
-def _idle(ssn: Session, factor: float) -> F64:
-    """Return what is left of ``factor`` times the cluster. Shape (R,)."""
-    return np.asarray(ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0))
+def _used(ssn: Session) -> F64:
+    """Return what runs on all nodes. Shape (R,)."""
+    return np.asarray(ssn.tables.nodes.books[:, USED].sum(axis=0))

@@ -20,6 +20,7 @@ from pumice.api import (
     Job,
     Node,
     Queue,
+    QueueLimit,
     Session,
     Task,
     TaskRows,
@@ -31,7 +32,8 @@ from pumice.api import (
 )
 from pumice.columns.placement import Placement
 from pumice.framework.memo import Ground, ground
-from pumice.volcano.queues.admitted import exceeded, fitting, minimum
+from pumice.model.blockers import CAPABILITY
+from pumice.volcano.queues.admitted import exceeded, fitting, minimum, queue_limit
 from pumice.volcano.queues.amounts import QueueAmounts, queue_amounts
 
 
@@ -146,7 +148,7 @@ class Proportion:
         return victims
 
     @points.job_enqueueable
-    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | QueueLimit:
         """Vote on the admission of a request: with what is promised, the queue must stay within its real capability."""
         if not queue.open:
             return Vote.REJECT
@@ -155,7 +157,16 @@ class Proportion:
         over = exceeded(self.ssn, wanted, self.real_capability.array[row], asked)
         if not over:
             return Vote.PERMIT
-        return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
+        return queue_limit(
+            self.ssn,
+            queue.name,
+            CAPABILITY,
+            over,
+            limit=self.real_capability.array[row],
+            used=self.allocated.array[row] - self.elastic.array[row],
+            promised=self.inqueue.array[row],
+            asked=asked,
+        )
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:

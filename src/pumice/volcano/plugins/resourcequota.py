@@ -5,12 +5,10 @@ Source: Volcano resourcequota plugin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from pumice.api import F64, Job, PodGroup, Resource, Session, Vote, plugin, points
-from pumice.model.quantity import format_quantity
+from pumice.api import F64, Job, PodGroup, QueueLimit, Resource, ResourceLimit, Session, Vote, plugin, points
+from pumice.model.blockers import RESOURCE_QUOTA
 
 
 @plugin("resourcequota")
@@ -50,7 +48,7 @@ class ResourceQuotas:
         return self._amounts(group.min_resources)
 
     @points.job_enqueueable
-    def job_enqueueable(self, job: Job) -> Vote | str:
+    def job_enqueueable(self, job: Job) -> Vote | QueueLimit:
         """Permit if every quota of the namespace has room for the minimum, in the names that the quota limits."""
         asked = self._minimum(job.group)
         if asked is None:
@@ -69,12 +67,12 @@ class ResourceQuotas:
         if asked is not None:
             self.ssn.journal.add(self.pending, self._place[job.group.namespace], asked)
 
-    def _refusal(self, row: int, asked: F64) -> str:
-        """Return Volcano's message for a quota."""
+    def _refusal(self, row: int, asked: F64) -> QueueLimit:
+        """Return the limit of a quota, with the amounts of all names that it limits, in the order of Volcano's text."""
         limited = np.flatnonzero(np.isfinite(self.hard[row])).tolist()
-        told = (self._listed(limited, amounts) for amounts in (asked, self.used[row], self.hard[row]))
-        return "resource quota insufficient, requested: {}, used: {}, limited: {}".format(*told)
-
-    def _listed(self, places: Iterable[int], amounts: F64) -> str:
-        """Return amounts as text."""
-        return ", ".join(f"{self._names[at]} {format_quantity(self._names[at], float(amounts[at]))}" for at in places)
+        quota = self.ssn.tables.quotas.objs[row]
+        pending = self.pending.array[self._place[quota.namespace]]
+        amounts = [each[limited].tolist() for each in (self.hard[row], self.used[row], pending, asked)]
+        names = [self._names[at] for at in limited]
+        resources = tuple(ResourceLimit(*each) for each in zip(names, *amounts, strict=True))
+        return QueueLimit(quota.key, RESOURCE_QUOTA, resources)

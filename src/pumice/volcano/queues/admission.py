@@ -15,6 +15,7 @@ from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Admitted
 from pumice.framework.memo import ground_of_rows
+from pumice.framework.plugin.combine import Rejection
 from pumice.framework.plugin.errors import PluginFault
 from pumice.model.blockers import ADMISSION, Refused
 from pumice.volcano import points
@@ -63,9 +64,8 @@ class Admission:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
-        self._rejections_by_ask: dict[
-            tuple[int, int], str | None
-        ] = {}  # by queue and request; valid until an admission
+        # By queue and request; valid until an admission.
+        self._rejections_by_ask: dict[tuple[int, int], Rejection | None] = {}
 
     def rejects_all(self, kinds: list[Kind], *, remembered: bool = False) -> bool:
         """Reject all jobs and return True, if none can be admitted now. ``remembered``: use the answer of an earlier
@@ -82,7 +82,7 @@ class Admission:
             self._tell(kind.rows, text)
         return bool(texts)
 
-    def _remembered(self, kinds: list[Kind]) -> tuple[str, ...]:
+    def _remembered(self, kinds: list[Kind]) -> tuple[Rejection, ...]:
         """Return the rejections of an earlier cycle, if all that they rest on is unchanged."""
         ssn = self.ssn
         # A plugin outside the core may keep any state, so it is not known what its answers rest on.
@@ -93,7 +93,7 @@ class Admission:
         question = "rejected", tuple([(kind.queue, kind.ask) for kind in kinds])
         return ssn.memo.get(question, rests_on, lambda: self._rejections(kinds))
 
-    def _rejections(self, kinds: list[Kind]) -> tuple[str, ...]:
+    def _rejections(self, kinds: list[Kind]) -> tuple[Rejection, ...]:
         """Return why each kind is rejected, or nothing if a job of some kind would be admitted."""
         texts = []
         for kind in kinds:
@@ -103,7 +103,7 @@ class Admission:
             texts.append(text)
         return tuple(texts)
 
-    def _rejection(self, kind: Kind, row: int) -> str | None:
+    def _rejection(self, kind: Kind, row: int) -> Rejection | None:
         """Return why a job of a kind is rejected, "" if plugins give no reason, or None to admit it."""
         tables, asked = self.ssn.tables, (kind.queue, kind.ask)
         # Volcano admits a job without minResources without asking.
@@ -147,10 +147,10 @@ class Admission:
             else:
                 heapreplace(due, (following, number))
 
-    def _tell(self, rows: AnyArray, text: str) -> None:
-        """Record a rejection, unless it has no text."""
-        if text:
-            self.ssn.trace.rejected.append((rows, Refused(ADMISSION, text)))
+    def _tell(self, rows: AnyArray, why: Rejection) -> None:
+        """Record a rejection, unless it has no reason."""
+        if why:
+            self.ssn.trace.rejected.append((rows, Refused(ADMISSION, why) if isinstance(why, str) else why))
 
     def _admit(self, row: int) -> None:
         """Admit a job."""

@@ -13,6 +13,7 @@ from pumice.columns.rows import TaskRows
 from pumice.columns.tasks import GATED
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import QueueLimit, ResourceLimit
 
 
 def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
@@ -42,6 +43,15 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
     axis = ssn.tables.axis
     each = zip(axis.names, asked.tolist(), wanted.tolist(), limit.tolist(), strict=True)
     return [name for i, (name, a, w, most) in enumerate(each) if a > 0 and w > most and i != axis.pods]
+
+
+def queue_limit(
+    ssn: Session, queue: str, kind: str, over: list[str], *, limit: F64, used: F64, promised: F64, asked: F64
+) -> QueueLimit:
+    """The limit that is exceeded in the dimensions ``over``, with its amounts, which are (R,)."""
+    rows = [ssn.tables.axis.column[name] for name in over]
+    amounts = zip(*(each[rows].tolist() for each in (limit, used, promised, asked)), strict=True)
+    return QueueLimit(queue, kind, tuple(ResourceLimit(name, *each) for name, each in zip(over, amounts, strict=True)))
 
 
 def fitting(tasks: TaskRows, room: F64) -> int:

@@ -16,12 +16,12 @@ from pumice.columns.dtypes import F64
 from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import DEVICES, QueueLimit, ResourceLimit
 from pumice.model.pod import Pod
 from pumice.model.status import STATUS_COUNT
 from pumice.volcano.queues.tree import QueueTree
 
 PREFIX = "deviceclass/"
-EXCEEDED = "dra-resource-exceeded"
 _MILLI = 1000.0
 _TEMPLATE = "template/"
 
@@ -151,14 +151,19 @@ class DeviceQuota:
 
     # -- admission ----------------------------------------------------------------------------------------------------
 
-    def admits(self, job: Job) -> bool:
-        """Return True if the minimum of a job is within the limits of its queue and ancestors, with what was promised
-        before."""
+    def exceeded(self, job: Job) -> QueueLimit | None:
+        """Return the limit of its queue or of an ancestor that the minimum of a job exceeds with what was promised
+        before, or None."""
         asked = self.minimum(job)
-        return not any(
-            ((asked > 0) & (self.claimed.array[each] + self.inqueue.array[each] + asked > self.limit[each])).any()
-            for each in self._tree.line(job.queue.row)
-        )
+        for row in self._tree.line(job.queue.row):
+            limit, used, promised = self.limit[row], self.claimed.array[row], self.inqueue.array[row]
+            over = ((asked > 0) & (used + promised + asked > limit)).nonzero()[0].tolist()
+            if over:
+                names = [f"{PREFIX}{self._classes[k]}" for k in over]
+                amounts = zip(names, *(each[over].tolist() for each in (limit, used, promised, asked)), strict=True)
+                queue = self._tables.queues.names[row]
+                return QueueLimit(queue, DEVICES, tuple(ResourceLimit(*each) for each in amounts))
+        return None
 
     def promise(self, job: Job) -> None:
         """Count the minimum of an admitted job."""

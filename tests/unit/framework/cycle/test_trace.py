@@ -15,7 +15,6 @@ from pumice.framework.cycle.trace import (
     Attempt,
     CycleTrace,
     Failure,
-    GroupEvent,
     Kind,
     LastTrial,
     Operation,
@@ -23,7 +22,7 @@ from pumice.framework.cycle.trace import (
 )
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.model.blockers import ADMISSION, CAPACITY, QueueLimit, Refused
+from pumice.model.blockers import CAPACITY, QueueLimit
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, podgroup, pods
 
@@ -78,18 +77,6 @@ def test_what_is_told_of_many_jobs_is_told_of_each() -> None:
         ("enqueue", "ns/x", Admitted()),
         ("enqueue", "ns/g1", FULL),
         ("enqueue", "ns/g2", FULL),
-    ]
-
-
-def test_messages_for_users_rejections_first_and_by_job() -> None:
-    told = trace(1, 1, 1)
-    told.events.append(GroupEvent("ns/g1", "Warning", "Evict", "gone"))
-    told.rejected.append((np.array([2]), Refused(ADMISSION, "too much")))
-    told.rejected.append((np.array([0]), Refused(ADMISSION, "too late")))
-    assert told.messages == [
-        GroupEvent("ns/g0", "Normal", "Unschedulable", "too late"),
-        GroupEvent("ns/g2", "Normal", "Unschedulable", "too much"),
-        GroupEvent("ns/g1", "Warning", "Evict", "gone"),
     ]
 
 

@@ -13,6 +13,7 @@ from pumice.framework.memo import Memo
 from pumice.model.queue import PriorityClass
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import Ran, cluster, node, podgroup, pods, policy, queue, resource, run
+from pumice.volcano.status.rejections import events
 
 TIERS = "actions: enqueue\ntiers: [{plugins: [{name: priority}, {name: %s}]}]"
 LEVELS = PriorityClass("low", 1), PriorityClass("high", 9)
@@ -100,7 +101,7 @@ def test_where_only_amounts_count(cpus: list[int | None], who: list[str]) -> Non
 def test_every_job_that_is_rejected_hears_why() -> None:
     jobs = [wants(f"g{i}", 9, creation=float(i)) for i in range(3)]
     found = run(cluster(node("n", 4), jobs), TIERS % "overcommit")
-    said = {each.job: each.message for each in found.outcome.events}
+    said = {each.job: each.message for each in events(found.outcome)}
     assert sorted(said) == ["ns/g0", "ns/g1", "ns/g2"]
     assert all("overused cpu" in text for text in said.values())
 

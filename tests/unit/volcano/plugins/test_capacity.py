@@ -12,9 +12,10 @@ from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model.blockers import NO_HIERARCHY, BadQueue
+from pumice.model.blockers import CAPABILITY, NO_HIERARCHY, BadQueue, QueueLimit, ResourceLimit
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, session
 from pumice.testing.check import BESIDE, check_plugin
+from pumice.volcano.status.rejections import text_of
 
 FLAT = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity}]}]"
 TREE = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity, enableHierarchy: true}]}]"
@@ -99,7 +100,8 @@ def test_a_limit_that_is_reached_stops_an_admission_and_names_the_dimension() ->
     queues = [queue("root"), queue("a", capability=resource(3)), queue("b", parent="a")]
     ssn = opened(TREE, queues, podgroup("g", 1, "b", min_resources=resource(4)))
     answer = ssn.hooks.plugin("capacity").job_enqueueable(queue_of(ssn, "b"), resource_vector(ssn, 4))
-    assert answer == "queue resource quota insufficient: insufficient cpu"
+    assert answer == QueueLimit("b", CAPABILITY, (ResourceLimit("cpu", 3000.0, 0.0, 0.0, 4000.0),))
+    assert text_of(answer) == "queue resource quota insufficient: insufficient cpu"
 
 
 @pytest.mark.parametrize("hierarchy", [False, True])

@@ -9,7 +9,10 @@ import pytest
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
+from pumice.model.blockers import OVERCOMMIT, QueueLimit, ResourceLimit
+from pumice.model.blockers.changes import RaiseLimit
 from pumice.testing.build import cluster, node, podgroup, pods, resource, run, session
+from pumice.volcano.status.rejections import text_of
 from tests.unit.volcano.evicting import LEVELS, gang
 
 OVER = "resource in cluster is overused: overused cpu"
@@ -24,8 +27,8 @@ def opened(*objects: Any, factor: float = 1.5) -> Session:
 
 def answer(ssn: Session, cpu: float) -> Vote | str:
     asked = ssn.tables.axis.vector(resource(cpu))
-    found: Vote | str = ssn.hooks.plugin("overcommit").job_enqueueable(Queue(ssn.tables, 0), asked)
-    return found
+    found: Vote | QueueLimit = ssn.hooks.plugin("overcommit").job_enqueueable(Queue(ssn.tables, 0), asked)
+    return text_of(found) if isinstance(found, QueueLimit) else found
 
 
 ADMITTED = podgroup("old", 1, phase="Inqueue", min_resources=resource(5))
@@ -45,6 +48,14 @@ RUNNING = [podgroup("old", 1, phase="Running", min_resources=resource(6)), pods(
 def test_how_much_is_admitted(objects: list[Any], factor: float, most: int) -> None:
     ssn = opened(*objects, factor=factor)
     assert (answer(ssn, most), answer(ssn, most + 1)) == (Vote.PERMIT, OVER)
+
+
+def test_a_refusal_has_the_amounts() -> None:
+    ssn = opened(ADMITTED, pods("old", 1, cpu=2, on="n"))
+    asked = ssn.tables.axis.vector(resource(9))
+    found = ssn.hooks.plugin("overcommit").job_enqueueable(Queue(ssn.tables, 0), asked)
+    assert found == QueueLimit("", OVERCOMMIT, (ResourceLimit("cpu", 15_000.0, 2_000.0, 5_000.0, 9_000.0),))
+    assert found.lift == RaiseLimit("", OVERCOMMIT, "cpu", 1_000.0)
 
 
 def test_who_is_admitted_counts_from_then_on() -> None:

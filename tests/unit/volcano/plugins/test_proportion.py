@@ -11,6 +11,7 @@ from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
+from pumice.model.blockers import CAPABILITY, QueueLimit, ResourceLimit
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, session
 
 CONF = "tiers: [{plugins: [{name: proportion}]}]"
@@ -99,10 +100,10 @@ def test_what_a_queue_has_beyond_its_share_may_be_taken() -> None:
     ("cpu", "says"),
     [
         pytest.param(4, Vote.PERMIT, id="within"),
-        pytest.param(5, "queue resource quota insufficient: insufficient cpu", id="above"),
+        pytest.param(5, QueueLimit("a", CAPABILITY, (ResourceLimit("cpu", 4000.0, 0.0, 0.0, 5000.0),)), id="above"),
     ],
 )
-def test_a_queue_admits_up_to_its_capability(cpu: int, says: Vote | str) -> None:
+def test_a_queue_admits_up_to_its_capability(cpu: int, says: Vote | QueueLimit) -> None:
     ssn = opened(queue("a", capability=resource(4, "48Gi")), queue("b"))
     assert ssn.hooks.plugin("proportion").job_enqueueable(of(ssn, "a"), ssn.tables.axis.vector(resource(cpu))) == says
 

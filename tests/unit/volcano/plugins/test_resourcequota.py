@@ -5,19 +5,21 @@ from __future__ import annotations
 import pytest
 
 from pumice.columns.views import Job
+from pumice.model.blockers import RESOURCE_QUOTA, QueueLimit, ResourceLimit
 from pumice.model.queue import ResourceQuota
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, podgroup, quota, resource, session
 from pumice.volcano.points import job_enqueued, job_rejected
+from pumice.volcano.status.rejections import text_of
 
 CONF = "actions: enqueue\ntiers: [{plugins: [{name: resourcequota}]}]"
 
 
-def refused(*quotas: ResourceQuota, wants: Resource | None, jobs: int = 1) -> list[str | None]:
+def refused(*quotas: ResourceQuota, wants: Resource | None, jobs: int = 1) -> list[str | QueueLimit | None]:
     """Of equal jobs one after the other, why each is not admitted."""
     groups = [podgroup(f"g{i}", min_resources=wants, creation=float(i)) for i in range(jobs)]
     ssn = session(cluster(node("n"), groups, list(quotas)), CONF)
-    found = []
+    found: list[str | QueueLimit | None] = []
     for row in ssn.live_jobs.tolist():
         found.append(ssn.ask(job_rejected, Job(ssn.tables, row)))
         if found[-1] is None:
@@ -52,6 +54,10 @@ def test_who_is_admitted(limits: list[ResourceQuota], wants: Resource | None, fi
 def test_what_was_admitted_counts_for_the_next() -> None:
     found = refused(quota("q", resource(5, "8Gi"), resource(1)), wants=resource(2), jobs=3)
     assert found[:2] == [None, None]
-    assert found[2] == (
+    limit = found[2]
+    assert isinstance(limit, QueueLimit) and (limit.queue, limit.kind) == ("ns/q", RESOURCE_QUOTA)
+    assert [each.resource for each in limit.resources if each.excess] == ["cpu"]
+    assert limit.resources[0] == ResourceLimit("cpu", 5000.0, 1000.0, 4000.0, 2000.0)
+    assert text_of(limit) == (
         "resource quota insufficient, requested: cpu 2, memory 0, used: cpu 1, memory 0, limited: cpu 5, memory 8Gi"
     )

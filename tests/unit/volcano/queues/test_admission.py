@@ -8,6 +8,7 @@ import pytest
 
 from pumice.api import Job, Session, Vote, plugin, points
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, run
+from pumice.volcano.status.rejections import events
 
 CONF = "actions: enqueue\ntiers: [{plugins: [{name: gang}, {name: overcommit}, {name: proportion}]}]"
 ONE_NODE = node("n", 10)
@@ -29,9 +30,7 @@ def test_a_promise_ends_when_the_gang_runs(phase: str, cpu: int, admitted: bool)
 def test_the_cluster_s_reason_comes_before_the_queue_s() -> None:
     small = queue("default", capability=resource(8))
     found = run(cluster(ONE_NODE, small, *starts("Inqueue"), podgroup("w", min_resources=resource(7))), CONF)
-    assert [refused.detail for _, refused in found.outcome.trace.rejected] == [
-        "resource in cluster is overused: overused cpu"
-    ]
+    assert [event.message for event in events(found.outcome)] == ["resource in cluster is overused: overused cpu"]
 
 
 def test_a_hook_that_takes_a_job_is_asked_for_each() -> None:
@@ -49,4 +48,4 @@ def test_a_hook_that_takes_a_job_is_asked_for_each() -> None:
     jobs = [podgroup(name, min_resources=resource(1)) for name in ("a", "b")]
     found = run(cluster(ONE_NODE, *jobs), "actions: enqueue\ntiers: [{plugins: [{name: judge}]}]", plugins=[Judge])
     assert sorted(asked) == ["ns/a", "ns/b"]
-    assert [refused.detail for _, refused in found.outcome.trace.rejected] == ["no"]
+    assert [event.message for event in events(found.outcome)] == ["no"]

@@ -10,12 +10,14 @@ import pytest
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import DEVICES
 from pumice.model.devices.claims import ResourceClaim
 from pumice.model.pod import Pod
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, pod, podgroup, queue, resource, run, session
 from pumice.testing.devices import claim, claim_template
 from pumice.volcano.queues.device_quota import PREFIX
+from pumice.volcano.status.rejections import text_of
 
 FLAT = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity}]}]"
 TREE = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity, enableHierarchy: true}]}]"
@@ -83,7 +85,10 @@ def test_a_job_that_needs_too_many_devices_is_not_admitted() -> None:
     capacity, job = ssn.hooks.plugin("capacity"), Task(ssn.tables, int(waiting(ssn).rows[0])).job
     assert isinstance(job, Job)
     answer = capacity.job_enqueueable_with_devices(job)
-    assert answer == "queue resource quota insufficient: insufficient dra-resource-exceeded"
+    (limit,) = answer.resources
+    assert (answer.queue, answer.kind) == ("q", DEVICES)
+    assert (limit.limit, limit.used, limit.promised, limit.asked) == (1.0, 0.0, 0.0, 2.0)
+    assert text_of(answer) == "queue resource quota insufficient: insufficient dra-resource-exceeded"
 
 
 def test_devices_come_off_again() -> None:

@@ -18,76 +18,19 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-# -- changes ----------------------------------------------------------------------------------------------------------
-
-
-class Change(Struct, frozen=True):
-    """What would have to change."""
-
-
-class ChangeNodes(Change, frozen=True):
-    """So many nodes refuse no longer, by this plugin; ``detail`` says what they lack."""
-
-    plugin: str
-    nodes: int
-    detail: str
-
-
-class FreeRoom(Change, frozen=True):
-    """So much more of a resource becomes free on one node, or within one domain."""
-
-    resource: str
-    amount: float
-
-
-class RaiseLimit(Change, frozen=True):
-    """The limit of a queue rises by so much; ``amount`` 0: by how much is not known."""
-
-    queue: str
-    kind: str
-    resource: str
-    amount: float
-
-
-class OpenQueue(Change, frozen=True):
-    queue: str
-
-
-class AddPods(Change, frozen=True):
-    """So many more pods of the job are made, or its minimum falls by as many. ``role``: empty for pods of any."""
-
-    role: str
-    count: int
-
-
-class RemoveGates(Change, frozen=True):
-    gates: tuple[str, ...]
-
-
-class Wait(Change, frozen=True):
-    """Nothing: it is over by itself. ``until``: seconds since the epoch, None where that is not known."""
-
-    until: float | None = None
-
-
-class Correct(Change, frozen=True):
-    """A field, or a plugin, is corrected."""
-
-    what: str
-
-
-class Create(Change, frozen=True):
-    kind: str
-    name: str
-
-
-class NotKnown(Change, frozen=True):
-    """It is not known what would help, because."""
-
-    because: str
-
-
-# -- blockers ---------------------------------------------------------------------------------------------------------
+from pumice.model.blockers.changes import (
+    AddPods,
+    Change,
+    ChangeNodes,
+    Correct,
+    Create,
+    FreeRoom,
+    NotKnown,
+    OpenQueue,
+    RaiseLimit,
+    RemoveGates,
+    Wait,
+)
 
 
 class Blocker(Struct, frozen=True):
@@ -109,6 +52,8 @@ class Blocker(Struct, frozen=True):
 def _plain(value: Any) -> Any:
     if isinstance(value, Blocker):
         return value.plain
+    if isinstance(value, Struct):
+        return {name: _plain(each) for name, each in asdict(value).items()}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
@@ -145,29 +90,49 @@ class Shortage(Blocker, frozen=True):
         return FreeRoom(self.resource, self.each - self.best if self.best < self.each else self.each)
 
 
+class ResourceLimit(Struct, frozen=True):
+    """A resource of which no more than the ``limit`` may be taken. ``used`` is taken now, ``promised`` is set aside for
+    admitted jobs that do not use it yet, and ``asked`` is what the job asks for."""
+
+    resource: str
+    limit: float
+    used: float
+    promised: float
+    asked: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the limit would be exceeded, 0 where it would not be."""
+        return max(self.used + self.promised + self.asked - self.limit, 0.0)
+
+
 class QueueLimit(Blocker, frozen=True):
-    """A queue may not take what the job asks for. ``kind``: one of the constants below. Without a ``resource`` the
-    amounts are not known; ``detail``: what the plugin said of it."""
+    """A queue may not take what the job asks for. ``kind``: one of the constants below. ``queue``: empty for a limit of
+    the whole cluster; of a ResourceQuota its key. ``resources``: the amounts, empty where they are not known.
+    ``detail``: what a plugin said that gave no amounts."""
 
     code: ClassVar[str] = "QueueLimit"
     queue: str
     kind: str
-    resource: str = ""
-    limit: float = 0.0
-    used: float = 0.0
-    asked: float = 0.0
+    resources: tuple[ResourceLimit, ...] = ()
     detail: str = ""
 
     @property
     def lift(self) -> Change:
         if self.kind == CLOSED:
             return OpenQueue(self.queue)
-        return RaiseLimit(self.queue, self.kind, self.resource, max(self.used + self.asked - self.limit, 0.0))
+        first = next((each for each in self.resources if each.excess), None)
+        if first is None:
+            return RaiseLimit(self.queue, self.kind, "", 0.0)
+        return RaiseLimit(self.queue, self.kind, first.resource, first.excess)
 
 
 #: Kinds of ``QueueLimit``: it is closed; it has what it deserves; it may hold no more of what the pods ask for; it may
 #: take no more from others.
 CLOSED, DESERVED, CAPACITY, RECLAIM = "closed", "deserved", "capacity", "reclaim"
+#: At admission: more than the queue can have at most; more devices than it may claim; more than may be promised of the
+#: whole cluster; more than a ResourceQuota allows.
+CAPABILITY, DEVICES, OVERCOMMIT, RESOURCE_QUOTA = "capability", "devices", "overcommit", "ResourceQuota"
 #: And of KAI: its limit is reached; its quota, which jobs that are not preemptible may not exceed.
 LIMIT, QUOTA = "limit", "quota"
 
