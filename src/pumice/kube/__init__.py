@@ -1,1 +1,1 @@
-"""The cluster port over a Kubernetes API server. The network lives here; the core never waits."""
+"""The cluster port over a Kubernetes API server. The network is here; the core never waits."""

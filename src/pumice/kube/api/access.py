@@ -1,4 +1,4 @@
-"""The way to an API server: its address, whom to trust, and the credentials of the moment."""
+"""How to reach an API server: its address, trusted certificates, and credentials."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def _no_headers(renew: bool) -> Headers:
 
 
 class Connector(aiohttp.TCPConnector):
-    """Connections whose ``close`` waits until they are closed: TLS says goodbye also where a request was cancelled."""
+    """Connections whose ``close`` waits until they are closed. TLS then ends properly even for cancelled requests."""
 
     _GOODBYE_S = 1.0
 
@@ -42,17 +42,18 @@ class Connector(aiohttp.TCPConnector):
 
 
 class Access(Struct, frozen=True):
-    """``headers(renew)`` gives the Authorization of the moment; with ``renew`` it asks for a new one, after a 401."""
+    """Access to an API server. ``headers(renew)`` returns the present Authorization; with ``renew``, after a 401, a new
+    one."""
 
     url: str
     ssl_context: ssl.SSLContext | None = None
     headers: Callable[[bool], Awaitable[Headers]] = _no_headers
     proxy: str | None = None
-    server_name: str | None = None  # in the server's certificate, where it is not that of the address
-    whence: str = ""  # what said so, for messages: a kubeconfig's path
+    server_name: str | None = None  # in the server's certificate, if it differs from the address
+    whence: str = ""  # source, for messages: the path of a kubeconfig
 
     def session(self, connections_max: int = 64) -> aiohttp.ClientSession:
-        """A session with connections of its own. Belongs to the event loop that it is made on."""
+        """Return a session with its own connections. It belongs to the event loop on which it is made."""
         connector = Connector(
             limit=connections_max, ssl=self.ssl_context if self.ssl_context is not None else True, ttl_dns_cache=60
         )
@@ -66,7 +67,7 @@ class Access(Struct, frozen=True):
 
 
 def bearer(url: str, token: str, ssl_context: ssl.SSLContext | None = None) -> Access:
-    """With one token that stays."""
+    """Return access with one token that never changes."""
 
     async def headers(renew: bool) -> Headers:
         return {"Authorization": f"Bearer {token}"}

@@ -1,4 +1,4 @@
-"""How long to wait before the next try, and how often at most."""
+"""How long to wait before the next attempt, and how often to try at most."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class Backoff:
-    """Delays that double from ``first_s`` to ``last_s``, each shortened by up to half at random."""
+    """Delays that double from ``first_s`` to ``last_s``, each shortened at random by up to half."""
 
     __slots__ = ("_first_s", "_last_s", "_next_s")
 
@@ -18,7 +18,7 @@ class Backoff:
         self._next_s = first_s
 
     def next(self, at_least_s: float | None = None) -> float:
-        """The delay to take now; not shorter than what the server asked for (capped at ten times ``last_s``)."""
+        """Return the next delay, at least what the server asked for (at most ten times ``last_s``)."""
         delay = self._next_s * (0.5 + random.random() / 2)
         self._next_s = min(self._next_s * 2, self._last_s)
         return max(delay, min(at_least_s or 0.0, 10 * self._last_s))
@@ -28,7 +28,7 @@ class Backoff:
 
 
 class TokenBucket:
-    """At most ``rate`` a second in the long run and ``burst`` at once. ``rate`` 0 means no limit."""
+    """At most ``rate`` per second in the long run, and ``burst`` at once. ``rate`` 0: no limit."""
 
     __slots__ = ("_burst", "_clock", "_rate", "_time", "_tokens")
 
@@ -37,7 +37,7 @@ class TokenBucket:
         self._tokens, self._time = self._burst, clock()
 
     def wait_s(self) -> float:
-        """Take one token, perhaps on credit: how long to wait until it is there."""
+        """Take a token, possibly in advance. Return how long to wait until it exists."""
         if self._rate <= 0:
             return 0.0
         now = self._clock()
@@ -46,7 +46,7 @@ class TokenBucket:
         return 0.0 if self._tokens >= 0 else -self._tokens / self._rate
 
     def try_take(self) -> bool:
-        """Take one token if there is one."""
+        """Take a token and return True if there is one."""
         if self.wait_s() == 0.0:
             return True
         self._tokens += 1.0

@@ -1,4 +1,4 @@
-"""A small client of the Kubernetes API: bytes in, bytes out, with caps on size and time and a policy of retries."""
+"""A small client of the Kubernetes API: bytes in, bytes out, with limits of size and time, and retries."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 NO_ANSWER = "none"
 
-#: Failures before anything was sent: nothing can have been applied.
+#: Failures before anything was sent, so that nothing can have been applied.
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
 
 class Caps(Struct, frozen=True):
-    """What one read may cost. A page holds at most ``page_items`` objects; ``idle_s`` is the silence of a watch."""
+    """Limits of one read. A page has at most ``page_items`` objects. ``idle_s``: silence of a watch."""
 
     answer_bytes: int = 256 << 20
     line_bytes: int = 16 << 20
@@ -44,7 +44,7 @@ class Caps(Struct, frozen=True):
 
 
 class Retries(Struct, frozen=True):
-    """How often to try again. ``unsure``: also where the request may have been carried out already."""
+    """How often to retry. ``unsure``: also if the request may have been carried out."""
 
     count: int = 0
     unsure: bool = False
@@ -54,14 +54,14 @@ class Retries(Struct, frozen=True):
 
 ONCE = Retries()
 FOR_READS = Retries(4, unsure=True)
-#: For what may safely be done twice: a merge patch, a delete with a uid.
+#: For requests that can safely be repeated: a merge patch, a delete with a UID.
 FOR_REPEATABLE = Retries(4, unsure=True)
-#: For what may not: only where the server said that it did nothing, or never heard of it.
+#: For requests that cannot: only if the server said that it did nothing, or never received them.
 FOR_CREATES = Retries(4)
 
 
 class Page(msgspec.Struct, gc=False):
-    """One page of a list; the objects are left as they came."""
+    """A page of a list, with undecoded objects."""
 
     class Meta(msgspec.Struct, rename="camel", gc=False):
         resource_version: str | None = None
@@ -88,8 +88,7 @@ class _Status(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class Counts:
-    """What came of requests, by method and status code (``none``: there was no answer), and events that were told and
-    are lost."""
+    """Results of requests by method and status code (``none``: no answer), and events that were lost."""
 
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
     events_lost: int = 0
@@ -101,9 +100,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Client:
-    """Use as an async context manager, on one event loop. ``rate`` and ``burst``: requests a second, 0 no limit.
+    """An async context manager, on one event loop. ``rate`` and ``burst``: requests per second, 0: no limit.
 
-    ``counts`` says what came of requests so far.
+    ``counts``: results of requests so far.
     """
 
     def __init__(
@@ -121,7 +120,7 @@ class Client:
         self._bucket = TokenBucket(rate, burst)
         self._connections_max = connections_max
         self._session: aiohttp.ClientSession | None = None
-        self._unknown = False  # the server did not accept the credentials: the next request asks for new ones
+        self._unknown = False  # the server refused the credentials; the next request asks for new ones
 
     async def __aenter__(self) -> Client:
         self._session = self.access.session(self._connections_max)
@@ -147,7 +146,7 @@ class Client:
         timeout_s: float | None = None,
         urgent: bool = False,
     ) -> bytes:
-        """One request, tried again as ``retries`` says; what the server asks for with Retry-After is waited for.
+        """Send a request, retried as ``retries`` says. Waits for the time in Retry-After.
 
         ``urgent`` requests do not wait for the rate limit. Raises: ApiError, Unreachable, TooLarge.
         """
@@ -176,7 +175,7 @@ class Client:
             await asyncio.sleep(delay)
 
     async def get(self, path: str, *, retries: Retries = FOR_READS, **options: Any) -> Any:
-        """The decoded object."""
+        """Return the decoded object."""
         return decoded(await self.request("GET", path, retries=retries, **options), f"GET {path}")
 
     async def post(self, path: str, body: object, *, retries: Retries = FOR_CREATES, **options: Any) -> bytes:
@@ -197,14 +196,14 @@ class Client:
         return await self.request("PATCH", path, body, content_type=content_type, retries=retries, **options)
 
     async def delete(self, path: str, *, uid: str = "", retries: Retries = FOR_REPEATABLE, **options: Any) -> bytes:
-        """Delete the object, only if it is still the one with this uid."""
+        """Delete the object, only if it still has this UID."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}} if uid else None
         return await self.request("DELETE", path, body, retries=retries, **options)
 
     # -- lists and watches -------------------------------------------------------------------------------------------
 
     async def pages(self, path: str, params: Mapping[str, str] | None = None) -> AsyncGenerator[Page, None]:
-        """A list, page by page. Raises as ``request``; 410 when it took too long."""
+        """Yield a list page by page. Raises: as ``request``; ApiError 410 if it took too long."""
         query = {**(params or {}), "limit": str(self.caps.page_items)}
         while True:
             raw = await self.request("GET", path, params=query, retries=FOR_READS)
@@ -218,9 +217,9 @@ class Client:
             query["continue"] = page.metadata.continue_
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[list[bytes], None]:
-        """The lines of a watch, in batches as they come, an empty one first; ends when the server ends it.
+        """Yield the lines of a watch in batches as they arrive, first an empty one, until the server ends it.
 
-        Raises as ``request``.
+        Raises: as ``request``.
         """
         what = f"WATCH {path}"
         splitter = LineSplitter(what, self.caps.line_bytes)
@@ -241,9 +240,9 @@ class Client:
             raise Unreachable(what, _why(error), True) from None
 
     async def version(self) -> str:
-        """The server's version, such as ``v1.36.3``; the first thing to ask.
+        """Return the server's version, such as ``v1.36.3``. This should be the first request.
 
-        Raises: AccessError, which says in one line what is wrong with the way in.
+        Raises: AccessError, which says in one line what is wrong with the access.
         """
         server = f"the API server {self.access.url}" + (f" (from {self.access.whence})" if self.access.whence else "")
         try:
@@ -260,7 +259,7 @@ class Client:
         return str(found.get("gitVersion", "")) if isinstance(found, dict) else ""
 
     async def served(self, kind: Kind, subresource: str = "") -> bool:
-        """Whether the server has this kind (or this subresource of it) now. Source: discovery."""
+        """Return True if the server has this kind, or this subresource of it, now. Source: discovery."""
         name = f"{kind.plural}/{subresource}" if subresource else kind.plural
         try:
             found = await self.get(kind.version_path)
@@ -363,7 +362,7 @@ class Client:
 
 
 def decoded(raw: bytes, what: str) -> Any:
-    """Raises: Garbage."""
+    """Return decoded JSON. Raises: Garbage."""
     try:
         return msgspec.json.decode(raw)
     except NO_JSON as error:
@@ -371,7 +370,7 @@ def decoded(raw: bytes, what: str) -> Any:
 
 
 def _retry_after(text: str | None) -> float | None:
-    """Seconds, from a number of them or a date."""
+    """Return seconds, from a number or a date, or None."""
     if not text:
         return None
     if text.isdecimal():

@@ -1,4 +1,4 @@
-"""From the bytes of an API server to model values."""
+"""Decode bytes of an API server into model values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CUTS: dict[str, Any] = {
 
 
 class BadObject(Exception):
-    """An object that cannot be read. It is named as far as possible; the rest of the cluster goes on."""
+    """An object cannot be read. It is named as far as possible, and the rest of the cluster is unaffected."""
 
     def __init__(self, key: str, version: str, why: str, uid: str = "") -> None:
         super().__init__(key, why)
@@ -35,9 +35,9 @@ class BadObject(Exception):
 
 
 class Object(NamedTuple):
-    """One object: which, which version, and what it says.
+    """An object with its identity, version and value.
 
-    ``bad``: what of it cannot be read; ``value`` is then what counts of it all the same.
+    ``bad``: what of it cannot be read; then ``value`` is what still counts of it.
     """
 
     key: str  # namespace/name, or the name of a cluster-wide one
@@ -48,7 +48,7 @@ class Object(NamedTuple):
 
 
 class WatchEvent(msgspec.Struct, gc=False):
-    """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, with the object as it came."""
+    """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, with the undecoded object."""
 
     type: str
     object: msgspec.Raw
@@ -60,9 +60,9 @@ _any_decoder = msgspec.json.Decoder()
 
 
 class Codec:
-    """Reads objects of one kind. Its manifest decoder may be shared by the codecs of one thread.
+    """Reads objects of one kind. Its manifest decoder may be shared by codecs of one thread.
 
-    Objects of kinds that the model does not read stay dictionaries.
+    Objects of kinds that the model does not read remain dictionaries.
     """
 
     def __init__(self, kind: Kind, decoder: Decoder) -> None:
@@ -72,11 +72,11 @@ class Codec:
         self._modelled = (kind.api_version, kind.kind) in SUPPORTED_KINDS
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
-        """Raises: BadObject for one of which nothing counts."""
+        """Return an object. Raises: BadObject if nothing of it counts."""
         try:
             found = self._cut.decode(raw)
         except NO_JSON:
-            found = self._whole(raw)  # the reader knows better what is wrong with it
+            found = self._whole(raw)  # decoded again in full, because the reader reports what is wrong more exactly
         if not self._modelled:
             return self._object(found, found, None)
         try:
@@ -98,7 +98,7 @@ class Codec:
         return Object(key, uid, version, value, bad)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
-        """(key, uid, version) of an object, whatever else it holds.
+        """Return (key, UID, version) of an object, whatever else it contains.
 
         Raises: BadObject.
         """
@@ -131,9 +131,9 @@ def _text(metadata: cuts.Meta, key: str) -> str:
 
 
 def read_event(line: bytes, what: str) -> WatchEvent:
-    """One line of a watch.
+    """Return one line of a watch.
 
-    Raises: Garbage for anything else; ApiError for what an ERROR event says.
+    Raises: Garbage for invalid lines, ApiError for an ERROR event.
     """
     try:
         event = _event_decoder.decode(line)
@@ -153,7 +153,7 @@ def _error_of(raw: msgspec.Raw, what: str) -> Exception:
 
 
 def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
-    """(resource version, whether the initial events end here). Everything else in a bookmark may be null.
+    """Return (resource version, whether the initial events end here). All else in a bookmark may be null.
 
     Raises: Garbage.
     """
@@ -168,7 +168,8 @@ def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Decoding makes very many objects and no cycles: the collector would look through all of them, again and again."""
+    """Switch the garbage collector off. Decoding creates very many objects and no cycles, and the collector would
+    examine them again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:

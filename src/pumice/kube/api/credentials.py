@@ -1,6 +1,6 @@
 """Access from a kubeconfig or a pod's service account, as the official Kubernetes library reads them.
 
-Token, token file, client certificate, exec plugin and OIDC. Import late: the library takes a third of a second.
+Token, token file, client certificate, exec plugin and OIDC. To be imported late: the library takes a third of a second.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pumice.kube.api.errors import AccessError, clean
 _log = logging.getLogger("pumice.kube")
 _LIBRARY_LOG = logging.getLogger("kubernetes.aio.config.kube_config")
 
-_LOAD_S = 60.0  # an exec plugin may ask somebody
-_REFRESH_S = 60.0  # files change and tokens end; what the library still holds valid costs nothing
-_AGAIN_S = 5.0  # many requests may be refused at once: one renewal serves them all
+_LOAD_S = 60.0  # an exec plugin may ask the user
+_REFRESH_S = 60.0  # files change and tokens expire; a token that is still valid costs nothing
+_AGAIN_S = 5.0  # many requests may be refused at once, and one renewal serves them all
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -36,10 +36,11 @@ _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 async def find_access(
     kubeconfig: str = "", context: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> Access:
-    """The way in: from ``kubeconfig``, ``$KUBECONFIG``, ``~/.kube/config`` or the pod's service account, in this order.
+    """Return the access from ``kubeconfig``, ``$KUBECONFIG``, ``~/.kube/config`` or the pod's service account, in this
+    order.
 
-    ``context``: of the kubeconfig, else its current one.
-    Raises: AccessError, which says in one line what is wrong. The server is not asked yet: see ``Client.version``.
+    ``context``: of the kubeconfig, or else its current one. Raises: AccessError, which says in one line what is wrong.
+    The server is not asked yet: see ``Client.version``.
     """
     home = Path(environ.get("HOME") or Path.home()) / ".kube" / "config"
     named = kubeconfig or environ.get("KUBECONFIG", "")
@@ -51,7 +52,8 @@ async def find_access(
 
 
 async def kubeconfig_access(paths: str, context: str | None = None) -> Access:
-    """From one kubeconfig, or several that are merged, with ``os.pathsep`` between them. Raises: AccessError."""
+    """Return the access from one kubeconfig, or from several that are merged, separated by ``os.pathsep``. Raises:
+    AccessError."""
     if not any(Path(path).expanduser().exists() for path in paths.split(os.pathsep) if path):
         raise AccessError(f"kubeconfig {clean(paths)}: no such file")
     source = _Kubeconfig(paths, context)
@@ -59,7 +61,7 @@ async def kubeconfig_access(paths: str, context: str | None = None) -> Access:
 
 
 async def in_cluster_access(environ: Mapping[str, str] = os.environ, mount: Path = _SERVICE_ACCOUNT) -> Access:
-    """From the service account that is mounted into a pod. Raises: AccessError."""
+    """Return the access from the service account that is mounted into a pod. Raises: AccessError."""
 
     async def load(anew: bool) -> Configuration:
         configuration = Configuration()
@@ -71,7 +73,8 @@ async def in_cluster_access(environ: Mapping[str, str] = os.environ, mount: Path
 
 
 class _Kubeconfig:
-    """Loads again from what the library keeps, or ``anew`` from the files, which somebody may have mended."""
+    """Loads credentials again, from what the library keeps, or with ``anew`` from the files, which may have been
+    corrected."""
 
     def __init__(self, paths: str, context: str | None) -> None:
         self._paths, self._context = paths, context
@@ -85,7 +88,7 @@ class _Kubeconfig:
                     self._paths, self._context, client_configuration=configuration, persist_config=False
                 )
                 if not hasattr(self._loader, "exec_plugin_expiry"):
-                    self._loader.exec_plugin_expiry = _NEVER  # a plugin that names no end is run again after a 401
+                    self._loader.exec_plugin_expiry = _NEVER  # a plugin that states no expiry is run again after a 401
             else:
                 await self._loader.load_and_set(configuration)
         if complaints:
@@ -95,7 +98,7 @@ class _Kubeconfig:
 
 @dataclass(slots=True)
 class _Renewing:
-    """The Authorization of the moment: loaded again now and then, and after the server refused it."""
+    """The present Authorization, loaded again from time to time, and after the server refused it."""
 
     whence: str
     load: Callable[[bool], Awaitable[Configuration]]
@@ -149,7 +152,7 @@ async def _loaded(whence: str, load: Callable[[bool], Awaitable[Configuration]],
     except OSError as error:
         why = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         raise AccessError(f"{whence}: cannot be read: {clean(why)}") from None
-    except Exception as error:  # whatever the library trips over in a file that a person wrote
+    except Exception as error:  # the library may raise anything for an invalid file
         raise AccessError(f"{whence}: {clean(' '.join(str(error).split()) or type(error).__name__)}") from None
 
 
@@ -175,7 +178,7 @@ def _tls(whence: str, configuration: Configuration) -> ssl.SSLContext | None:
 
 
 def _show_certificate(whence: str, context: ssl.SSLContext, configuration: Configuration) -> None:
-    """The client certificate for connections from now on."""
+    """Set the client certificate of future connections."""
     if not configuration.cert_file:
         return
     try:
@@ -186,7 +189,7 @@ def _show_certificate(whence: str, context: ssl.SSLContext, configuration: Confi
 
 @contextmanager
 def _complaints() -> Iterator[list[str]]:
-    """What the library logs as errors instead of raising it, such as a failed exec plugin."""
+    """Collect what the library logs as errors instead of raising it, such as a failed exec plugin."""
     said: list[str] = []
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]

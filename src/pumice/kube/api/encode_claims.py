@@ -1,4 +1,4 @@
-"""Claims of devices, and what there is to claim, as objects of the API: the inverse of ``model.manifest.claims``."""
+"""Encode claims of devices, and slices of devices, as objects of the API: the inverse of ``model.manifest.claims``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ API_VERSION = "resource.k8s.io/v1"
 
 
 def claim_object(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
-    """A claim with its status, or a template."""
+    """Return a claim with its status, or a template."""
     devices: dict[str, Any] = {"requests": [_request(each) for each in claim.requests]}
     if claim.same:
         devices["constraints"] = [
@@ -45,7 +45,7 @@ def claim_object(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
 
 
 def allocation_object(given: Allocation) -> Obj:
-    """``status.allocation`` of a claim."""
+    """Return ``status.allocation`` of a claim."""
     results = [
         {"request": each.request, "driver": each.driver, "pool": each.pool, "device": each.device}
         for each in given.devices
@@ -57,7 +57,7 @@ def allocation_object(given: Allocation) -> Obj:
 
 
 def node_selector_object(terms: tuple[NodeSelectorTerm, ...]) -> Obj:
-    """Terms of which one must hold."""
+    """Return terms of which one must hold."""
     return {"nodeSelectorTerms": [_term(term) for term in terms]}
 
 

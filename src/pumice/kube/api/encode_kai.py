@@ -1,4 +1,4 @@
-"""KAI's kinds as objects of the API: the way back from ``model.manifest.kai``."""
+"""Encode KAI's kinds as objects of the API: the inverse of ``model.manifest.kai``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNLIMITED = -1
 
 
 def kai_queue(queue: Queue, sharing: QueueSharing, metadata: Obj) -> Obj:
-    """``metadata`` as for every object."""
+    """Return a queue. ``metadata``: as for every object."""
     resources = {
         "cpu": _quota(sharing.cpu, 1.0),
         "memory": _quota(sharing.memory, 1e6),
@@ -32,7 +32,7 @@ def kai_queue(queue: Queue, sharing: QueueSharing, metadata: Obj) -> Obj:
 
 
 def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
-    """``metadata`` as for every object, annotations with times included."""
+    """Return a PodGroup. ``metadata``: as for every object, with the annotations that hold times."""
     spec = {
         "minMember": group.min_member,
         "queue": group.queue,
@@ -51,13 +51,13 @@ def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
 
 
 def kai_topology(topology: Topology) -> Obj:
-    """Its levels, widest first."""
+    """Return a topology with its levels, the widest first."""
     head = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": topology.name}}
     return head | {"spec": {"levels": [{"nodeLabel": label} for label in topology.levels]}}
 
 
 def kai_bind_request(request: BindRequest) -> Obj:
-    """With what became of it."""
+    """Return a bind request with its status."""
     spec = {
         "podName": request.pod,
         "selectedNode": request.node,
@@ -105,5 +105,5 @@ def _constraint(wish: TopologyConstraint | None) -> Obj | None:
 
 
 def _some(**fields: Any) -> Obj:
-    """Without what is empty."""
+    """Return the fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in (None, "", [])}

@@ -1,7 +1,7 @@
-"""From model values back to objects of the API that mean the same to a scheduler.
+"""Encode model values as objects of the API that mean the same to a scheduler.
 
-Only what decides is known here, so only that is written: no environment, no commands, no secrets. What a pod asks for
-is a sum over its containers; it is written as as many containers, of which the first asks for nearly all.
+The model has only what decides, so only that is written: no environment, no commands, no secrets. A pod's request is a
+sum over its containers; it is written as the same number of containers, of which the first requests nearly all.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def object_of(value: Object) -> Obj:
-    """The object to write down."""
+    """Return the object to write."""
     match value:
         case Pod():
             return _pod(value)
@@ -99,7 +99,7 @@ def object_of(value: Object) -> Obj:
 
 
 def _some(**fields: Any) -> Obj:
-    """Without what is empty."""
+    """Return the fields that are not empty."""
     return {name.rstrip("_"): value for name, value in fields.items() if value not in (None, "", {}, [], ())}
 
 
@@ -191,7 +191,7 @@ def _spec(spec: PodSpec) -> Obj:
 
 
 def _containers(spec: PodSpec) -> list[Obj]:
-    """As many as there are. Those that name no cpu (or memory) are as many as the scores count defaults for."""
+    """Return the same number of containers. As many name no CPU (or memory) as the scores count defaults for."""
     count = max(spec.container_count, 1)
     named = {name: count - silent for name, silent in _silent(spec, count).items()}
     asked = {name: text for name, text in spec.request.to_list().items() if name != PODS}
@@ -219,7 +219,7 @@ def _containers(spec: PodSpec) -> list[Obj]:
 
 
 def _silent(spec: PodSpec, count: int) -> dict[str, int]:
-    """How many of ``count`` containers name no cpu, and no memory: for each of them a default was added."""
+    """Return how many of ``count`` containers name no CPU, and no memory: for each of them a default was added."""
     missing = {
         CPU: (spec.nonzero_milli_cpu - spec.request.milli_cpu) / DEFAULT_MILLI_CPU,
         MEMORY: (spec.nonzero_memory - spec.request.memory) / DEFAULT_MEMORY,
@@ -228,7 +228,7 @@ def _silent(spec: PodSpec, count: int) -> dict[str, int]:
 
 
 def _overhead(spec: PodSpec) -> dict[str, str]:
-    """What is asked for although no container names it."""
+    """Return what is requested although no container names it."""
     silent = _silent(spec, count := max(spec.container_count, 1))
     return {
         name: text
@@ -251,7 +251,7 @@ def _expressions(requirements: Iterable[Requirement]) -> list[Obj]:
 
 
 def _selector(selector: LabelSelector | None) -> Obj | None:
-    """None says nothing, an empty one matches everything: they must stay apart."""
+    """Return a selector. None and an empty one must differ: the former says nothing, the latter matches everything."""
     return None if selector is None else {"matchExpressions": _expressions(selector.requirements)}
 
 

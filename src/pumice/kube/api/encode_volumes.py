@@ -1,4 +1,4 @@
-"""Volumes, their claims and classes as objects of the API: the inverse of ``model.manifest.volumes``."""
+"""Encode volumes, claims and storage classes as objects of the API: the inverse of ``model.manifest.volumes``."""
 
 from __future__ import annotations
 

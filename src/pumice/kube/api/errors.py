@@ -1,4 +1,4 @@
-"""What an API server says no with, and what a network does instead of an answer. Each makes one line of text."""
+"""Errors of an API server and of the network. Each has one line of text."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import Final
 import msgspec
 
 _SHOWN_MAX = 400
-#: What decoding raises for anything that a server may send, a hundred thousand levels of JSON included.
+#: What decoding raises for anything that a server may send, including a hundred thousand levels of JSON.
 NO_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def clean(text: str, length_max: int = _SHOWN_MAX) -> str:
-    """Text from elsewhere on one line: no control characters, not too long. Names are made to look like log lines."""
+    """Return foreign text on one line, without control characters, and shortened. A name may try to look like a log
+    entry."""
     if len(text) > length_max:
         text = f"{text[:length_max]}…"
     return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)
 
 
 class KubeError(Exception):
-    """Anything that goes wrong between here and an API server."""
+    """Anything that goes wrong between this process and an API server."""
 
 
 class ApiError(KubeError):
-    """An answer other than yes. ``reason`` is the server's word for it, such as ``AlreadyExists``; ``causes`` are more
-    such words; ``kind`` is the plural of what it is about."""
+    """A refusal. ``reason``: the server's word for it, such as ``AlreadyExists``. ``causes``: further such words.
+    ``kind``: the plural of what it is about."""
 
     def __init__(
         self,
@@ -52,22 +53,22 @@ class ApiError(KubeError):
 
     @property
     def expired(self) -> bool:
-        """The resource version, or the continue token, is too old: list anew."""
+        """True if the resource version, or the continue token, is too old, so that the kind must be listed again."""
         return self.status == 410 or self.reason in ("Expired", "Gone")
 
     @property
     def namespace_goes(self) -> bool:
-        """The namespace is being deleted, or is gone: nothing can be made in it, and nobody misses that."""
+        """True if the namespace is being deleted or gone, so that nothing can be created in it, which is no loss."""
         return "NamespaceTerminating" in self.causes or (self.status == 404 and self.kind == "namespaces")
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may be answered otherwise in a while."""
+        """True if the same request may succeed later."""
         return self.status in (408, 429) or self.status >= 500
 
 
 class Unreachable(KubeError):
-    """No answer. ``maybe_applied``: the request may have been carried out all the same."""
+    """No answer. ``maybe_applied``: the request may have been carried out."""
 
     def __init__(self, what: str, why: str, maybe_applied: bool) -> None:
         super().__init__(what, why, maybe_applied)
@@ -80,7 +81,7 @@ class Unreachable(KubeError):
 
 
 class TooLarge(KubeError):
-    """More than anyone should send. What had been read was thrown away."""
+    """An answer was larger than any valid one. What had been read was discarded."""
 
     def __init__(self, what: str, bytes_max: int) -> None:
         super().__init__(what, bytes_max)
@@ -92,7 +93,7 @@ class TooLarge(KubeError):
 
 
 class Garbage(KubeError):
-    """Bytes that are no JSON, or no JSON of the kind that was asked for."""
+    """Bytes that are not JSON, or not of the requested kind."""
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(what, why)
@@ -104,4 +105,4 @@ class Garbage(KubeError):
 
 
 class AccessError(KubeError):
-    """There is no way in: kubeconfig missing or wrong, credentials that cannot be had."""
+    """No access: the kubeconfig is missing or wrong, or credentials cannot be obtained."""

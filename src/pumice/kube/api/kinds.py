@@ -1,4 +1,4 @@
-"""The kinds of objects that are watched and written, and where an API server keeps them."""
+"""Kinds of objects that are watched and written, with their paths."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pumice.model.workloads.podgroup import PodGroup
 
 
 class Kind(Struct, frozen=True):
-    """One kind in one API version.
+    """A kind in one API version.
 
-    ``needed``: without it there is nothing to schedule. ``gives``: what is off where the kind is not installed.
+    ``needed``: without it nothing can be scheduled. ``gives``: what is off if the kind is not installed.
     """
 
     group: str
@@ -42,7 +42,7 @@ class Kind(Struct, frozen=True):
         return f"{self.version_path}/{self.plural}"
 
     def path(self, key: str, subresource: str = "") -> str:
-        """Of one object: ``key`` is ``namespace/name``, or the name of a cluster-wide one."""
+        """Return the path of an object. ``key``: ``namespace/name``, or the name of a cluster-wide one."""
         namespace, _, name = key.rpartition("/")
         within = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced else ""
         below = f"/{subresource}" if subresource else ""
@@ -85,7 +85,7 @@ TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespa
 EVENTS = Kind("", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
-#: What claims of devices and of volumes rest on.
+#: Kinds on which claims of devices and volumes rest.
 _CLAIMED = (
     DEVICE_CLASSES,
     RESOURCE_SLICES,
@@ -98,7 +98,7 @@ _CLAIMED = (
     VOLUME_CLAIMS,
 )
 
-#: What a scheduler under Volcano's language follows, what the rest hangs on first.
+#: Kinds that a scheduler under Volcano's language follows, those on which others depend first.
 FOLLOWED = (
     NAMESPACES,
     PRIORITY_CLASSES,
@@ -113,7 +113,7 @@ FOLLOWED = (
     POD_GROUPS,
     PODS,
 )
-#: The same under KAI's.
+#: Kinds that a scheduler under KAI's language follows.
 KAI_FOLLOWED = (
     NAMESPACES,
     PRIORITY_CLASSES,
@@ -129,10 +129,10 @@ KAI_FOLLOWED = (
 
 
 def kind_of_group(group: PodGroup) -> Kind:
-    """Whose PodGroup it is: Volcano's or KAI's."""
+    """Return the kind of a PodGroup: Volcano's or KAI's."""
     return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
 
 
 def kind_of_queue(queue: Queue) -> Kind:
-    """Whose Queue it is: Volcano's or KAI's."""
+    """Return the kind of a Queue: Volcano's or KAI's."""
     return QUEUES if queue.sharing is None else KAI_QUEUES

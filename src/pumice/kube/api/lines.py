@@ -1,4 +1,4 @@
-"""Lines out of chunks, with a cap: a line that does not end is an error, not a full memory."""
+"""Split chunks into lines with a limit: a line that does not end is an error and does not fill the memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pumice.kube.api.errors import TooLarge
 
 
 class LineSplitter:
-    """Feed it chunks, it gives back the lines that are complete, without their ends and without empty ones."""
+    """Takes chunks and returns complete lines, without their ends and without empty ones."""
 
     __slots__ = ("_held", "_held_bytes", "_line_bytes_max", "_what")
 
@@ -17,7 +17,7 @@ class LineSplitter:
         self._held_bytes = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Raises: TooLarge."""
+        """Add a chunk and return the lines that it completes. Raises: TooLarge."""
         *ended, rest = chunk.split(b"\n")
         if ended and self._held:
             ended[0] = b"".join((*self._held, ended[0]))

@@ -1,8 +1,8 @@
-"""The parts of objects that anybody reads. Everything else is skipped while decoding and never becomes a Python object.
+"""The parts of objects that are read. Everything else is skipped while decoding and never becomes a Python object.
 
-These are dictionaries, not structs: they go straight into ``model.manifest``, so there is one reading of what a
-manifest means. Whatever a reader asks for must be named here; ``tests/unit/kube/test_codec.py`` holds both to the same
-answers. Fields are ``Any`` where the reader checks them: its messages say path, found and wanted.
+These are dictionaries, not structs: they go to ``model.manifest``, so that there is one reading of manifests. Whatever
+a reader asks for must be named here; ``tests/unit/kube/api/test_codec.py`` compares both. Fields are ``Any`` if the
+reader checks them, because its messages name path, found and wanted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How long to wait for an API server that does not answer, or says no, and when to believe the no.
+"""How long to wait for an API server that does not answer, or refuses, and when to believe a refusal.
 
-A server that was just started, and a cluster in which this was just installed, refuse at first what they allow a moment
-later: roles, definitions and caches come up one after the other. So in the first minute of an outage's end, or of this
-process, a no is asked again soon.
+A server that has just been started, and a cluster in which this was just installed, refuse at first what they allow
+later, because roles, definitions and caches appear one after the other. So in the first minute after an outage, or of
+this process, a refused request is repeated soon.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pumice.kube.api.backoff import Backoff
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How patient a reflector is, in seconds.
+    """Delays of a reflector, in seconds.
 
-    Delays double from ``first_s``: to ``unreachable_last_s`` where nobody answers, which costs next to nothing to ask;
-    to ``soon_last_s`` in the first ``soon_s`` of refusals; to ``last_s`` after that. ``missing_s``: then between looks
-    for a kind that is not installed or not allowed. ``believed_s``: a refusal that has lasted so long is said, and
-    nobody waits for a kind that can be done without. ``watch_s``: the server ends a watch after this time to twice as
-    much.
+    Delays double from ``first_s``: to ``unreachable_last_s`` if there is no answer, since asking costs almost nothing;
+    to ``soon_last_s`` in the first ``soon_s`` of refusals; to ``last_s`` after that. ``missing_s``: then between checks
+    for a kind that is not installed or not allowed. ``believed_s``: a refusal that has lasted for this time is
+    reported, and an optional kind is no longer waited for. ``watch_s``: the server ends a watch after this time to
+    twice this time.
     """
 
     first_s: float = 0.2
@@ -44,7 +44,7 @@ class Retrying:
         self.well()
 
     def well(self) -> None:
-        """It works: the next trouble is a first one."""
+        """Note success: the next problem is a first one."""
         p = self._retry_policy
         self._unreachable = Backoff(p.first_s, p.unreachable_last_s)
         self._soon = Backoff(p.first_s, p.soon_last_s)
@@ -53,13 +53,13 @@ class Retrying:
         self._read_anew = False
 
     def unreachable(self) -> float:
-        """Nobody answered. Whoever answers next has perhaps just been started."""
+        """Note that there was no answer. The next server to answer may have just been started."""
         delay = self._unreachable.next()
         self._refused_since, self._read_anew = None, False
         return delay
 
     def refused(self, *, lasting: bool, at_least_s: float | None = None) -> float:
-        """The server said no. ``lasting``: somebody has to give a right, or a kind; else it may pass by itself."""
+        """Note a refusal. ``lasting``: a right or a kind must be added; otherwise it may pass by itself."""
         if self._refused_since is None:
             p = self._retry_policy
             self._refused_since = self._clock()
@@ -72,15 +72,15 @@ class Retrying:
 
     @property
     def refused_s(self) -> float:
-        """How long it has been refused."""
+        """Seconds since the first refusal."""
         return self._clock() - self._refused_since if self._refused_since is not None else 0.0
 
     @property
     def believed(self) -> bool:
-        """Whether the refusal has lasted long enough to be one."""
+        """True if the refusal has lasted long enough to be believed."""
         return self._refused_since is not None and self.refused_s >= self._retry_policy.believed_s
 
     def read_anew(self) -> float:
-        """All has to be read anew: at once, unless that was done last time and did not help."""
+        """Note that everything must be read again: at once, unless that was done last time without success."""
         helped, self._read_anew = not self._read_anew, True
         return 0.0 if helped else self._late.next()

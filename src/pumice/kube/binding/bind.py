@@ -1,4 +1,4 @@
-"""Binding: hooks before it with undo, the binding itself, and what to do when it is not known what came of it."""
+"""Bind pods: hooks before the binding, with undo, the binding itself, and what to do if its outcome is unknown."""
 
 from __future__ import annotations
 
@@ -22,35 +22,36 @@ _log = logging.getLogger("pumice.kube")
 
 
 class PreBind(Protocol):
-    """Work that must be done on the API server before a pod is bound, such as binding its volumes."""
+    """Work on the API server before a pod is bound, such as binding its volumes."""
 
     name: str
 
     async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
-        """Do it. What plugins handed on for this is in ``bind.context``. Returns annotations for the pod.
+        """Do the work. Data of plugins is in ``bind.context``. Return annotations for the pod.
 
         Raises: any Exception: the pod is not bound, and what was done is undone.
         """
         ...
 
     def done(self, bind: Bind) -> None:
-        """The pod is bound."""
+        """Note that the pod is bound."""
         ...
 
     async def undo(self, bind: Bind) -> None:
-        """Take back what ``prepare`` did: the pod was not bound. A ``prepare`` that raises has to undo its own part."""
+        """Undo what ``prepare`` did, because the pod was not bound. A ``prepare`` that raises must undo its own
+        part."""
         ...
 
 
 def _nobody(stage: str, what: object) -> None:
-    """Nobody measures."""
+    """Measure nothing."""
 
 
 class Binder:
-    """Carries binds out. Nothing is sent twice: where it is not known what came of a request, the pod is read first.
+    """Carries out binds. Nothing is sent twice: if the outcome of a request is unknown, the pod is read first.
 
-    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which bind has come to
-    which (``PreBound``, ``Bound``). ``devices``: a further hook, for pods that share devices.
+    ``timed``: called with a stage (``PreBind``, ``Bind``) and its seconds. ``reached``: called with a stage
+    (``PreBound``, ``Bound``) and the bind. ``devices``: a further hook, for pods that share devices.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Binder:
         self._with_devices = self._hooks if devices is None else (*self._hooks, devices)
 
     async def send(self, flight: InFlightDecision) -> bool:
-        """Prepare and bind. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
+        """Prepare and bind. Return False if it failed, or if that is unknown; then read the pod and ``settle``."""
         bind = _bind_of(flight)
         if not self._flights.flies(flight):
             return True  # the pod has changed while this waited
@@ -87,7 +88,7 @@ class Binder:
         except KubeError as error:
             flight.why = f"failed to bind to node {bind.node}: {error}"
             if isinstance(error, ApiError) and error.namespace_goes:
-                return False  # with all its pods: not worth a line each
+                return False  # all its pods go with it, and no log line is needed for each
         else:
             self._bound(flight, bind)
             return True
@@ -95,9 +96,9 @@ class Binder:
         return False
 
     async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
-        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+        """Handle a flight with an unknown outcome. ``pod``: its present state, None if gone or replaced.
 
-        Returns whether the task is to be given back.
+        Return True if the task must be given back.
         """
         bind = _bind_of(flight)
         if pod is not None and pod.node_name == bind.node:
@@ -107,7 +108,7 @@ class Binder:
         if pod is not None and not has_come_true(bind, pod) and self._flights.flies(flight):
             flight.why = flight.why or "the binding was not seen to happen"
             await self._statuses.say(pod, PodNotice(pod.key, pod.uid, SCHEDULER_ERROR, flight.why))
-            return self._flights.end(flight)  # unless something was heard meanwhile
+            return self._flights.end(flight)  # unless an event arrived meanwhile
         self._flights.end(flight)
         if pod is None:
             self._truth.hear_of_end(bind.pod, bind.uid)
@@ -120,7 +121,7 @@ class Binder:
 
     def _bound(self, flight: InFlightDecision, bind: Bind) -> None:
         if flight.landed is not None:
-            return  # asked again, because nobody heard of it
+            return  # sent again, because no event confirmed it
         for hook in self._hooks_for(bind):
             hook.done(bind)
         self._flights.land(flight)
@@ -137,7 +138,7 @@ class Binder:
         for hook in self._hooks_for(bind):
             try:
                 annotations |= await hook.prepare(bind) or {}
-            except Exception as error:  # whatever a hook of somebody else's does: this pod is not bound, the others are
+            except Exception as error:  # a foreign hook may raise anything; only this pod is not bound
                 raise _NotPrepared(clean(f"{hook.name}: {error}")) from error
             flight.prepared += 1
         self._timed("PreBind", time.perf_counter() - began)
@@ -145,18 +146,18 @@ class Binder:
         return annotations
 
     async def _undo(self, flight: InFlightDecision, bind: Bind) -> None:
-        """Have the hooks that ran take back what they did, last first."""
+        """Let the hooks that ran undo their work, the last one first."""
         while flight.prepared:
             flight.prepared -= 1
             hook = self._hooks_for(bind)[flight.prepared]
             try:
                 await hook.undo(bind)
-            except Exception as error:  # the others must be undone all the same
+            except Exception as error:  # the others must still be undone
                 _log.warning("pod %s: %s could not undo what it did: %s", bind.pod, hook.name, clean(str(error)))
 
 
 class _NotPrepared(Exception):
-    """A hook before binding failed."""
+    """A hook before the binding failed."""
 
 
 def _bind_of(flight: InFlightDecision) -> Bind:
@@ -165,14 +166,14 @@ def _bind_of(flight: InFlightDecision) -> Bind:
 
 
 def given_devices(bind: Bind) -> dict[str, str]:
-    """What the pod is to say of shared devices. It rides along with the binding itself, which the API server writes on
-    the pod together with the node, or not at all: there is nothing to undo."""
+    """Return the pod's annotations for shared devices. They are sent with the binding: the API server writes them with
+    the node or not at all, so there is nothing to undo."""
     given = bind.context.get(DEVICES)
     return dict(given.annotations) if isinstance(given, DeviceGrant) else {}
 
 
 def _binding(bind: Bind, annotations: Mapping[str, str]) -> dict[str, Any]:
-    """The uid is a precondition: another pod of the same name is not bound."""
+    """Return a binding. The UID is a precondition, so that another pod with the same name is not bound."""
     namespace, _, name = bind.pod.partition("/")
     metadata: dict[str, Any] = {"namespace": namespace, "name": name, "uid": bind.uid}
     if annotations:

@@ -1,8 +1,8 @@
-"""Binding by KAI's binder: a BindRequest in place of a binding, and what becomes of requests.
+"""Binding by KAI's binder: a BindRequest instead of a binding, and what becomes of requests.
 
-A pod counts on its node from the request on. One that failed with no try left is told on its pod and deleted; the pod
-then waits, longer after each failure, so that a binder that fails for ever costs a bounded number of requests.
-Source: KAI cache (Bind), bindrequest_info, cluster_info (stale requests).
+A pod counts on its node from the request on. A request that failed with no attempt left is reported on its pod and
+deleted. The pod then waits, longer after each failure, so that a binder that always fails costs few requests. Source:
+KAI cache (Bind), bindrequest_info, cluster_info (stale requests).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger("pumice.kube")
 
 
 def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int | None = None) -> BindRequest:
-    """What to ask the binder for. ``gpu_memory_mib``: of each device of the node."""
+    """Return the request for the binder. ``gpu_memory_mib``: of each device of the node."""
     namespace, _, name = bind.pod.partition("/")
     groups, share = bind.context.get(GPU_GROUPS, ()), pod.spec.gpu_share
     request = BindRequest(namespace, name, name, bind.node, backoff_limit=backoff_limit, pod_uid=bind.uid)
@@ -54,9 +54,9 @@ def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int
 
 
 class RequestBinder:
-    """Carries binds out as ``binding.Binder`` does. ``backoff_limit``: further tries of the binder, None for none.
+    """Carries out binds like ``binding.Binder``. ``backoff_limit``: further attempts of the binder, None for none.
 
-    ``timed`` and ``reached`` as there. ``failed`` is told of a pod whose request failed for good, with its uid and why.
+    ``timed`` and ``reached``: as there. ``failed``: called with a pod whose request failed finally, its UID, and why.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class RequestBinder:
         self._timed, self._reached, self._failed, self._backoff_limit = timed, reached, failed, backoff_limit
         self._codec = Codec(BIND_REQUESTS, Decoder())
         self._known: dict[str, BindRequest] = {}
-        self._lost: dict[str, str] = {}  # request -> its node, which was not there
+        self._lost: dict[str, str] = {}  # request -> its node, which did not exist
         self.deletes: WorkQueue[BindRequest] = WorkQueue("bindrequests", self._delete, workers=4, waiting_max=100_000)
 
     # -- decisions -----------------------------------------------------------------------------------------------------
 
     async def send(self, flight: InFlightDecision) -> bool:
-        """Ask for it. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
+        """Create the request. Return False if that failed, or is unknown; then read the pod and ``settle``."""
         bind = _bind_of(flight)
         pod, node = self._truth.pods.get(bind.pod), self._truth.nodes.get(bind.node)
         if not self._flights.flies(flight) or pod is None:
@@ -99,7 +99,8 @@ class RequestBinder:
         return True
 
     async def _create(self, request: BindRequest) -> None:
-        """One of its name that is about another pod, or has failed, is in the way: it goes first. Raises: KubeError."""
+        """Create a request. An old one with its name, about another pod or failed, is deleted first. Raises:
+        KubeError."""
         body = kai_bind_request(request)
         body["metadata"]["labels"] = {"pod-name": request.pod[:63], "selected-node": request.node[:63]}
         for last in (False, True):
@@ -116,9 +117,9 @@ class RequestBinder:
                 await self._client.delete(BIND_REQUESTS.path(there.key), uid=there.uid)
 
     async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
-        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+        """Handle a flight with an unknown outcome. ``pod``: its present state, None if gone or replaced.
 
-        Returns whether the task is to be given back. Raises: KubeError.
+        Return True if the task must be given back. Raises: KubeError.
         """
         bind = _bind_of(flight)
         if pod is None:
@@ -158,7 +159,7 @@ class RequestBinder:
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def heard(self, request: BindRequest) -> bool:
-        """A request came or changed. Returns whether that only confirms a decision."""
+        """Note a new or changed request. Return True if that only confirms a decision."""
         before = self._known.get(request.key)
         self._known[request.key] = request
         flight = self._flights.of(request.pod_key)
@@ -176,12 +177,12 @@ class RequestBinder:
         return False
 
     def gone(self, key: str) -> None:
-        """A request is not there any more."""
+        """Note that a request no longer exists."""
         self._known.pop(key, None)
 
     def sweep(self) -> None:
-        """Delete what nobody can carry out: requests for nodes that were not there at the last sweep either. Whoever
-        they were for is free again."""
+        """Delete requests that cannot be carried out: their nodes did not exist at the last sweep either. Their pods
+        are free again."""
         nodes, pods = self._truth.nodes, self._truth.pods
         lost = {
             request.key: request.node
@@ -193,7 +194,7 @@ class RequestBinder:
         self._lost = lost
 
     async def _delete(self, request: BindRequest) -> None:
-        """What is not deleted is seen again when everything is listed, and asked for again where its pod is."""
+        """Delete a request. If that fails, it is seen again at the next list, and requested again where its pod is."""
         try:
             await self._client.delete(BIND_REQUESTS.path(request.key), uid=request.uid)
         except KubeError as error:

@@ -1,5 +1,5 @@
-"""Before a pod is bound its claims say what they were given, and that they are the pod's. Source: kube-scheduler
-DynamicResources (PreBind, Unreserve)."""
+"""Write allocations and users to the claims of a pod before it is bound. Source: kube-scheduler DynamicResources
+(PreBind, Unreserve)."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 from pumice.model.devices.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
 from pumice.model.manifest import Decoder, ManifestError
 
-#: So that a claim with devices is not deleted while they are in use.
+#: Keeps a claim with devices from being deleted while they are in use.
 FINALIZER = "resource.kubernetes.io/delete-protection"
-#: A claim that somebody else writes all the time is left alone after so many tries.
+#: Attempts to write a claim that others write all the time.
 _TRIES = 4
 
 Claim = dict[str, Any]
 
 
 class ClaimProblem(Exception):
-    """A claim is not as it was when it was decided about."""
+    """A claim has changed since the decision about it."""
 
 
 class ClaimBinding:
-    """Keeps nothing: what it did to a claim can be read off the claim."""
+    """Writes claims. Keeps no state: what it did to a claim can be read from the claim."""
 
     name = "DynamicResources"
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # pods that share one take turns
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # for pods that share a claim
 
     async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
-        """Raises: ClaimProblem, KubeError; then nothing is left of what was done."""
+        """Write the pod's claims. Raises: ClaimProblem, KubeError; then everything is undone."""
         done: list[ClaimGrant] = []
         try:
             for grant in _grants(bind):
@@ -51,10 +51,10 @@ class ClaimBinding:
         return None
 
     def done(self, bind: Bind) -> None:
-        """Nothing is left to be done: what was written stays."""
+        """Nothing to do: what was written stays."""
 
     async def undo(self, bind: Bind) -> None:
-        """The pod is taken out of its claims; one that nobody else uses gives back what it was given for it."""
+        """Remove the pod from its claims. A claim without other users loses what it was given for this pod."""
         await self._undo(bind, list(_grants(bind)))
 
     async def _undo(self, bind: Bind, grants: list[ClaimGrant]) -> None:
@@ -62,13 +62,13 @@ class ClaimBinding:
             try:
                 await self._write(await self._key(bind, grant), partial(_released, bind, grant))
             except ClaimProblem:
-                continue  # it is not there any more
+                continue  # it no longer exists
             except ApiError as error:
                 if error.status != 404:
                     raise
 
     async def _key(self, bind: Bind, grant: ClaimGrant) -> str:
-        """Of the claim itself: one that is made for a pod is named by the pod's status."""
+        """Return the key of the claim itself. A claim that is made for a pod is named in the pod's status."""
         namespace, name, *place = grant.claim.split("/")
         if not place:
             return grant.claim
@@ -79,7 +79,7 @@ class ClaimBinding:
         return f"{namespace}/{found}"
 
     async def _write(self, key: str, change: Callable[[Claim], Claim | None]) -> None:
-        """Read a claim, change it, and write it if nobody else did meanwhile; again where somebody did."""
+        """Read a claim, change it, and write it if it has not been written meanwhile; otherwise try again."""
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             for left in reversed(range(_TRIES)):
@@ -105,7 +105,7 @@ class ClaimBinding:
 
 
 def _claims_of(pod: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The claims of a pod as (name in its spec, name of the claim itself, empty while it is not made)."""
+    """Return the claims of a pod as (name in its spec, name of the claim, "" while it does not exist)."""
     made = {each.get("name"): each for each in (pod.get("status") or {}).get("resourceClaimStatuses") or []}
     asked = (pod.get("spec") or {}).get("resourceClaims") or []
     each = [(claim["name"], claim.get("resourceClaimName")) for claim in asked]
@@ -113,8 +113,8 @@ def _claims_of(pod: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 async def claims_to_be_given(client: Client, bind: Bind) -> tuple[tuple[str, Allocation], ...]:
-    """What each claim of the pod is to have when it is bound, by its name in the pod's spec: what was decided, or what
-    the claim was given before. Raises: ClaimProblem, KubeError."""
+    """Return what each claim of the pod has when it is bound, by its name in the pod's spec: what was decided, or what
+    it already had. Raises: ClaimProblem, KubeError."""
     grants = {grant.claim: grant for grant in _grants(bind)}
     if not grants:
         return ()
@@ -144,7 +144,7 @@ def _grants(bind: Bind) -> tuple[ClaimGrant, ...]:
 
 
 def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
-    """The claim with what it was given, and the pod among its users; None where it says so already."""
+    """Return the claim with its allocation and the pod among its users, or None if it has these already."""
     metadata, status = claim["metadata"], claim.get("status") or {}
     if metadata.get("deletionTimestamp"):
         raise ClaimProblem(f"claim {grant.claim} is being deleted")
@@ -164,7 +164,7 @@ def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
 
 
 def _released(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
-    """The claim without the pod; None where it does not name it."""
+    """Return the claim without the pod, or None if it does not name the pod."""
     status = dict(claim.get("status") or {})
     users = list(status.get("reservedFor") or ())
     others = [user for user in users if user.get("uid") != bind.uid]
@@ -179,7 +179,7 @@ def _released(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
 
 
 def _is(given: Mapping[str, Any], allocation: Allocation) -> bool:
-    """Whether an allocation gives these devices."""
+    """Return True if an allocation has exactly these devices."""
     results = (given.get("devices") or {}).get("results") or ()
     found = {tuple(each.get(key) for key in ("request", "driver", "pool", "device")) for each in results}
     return found == {(each.request, each.driver, each.pool, each.device) for each in allocation.devices}

@@ -1,8 +1,8 @@
-"""Devices that pods share are held by a reservation pod each: made before the first of a group is bound, found again
-by the others, and gone when the last has left.
+"""Reserve devices that pods share: a reservation pod for each is created before the first pod of a group is bound,
+found again by others, and deleted after the last has left.
 
-The reservation pod asks its node for one GPU; what runs in it writes on it which one it got. Source: KAI's binder
-(resource reservation, gpu sharing).
+The reservation pod requests one GPU from its node, and its program writes on the pod which one it got. Source: KAI's
+binder (resource reservation, gpu sharing).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NotReserved(Exception):
 
 
 class GpuReservations:
-    """A ``binding.PreBind``. ``settings`` None: pods that share devices are not bound here."""
+    """A ``binding.PreBind``. ``settings`` None: pods that share devices are not bound."""
 
     name = "GPU sharing"
 
@@ -79,7 +79,7 @@ class GpuReservations:
     # -- before a bind -------------------------------------------------------------------------------------------------
 
     async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
-        """Raises: NotReserved, KubeError."""
+        """Reserve the devices of a pod and label it. Raises: NotReserved, KubeError."""
         groups = _groups_in(bind)
         if not groups:
             return None
@@ -100,21 +100,21 @@ class GpuReservations:
         return {RECEIVED_TYPE_ANNOTATION: FRACTION}
 
     async def undo(self, bind: Bind) -> None:
-        """The labels go; a reservation that nobody needs goes with the next sweep."""
+        """Remove the labels. A reservation that is no longer needed is deleted by the next sweep."""
         groups, pod = _groups_in(bind), self._truth.pods.get(bind.pod)
         self.done(bind)
         if pod is not None and groups and not pod.node_name:
             await self._label(bind, dict.fromkeys(_labels(pod, groups)))
 
     def done(self, bind: Bind) -> None:
-        """The pod is bound, or will not be: what it is from now on, its labels say."""
+        """The pod is bound, or will not be. From now on its labels say what it shares."""
         for group in _groups_in(bind):
             self._preparing[group].discard(bind.pod)
             if not self._preparing[group]:
                 del self._preparing[group]
 
     async def _reserve(self, settings: ReservationSettings, node: str, group: str) -> str:
-        """Which device of the node the group has. Raises: NotReserved, KubeError."""
+        """Return which device of the node the group has. Raises: NotReserved, KubeError."""
         async with self._locks[group]:
             known = self._reserved.get(group)
             if known is not None and known.annotations.get(GPU_INDEX_ANNOTATION):
@@ -166,7 +166,7 @@ class GpuReservations:
                 raise
 
     async def _tell_devices(self, pod: Pod, indices: list[str]) -> None:
-        """Fill the config maps from which the pod's container takes its devices, where its admission named some."""
+        """Fill the config maps from which the pod's container reads its devices, if its admission named some."""
         prefix = pod.annotations.get(_CONFIG_MAP_ANNOTATION)
         share = pod.spec.gpu_share
         if not prefix or share is None:
@@ -187,7 +187,7 @@ class GpuReservations:
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def heard(self, pod: Pod) -> None:
-        """A pod came or changed. On the loop."""
+        """Note a new or changed pod. On the event loop."""
         groups = gpu_groups(pod.labels) if pod.phase not in ENDED else ()
         if not groups and pod.key not in self._groups_of:
             return
@@ -204,7 +204,7 @@ class GpuReservations:
                 waiting.set_result(index)
 
     def gone(self, key: str) -> None:
-        """A pod is not there any more."""
+        """Note that a pod no longer exists."""
         for group in self._groups_of.pop(key, ()):
             if key.startswith(f"{RESERVATION_NAMESPACE}/"):
                 self._reserved.pop(group, None)
@@ -214,8 +214,8 @@ class GpuReservations:
                     del self._sharers[group]
 
     async def sweep(self) -> None:
-        """Reservations that nobody shares go, and so do pods that run on devices that nobody reserves any more, which
-        others may be given: both when the last sweep found the same."""
+        """Delete reservations without users, and pods on devices without a reservation, which may be given to others.
+        Both only if the last sweep found the same."""
         if self._settings is None:
             return
         unused = {
@@ -267,6 +267,6 @@ def _labels(pod: Pod, groups: tuple[str, ...]) -> dict[str, str]:
 
 
 def _reservation_name(node: str, group: str) -> str:
-    """One a group, so that a request that is sent again makes no second one."""
+    """Return one name per group, so that a repeated request creates no second pod."""
     end = f"-{sha256(group.encode()).hexdigest()[:5]}"
     return f"gpu-reservation-{node}"[: _NAME_MAX - len(end)] + end

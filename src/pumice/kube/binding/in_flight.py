@@ -1,4 +1,4 @@
-"""Decisions in flight: accepted, and not yet seen to have happened on the API server."""
+"""Decisions in flight: accepted, and not yet confirmed by the API server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pumice.model.pod import Pod
 
 @dataclass(slots=True, eq=False)
 class InFlightDecision:
-    """One decision. ``prepared`` counts the hooks before binding that ran; ``why`` is what went wrong last.
+    """A decision in flight. ``prepared``: number of hooks before the binding that ran. ``why``: the last error.
 
-    ``landed`` is when the API server accepted it, None before; ``said``: that its outcome cannot be looked up is told.
+    ``landed``: when the API server accepted it, None before. ``said``: it was reported that its outcome cannot be
+    looked up.
     """
 
     decision: Decision
@@ -25,15 +26,15 @@ class InFlightDecision:
 
     @property
     def key(self) -> str:
-        """For lanes: a pod may have a bind and an eviction under way, one after the other."""
+        """Key in work queues. A pod may have a bind and an eviction in flight, one after the other."""
         return f"{type(self.decision).__name__} {self.decision.uid}"
 
 
 class InFlightDecisions:
-    """May be asked from any thread. At most one decision a pod: a later one takes the place of an earlier one.
+    """Decisions in flight, readable from any thread. At most one per pod: a later one replaces an earlier one.
 
-    A flight ends when the pod is heard of as the decision made it, or as something that overtakes the decision, or when
-    it is given up. What happened to a flight that has ended changes nothing any more.
+    A flight ends when an event shows the pod as decided, or in a state that overtakes the decision, or when it is given
+    up. After that, nothing that happens to it has an effect.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -44,7 +45,7 @@ class InFlightDecisions:
         return len(self._by_pod)
 
     def of(self, pod: str) -> InFlightDecision | None:
-        """The decision about this pod that is on its way."""
+        """Return the decision about this pod that is in flight, or None."""
         return self._by_pod.get(pod)
 
     def add(self, flight: InFlightDecision) -> None:
@@ -54,18 +55,18 @@ class InFlightDecisions:
         return self._by_pod.get(flight.decision.pod) is flight
 
     def land(self, flight: InFlightDecision) -> None:
-        """The API server has accepted it."""
+        """Note that the API server has accepted the decision."""
         flight.landed = self._clock()
 
     def end(self, flight: InFlightDecision) -> bool:
-        """Whether it was still on its way."""
+        """End a flight. Return True if it was in flight."""
         if not self.flies(flight):
             return False
         del self._by_pod[flight.decision.pod]
         return True
 
     def heard(self, pod: Pod) -> bool:
-        """A pod was heard of. Returns whether it only confirms a decision."""
+        """Note an event about a pod. Return True if it only confirms a decision."""
         flight = self._by_pod.get(pod.key)
         if flight is None or (flight.decision.uid == pod.uid and not has_come_true(flight.decision, pod)):
             return False
@@ -74,18 +75,18 @@ class InFlightDecisions:
         return as_wanted and flight.decision.node == pod.node_name and pod.phase not in ENDED
 
     def gone(self, pod: str) -> None:
-        """A pod is not there any more."""
+        """Note that a pod no longer exists."""
         self._by_pod.pop(pod, None)
 
     def overdue(self, seconds: float) -> list[InFlightDecision]:
-        """Flights that landed so long ago and were not confirmed."""
+        """Return flights that were accepted at least this long ago and are not confirmed."""
         before = self._clock() - seconds
         flights = list(self._by_pod.values())  # at once: another thread may add one
         return [flight for flight in flights if flight.landed is not None and flight.landed <= before]
 
 
 def has_come_true(decision: Decision, pod: Pod) -> bool:
-    """Whether the pod is as the decision wanted it, or has gone on in a way that the decision can change no more."""
+    """Return True if the pod is as decided, or in a state that the decision can no longer change."""
     if pod.deletion is not None or pod.phase in ENDED:
         return True
     return isinstance(decision, Bind) and pod.node_name != ""

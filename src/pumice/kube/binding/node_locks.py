@@ -1,5 +1,5 @@
-"""Before a pod that was given cards is bound, its node is locked: its device plugin knows which pod it starts by the
-lock, and gives it back. Source: Volcano nodelock (spec 04 §24)."""
+"""Lock the node of a pod with shared cards before it is bound. By the lock, the node's device plugin knows which pod it
+starts, and then releases it. Source: Volcano nodelock."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from pumice.model.devices.node_locks import LOCKED, is_locked
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.manifest.reading.fields import Obj
 
-#: A node that somebody else writes all the time is left alone after so many tries.
+#: Attempts to write a node that others write all the time.
 _TRIES = 4
 
 
 class NodeLockedError(Exception):
-    """Another pod is on its way to the cards of the node."""
+    """Another pod is being bound to the cards of the node."""
 
 
 class NodeLocking:
-    """Remembers, of each pod that is being bound, what it wrote: nobody else's lock is taken off. ``clock``: seconds
-    since the epoch, as device plugins and others who lock have it."""
+    """Locks nodes. Remembers what it wrote for each pod that is being bound, so that no foreign lock is removed.
+    ``clock``: seconds since the epoch, as used by device plugins and others that lock nodes."""
 
     name = "NodeLock"
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.time) -> None:
         self._client, self._clock = client, clock
-        self._written: dict[str, dict[str, str]] = {}  # by the uid of the pod
+        self._written: dict[str, dict[str, str]] = {}  # by UID of the pod
 
     async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
-        """Raises: NodeLockedError, KubeError; then nothing is left of what was done."""
+        """Lock the node of a pod. Raises: NodeLockedError, KubeError; then everything is undone."""
         given = bind.context.get(DEVICES)
         if isinstance(given, DeviceGrant) and given.locks:
             await self._lock(bind, given.locks)
         return None
 
     async def _lock(self, bind: Bind, locks: tuple[str, ...]) -> None:
-        """All at once, or none; only if the node is still what was looked at."""
+        """Write all locks or none, and only if the node has not changed since it was read."""
         now = self._clock()
         # To the microsecond, so that a lock of ours is told from another of the same second.
         taken = dict.fromkeys(locks, datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z"))
@@ -63,16 +63,16 @@ class NodeLocking:
             return
 
     async def _write(self, node: str, metadata: Obj, annotations: Mapping[str, str | None]) -> None:
-        """Only if the node is still what was looked at. Raises: KubeError."""
+        """Write annotations only if the node has not changed since it was read. Raises: KubeError."""
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "annotations": annotations}}
         await self._client.patch(NODES.path(node), body)
 
     def done(self, bind: Bind) -> None:
-        """The device plugin of the node gives the locks back."""
+        """Forget the locks: the node's device plugin releases them."""
         self._written.pop(bind.uid, None)
 
     async def undo(self, bind: Bind) -> None:
-        """Take off the locks that were written for this pod, if they are still these."""
+        """Remove the locks that were written for this pod, if they are still there."""
         taken = self._written.pop(bind.uid, None)
         if not taken:
             return

@@ -1,4 +1,4 @@
-"""When it is not known what came of a decision, the pod is read again, as often as it takes, and what it says decides.
+"""If the outcome of a decision is unknown, the pod is read again, as often as necessary, and its state decides.
 
 Source: Volcano's resync queue of failed tasks.
 """
@@ -19,12 +19,12 @@ from pumice.model.pod import Pod
 
 _log = logging.getLogger("pumice.kube")
 
-#: What to do with a flight, given the pod as it is; None: it is gone, or another one by now.
+#: Handles a flight, given the present pod; None: it is gone, or has been replaced.
 Decide = Callable[[InFlightDecision, Pod | None], Awaitable[None]]
 
 
 class Resync:
-    """Flights that failed, or of which the outcome is not known. ``pace`` limits the rate of reads."""
+    """Flights that failed, or whose outcome is unknown. ``pace`` limits the rate of reads."""
 
     def __init__(self, client: Client, codec: Codec, decide: Decide, pace: RateLimit, workers: int = 4) -> None:
         self._pace = pace
@@ -32,7 +32,7 @@ class Resync:
         self.lane: WorkQueue[InFlightDecision] = WorkQueue("resync", self._settle, workers=workers, waiting_max=1 << 30)
 
     def put(self, flight: InFlightDecision) -> None:
-        """On the loop only. There are never more of them than decisions that were let in."""
+        """Add a flight. On the event loop only. There are never more than accepted decisions."""
         self.lane.put_later(flight.key, flight, self._pace.delay(flight.decision.pod))
 
     async def _settle(self, flight: InFlightDecision) -> None:
@@ -47,7 +47,7 @@ class Resync:
         self._pace.forget(flight.decision.pod)
         try:
             await self._decide(flight, pod if pod is not None and pod.uid == flight.decision.uid else None)
-        except Exception:  # the task must come back all the same
+        except Exception:  # the task must be given back in any case
             _log.exception("pod %s: a fault of this program", flight.decision.pod)
             self.put(flight)
 

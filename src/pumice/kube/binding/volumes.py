@@ -1,9 +1,9 @@
-"""Before a pod is bound its claims have their volumes: bound, or made for the node.
+"""Bind the volumes of a pod, or have them provisioned for its node, before it is bound.
 
 Source: kube-scheduler VolumeBinding (PreBind).
 
-What is written here only asks; a controller of volumes binds. It is waited for a short while, and where that is not
-enough the pod is given back: by then its claim names the node, and the next cycle places it there.
+What is written here is a request that a volume controller carries out. It is waited for a short while. If that is not
+enough, the pod is given back: its claim then names the node, and the next cycle places it there.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from pumice.kube.api.kinds import VOLUME_CLAIMS, VOLUMES_KIND
 from pumice.model.decisions import VOLUMES, Bind, VolumeGrant
 from pumice.model.manifest.volumes import BIND_COMPLETED, SELECTED_NODE
 
-#: Seconds between two looks, and how many there are.
+#: Seconds before each look at a claim.
 LOOKS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 2.0, 2.0, 3.0)
-#: On a claim for which a volume is being made.
+#: Annotation of a claim for which a volume is being provisioned.
 _PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 _BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 
 
 class VolumeProblem(Exception):
-    """A claim has no volume, or not the one that was meant."""
+    """A claim has no volume, or not the intended one."""
 
 
 class VolumeBinding:
-    """``looks_s``: how long it waits before each look at a claim that is not bound yet."""
+    """Binds volumes. ``looks_s``: seconds to wait before each look at a claim that is not bound yet."""
 
     name = "VolumeBinding"
 
@@ -38,8 +38,8 @@ class VolumeBinding:
         self._client, self._looks_s = client, looks_s
 
     async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
-        """Raises: VolumeProblem, KubeError; then nothing is left of what was done, but for claims that have their
-        volume by then."""
+        """Bind the claims of a pod. Raises: VolumeProblem, KubeError; then everything is undone, except for claims that
+        have got their volume."""
         done: list[VolumeGrant] = []
         try:
             for grant in _grants(bind):
@@ -53,10 +53,10 @@ class VolumeBinding:
         return None
 
     def done(self, bind: Bind) -> None:
-        """Nothing is left to be done: what was written stays."""
+        """Nothing to do: what was written stays."""
 
     async def undo(self, bind: Bind) -> None:
-        """Volumes that were kept for a claim that is not bound, and nodes that were named for one, are free again."""
+        """Release volumes that were reserved for unbound claims, and nodes that were named for them."""
         await self._undo(list(_grants(bind)))
 
     async def _ask(self, grant: VolumeGrant) -> None:
@@ -108,7 +108,7 @@ class VolumeBinding:
             try:
                 await self._undo_one(grant)
             except ApiError as error:
-                if error.status not in (404, 409):  # gone, or somebody has gone on with it
+                if error.status not in (404, 409):  # gone, or changed by its controller
                     raise
 
     async def _undo_one(self, grant: VolumeGrant) -> None:
@@ -131,7 +131,7 @@ class VolumeBinding:
         elif claim is not None:
             annotations = claim["metadata"].get("annotations") or {}
             if annotations.get(SELECTED_NODE) == grant.node and _PROVISIONER not in annotations:
-                await self._annotate(grant, claim, None)  # else somebody makes it already, for the next try
+                await self._annotate(grant, claim, None)  # otherwise it is being provisioned, for the next attempt
 
 
 def _grants(bind: Bind) -> tuple[VolumeGrant, ...]:
@@ -146,6 +146,6 @@ def _is_bound(claim: Mapping[str, Any]) -> bool:
 
 
 def _is_of(owner: Mapping[str, Any], grant: VolumeGrant) -> bool:
-    """Whether a volume is kept for the claim of a grant."""
+    """Return True if a volume is reserved for the claim of a grant."""
     named = f"{owner.get('namespace')}/{owner.get('name')}" == grant.claim
     return named and (not grant.uid or owner.get("uid") in (None, "", grant.uid))

@@ -1,6 +1,6 @@
-"""KAI's pods get their PodGroups: watch pods, look their owners up, write.
+"""Give KAI's pods their PodGroups: watch pods, read their owners, write.
 
-Owners of kinds that are not known here are not read: what the pod's reference says of one is all there is to it then.
+Owners of unknown kinds are not read: only the pod's reference to them is used.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ_FOR_KAI}
 _DEPTH_MAX = 8  # owners of owners
 _WORKERS = 5
-_OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are remembered, and how long: pods of a gang come together
-_QUEUES = ""  # the key of the work that is about queues
+_OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are kept, and for how long: pods of a gang arrive together
+_QUEUES = ""  # the key for work on queues
 _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
@@ -52,7 +52,7 @@ class _Known(Struct, frozen=True):
 
 
 class GroupingLoop:
-    """One run, from an empty view. ``clock``: seconds since the epoch."""
+    """A run, from an empty view. ``clock``: seconds since the epoch."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class GroupingLoop:
         self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
 
     async def run(self) -> None:
-        """For ever, until cancelled. Nothing is written before everything was listed."""
+        """Run until cancelled. Nothing is written before everything was listed."""
         await self.reconciling.run(self._look_at, (_QUEUES,))
 
     def _put(self, kind: Kind, obj: Obj) -> None:
@@ -90,7 +90,7 @@ class GroupingLoop:
             self.reconciling.add(_QUEUES)
 
     async def _look_at(self, key: str) -> float:
-        """Nothing has to rest. Raises: KubeError."""
+        """Handle a key. Return 0: no key has to rest. Raises: KubeError."""
         await (self._look_at_pod(key) if key != _QUEUES else self._look_at_queues())
         return 0.0
 
@@ -99,7 +99,7 @@ class GroupingLoop:
         await self.reconciling.writing.carry_out(writes)
 
     async def _look_at_pod(self, key: str) -> None:
-        """Raises: KubeError."""
+        """Handle a pod. Raises: KubeError."""
         pod = self.objects[PODS].get(key)
         if pod is None or not needs_group(pod, self._settings):
             return
@@ -115,12 +115,12 @@ class GroupingLoop:
         await self.reconciling.writing.carry_out(writes)
         for write in writes:
             if isinstance(write, Tell):
-                self.reconciling.queue.later(key, AGAIN_S)  # where it still holds then, it is told again
+                self.reconciling.queue.later(key, AGAIN_S)  # if it still holds then, it is reported again
             elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
-                self._owners.clear()  # what owners say changes: the next pod looks anew
+                self._owners.clear()  # owners may have changed, so the next pod reads them again
 
     async def _owners_of(self, pod: Obj) -> list[Obj]:
-        """Those that control it, the nearest first, each as far as it can be read. Raises: KubeError."""
+        """Return the controlling owners, the nearest first, each as far as it can be read. Raises: KubeError."""
         found: list[Obj] = []
         at = controller_of(pod)
         while at is not None and len(found) < _DEPTH_MAX:
@@ -138,7 +138,7 @@ class GroupingLoop:
         found = None if kind is None else await self.reconciling.read(kind, f"{ref.namespace}/{ref.name}")
         obj = stub if found is None else found
         if meta(obj).get("uid") != ref.uid:
-            obj = stub  # another one of its name by now
+            obj = stub  # it has been replaced
         obj = {**obj, "apiVersion": ref.api_version, "kind": ref.kind}
         self._owners[ref] = _Known(obj, now)
         self._owners.move_to_end(ref)
@@ -152,7 +152,7 @@ class GroupingLoop:
                 self._launchers[meta(obj).get("namespace", ""), labels_of(obj).get(_JOB_NAME, "")] += change
 
     def _launcher_there(self, owners: list[Obj]) -> bool:
-        """Whether the launcher of an MPI job among the owners has a pod."""
+        """Return True if the launcher of an MPI job among the owners has a pod."""
         job = next((each for each in owners if each.get("kind") == "MPIJob"), None)
         return job is None or self._launchers[meta(job).get("namespace", ""), meta(job).get("name", "")] > 0
 

@@ -1,4 +1,4 @@
-"""The kinds that controllers watch, write and look up, and how much of them is kept."""
+"""Kinds that controllers watch, write and read, and how much of them is kept."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 
-#: Kubernetes' own, where the server has it; it holds what the template in its Workload said.
+#: Kubernetes' own PodGroup, if the server has it, with what the template in its Workload said.
 NATIVE_POD_GROUPS = Kind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
 
-#: What each controller watches.
+#: Kinds that each controller watches.
 WATCHED_BY: Final = {
     "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, NAMESPACES),
     "queue": (QUEUES, POD_GROUPS, COMMANDS),
@@ -45,7 +45,7 @@ WATCHED_BY: Final = {
     "cronjob": (CRON_JOBS, JOBS),
     "jobflow": (JOB_FLOWS, JOB_TEMPLATES, JOBS),
 }
-#: Owners of pods, and groups, that are looked up one by one: what they say about their gang is asked for once.
+#: Owners of pods, and groups, that are read one by one: they are asked once what they say about their gang.
 LOOKED_UP: Final = (*READ_FOR_VOLCANO, NATIVE_POD_GROUPS)
 _WRITTEN = (
     PODS,
@@ -68,7 +68,7 @@ _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in (*_WRITTEN, *
 
 
 def kind_of(api_version: str, kind: str) -> Kind | None:
-    """The kind by what an object says of itself; None for one that no controller deals with."""
+    """Return the kind by an object's apiVersion and kind, or None if no controller handles it."""
     return _BY_NAME.get((api_version, kind))
 
 
@@ -117,16 +117,16 @@ _CUTS: Final[dict[str, Any]] = {"Pod": _Pod, "ReplicaSet": _Set, "StatefulSet": 
 
 
 class PlainCodec(Codec):
-    """Reads objects as dictionaries, which is what controllers take. Of pods and their sets only what those look at."""
+    """Reads objects as dictionaries for controllers. Of pods and their sets, only the parts that controllers use."""
 
     def __init__(self, kind: Kind, group_annotation: str = GROUP_NAME_ANNOTATION) -> None:
-        """``group_annotation``: by which a pod names its group."""
+        """``group_annotation``: the annotation in which a pod names its group."""
         super().__init__(kind, Decoder())
         self._annotation = group_annotation
         self._plain = msgspec.json.Decoder(_CUTS.get(kind.kind, dict[str, Any]))
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
-        """Raises: BadObject."""
+        """Return an object. Raises: BadObject."""
         key, uid, version = self.identity(raw)
         try:
             found = self._plain.decode(raw)
@@ -134,5 +134,5 @@ class PlainCodec(Codec):
             raise BadObject(key, version, clean(str(error)), uid) from None
         found["apiVersion"], found["kind"] = self.kind.api_version, self.kind.kind
         if self.kind is PODS and (found["metadata"].get("annotations") or {}).get(self._annotation):
-            found.pop("spec", None)  # a pod that has its group is not read again
+            found.pop("spec", None)  # the spec of a pod with a group is not needed
         return Object(key, uid, version, found)

@@ -1,7 +1,7 @@
-"""The controllers of a cluster, as long as nobody else's do the same: Volcano's and KAI's own go first.
+"""Run the controllers while no other ones do the same work. Volcano's and KAI's own have precedence.
 
-Whether Volcano's run is read off the Lease by which its controller manager elects a leader, whether KAI's pod-grouper
-does off its Deployment: as a rule it elects nobody.
+Whether Volcano's run is seen from the Lease by which its controller manager elects a leader; whether KAI's pod-grouper
+does, from its Deployment, because it usually elects none.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _log = logging.getLogger("pumice.controllers")
 
 
 class Deference(Struct, frozen=True):
-    """When to give way. ``lease``: namespace/name; empty: to nobody who has one. ``slack_s``: how far clocks may be
-    apart. ``deployments``: namespace/name of those to which it gives way while any of their pods is ready.
+    """When to give way. ``lease``: namespace/name; "": give way to no lease. ``slack_s``: how far clocks may differ.
+    ``deployments``: namespace/name of those to which to give way while any of their pods is ready.
 
-    ``again_s``: until the next look where nothing could be seen; ours go on without for ``blind_s``: a server that has
-    just been started refuses at first what it allows a moment later.
+    ``again_s``: time until the next check if nothing could be seen. Our controllers go on without for ``blind_s``,
+    because a server that was just started refuses at first what it allows later.
     """
 
     lease: str = VOLCANO_LEASE
@@ -49,17 +49,18 @@ class Deference(Struct, frozen=True):
     blind_s: float = 60.0
 
 
-#: Its name was another one before KAI had an operator.
+#: The Deployment had another name before KAI had an operator.
 FOR_KAI = Deference(lease="", deployments=("kai-scheduler/pod-grouper", "kai-scheduler/podgrouper"))
 NEVER = Deference(lease="")
 
 
 class _Unseen(Exception):
-    """Nobody knows whether others run."""
+    """It is unknown whether other controllers run."""
 
 
 class Controllers:
-    """Run them on the leader only, and cancel ``run`` to stop them. ``loop`` is there while they are on."""
+    """Runs the controllers. To be run on the leader only; cancel ``run`` to stop them. ``loop`` exists while they are
+    on."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class Controllers:
         troubles: WatchFailures | None = None,
         grouping: GroupingSettings | None = None,
     ) -> None:
-        """``grouping``: these give KAI's pods their groups, in place of what Volcano's controllers do."""
+        """``grouping``: give KAI's pods their groups, instead of the work of Volcano's controllers."""
         self.loop: ControlLoop | GroupingLoop | None = None
         self._grouping = grouping
         self._client, self._metrics, self._retry_policy, self._clock = client, metrics, retry_policy, clock
@@ -83,7 +84,7 @@ class Controllers:
         self._troubles = troubles or WatchFailures()
 
     async def run(self) -> None:
-        """For ever, until cancelled."""
+        """Run until cancelled."""
         if not self._settings.controllers:
             return
         names = ", ".join(self._settings.controllers)
@@ -126,7 +127,7 @@ class Controllers:
         return ControlLoop(self._client, self._settings, self._clock, self._metrics, self._retry_policy, self._troubles)
 
     async def _why_not(self) -> str:
-        """Why ours are to be off; empty where they are not. Raises: _Unseen."""
+        """Return why our controllers must be off, "" if they need not. Raises: _Unseen."""
         for key in self._deference.deployments:
             ready = part(await self._found(DEPLOYMENTS.path(key)), "status").get("readyReplicas")
             if isinstance(ready, int) and ready > 0:
@@ -134,7 +135,7 @@ class Controllers:
         return self._held(await self._found(LEASES.path(self._deference.lease))) if self._deference.lease else ""
 
     async def _found(self, path: str) -> Obj:
-        """An object, empty where it is not there. Raises: _Unseen."""
+        """Return an object, empty if it does not exist. Raises: _Unseen."""
         try:
             found: Obj = await self._client.get(path)
         except KubeError as error:
@@ -144,7 +145,7 @@ class Controllers:
         return found
 
     def _held(self, lease: Obj) -> str:
-        """Why a Lease keeps ours off; empty where nobody holds it."""
+        """Return why a Lease keeps our controllers off, "" if it is not held."""
         spec = part(lease, "spec")
         renewed = epoch_of(str(spec.get("renewTime", "")))
         valid_s = spec.get("leaseDurationSeconds")
@@ -156,7 +157,7 @@ class Controllers:
         return f"Volcano's own run (Lease {self._deference.lease}, held by {clean(str(spec['holderIdentity']), 100)})"
 
     def _say(self, text: str) -> None:
-        """One line a change."""
+        """Log a change in one line."""
         if text != self._said:
             _log.info("%s", text)
         self._said = text

@@ -1,4 +1,4 @@
-"""The controllers at work: watch, ask the functions of ``runtime.controllers`` what to write, write it."""
+"""Run the controllers: watch, ask the functions of ``runtime.controllers`` what to write, and write it."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from pumice.runtime.telemetry.metrics import Metrics
 # times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
 _RESTS = 9
 _RESTS_FROM_S = 0.005
-#: By controller: what it does nothing without.
+#: The kind without which each controller does nothing.
 _NEEDS = {"podgroup": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "cronjob": JOBS, "jobflow": JOBS}
 
 
 class ControlSettings(Struct, frozen=True):
-    """``controllers``: which of those that there are run."""
+    """``controllers``: names of those that run."""
 
     controllers: tuple[str, ...] = tuple(WATCHED_BY)
     groups: GroupSettings = field(default_factory=GroupSettings)
@@ -60,7 +60,7 @@ class ControlSettings(Struct, frozen=True):
 
 
 class ControlLoop:
-    """One run of the controllers, from an empty view. ``clock``: seconds since the epoch."""
+    """A run of the controllers, from an empty view. ``clock``: seconds since the epoch."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class ControlLoop:
         self._rest_s: dict[Task, float] = {}
 
     async def run(self) -> None:
-        """For ever, until cancelled. No controller writes anything before everything that it watches was listed."""
+        """Run until cancelled. No controller writes anything before everything that it watches was listed."""
         first = [Task("queues", "")] if "queue" in self._settings.controllers else []
         await self.reconciling.run(self._look_at, first)
 
@@ -94,7 +94,7 @@ class ControlLoop:
         self.view.drop(kind, key, self._clock())
 
     async def _look_at(self, task: Task) -> float:
-        """In how many seconds it may be looked at again. Raises: KubeError."""
+        """Handle a task. Return in how many seconds it may be handled again. Raises: KubeError."""
         loop = self.reconciling
         requests = self.view.take_requests(task.key) if task.what == "job" else ()
         try:
@@ -110,7 +110,7 @@ class ControlLoop:
             elif isinstance(write, Patch) and write.ref.kind == "Pod" and not write.subresource:
                 self.view.assume(write.ref, write.merge)
             elif isinstance(write, Tell) and write.type == "Warning":
-                loop.queue.later(task, AGAIN_S)  # where it still holds then, it is told again
+                loop.queue.later(task, AGAIN_S)  # if it still holds then, it is reported again
         return self._rest_s.pop(task, 0.0)
 
     async def _wanted(self, task: Task, requests: tuple[Request, ...]) -> list[Write]:
@@ -138,7 +138,7 @@ class ControlLoop:
         if pod is None:
             return []
         group = self.view.find(POD_GROUPS, f"{meta(pod)['namespace']}/{group_name_for(pod)}")
-        owner = await self._owner_of(pod) if group is None else None  # it is only asked what to make
+        owner = await self._owner_of(pod) if group is None else None  # its owner only says what to create
         queue = self.view.namespace_queue(meta(pod)["namespace"])
         return reconcile_pod(pod, owner, group, self._settings.groups, self._specs, queue)
 
@@ -155,9 +155,9 @@ class ControlLoop:
         return reconcile_set(owner, pods, group, self._settings.groups, self._specs, queue)
 
     async def _owner_of(self, pod: Obj) -> Obj | None:
-        """What says how large a pod's gang is: its native group, else its controlling owner, if that can be read.
+        """Return what says how large a pod's gang is: its native group, or else its controlling owner, if readable.
 
-        Raises: KubeError; for a native group that is not there (yet) as well.
+        Raises: KubeError, also for a native group that does not exist (yet).
         """
         native = native_group_of(pod)
         if native:
@@ -235,7 +235,7 @@ class ControlLoop:
         return [*reconcile_queue(queue, len(groups), parent, action), *writes]
 
     def _count_groups(self, name: str, queue: Obj | None, groups: dict[str, Obj]) -> None:
-        """How many PodGroups are in which phase, for who reads metrics."""
+        """Count PodGroups by phase, for metrics."""
         if self._metrics is None:
             return
         for phase, count in counts_by_phase(groups.values()).items():

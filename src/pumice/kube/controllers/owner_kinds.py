@@ -1,4 +1,4 @@
-"""The kinds that own pods and that are read one by one, and for whose gangs."""
+"""Kinds that own pods and are read one by one, and for which language's gangs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
 
-#: Kind -> whether it is read for Volcano's PodGroups, whether for KAI's. What Volcano's controllers watch is not read.
+#: Kind -> whether it is read for Volcano's PodGroups, and for KAI's. Kinds that Volcano's controllers watch are not
+#: read.
 _OWNERS: Final = {
     DEPLOYMENTS: (False, True),
     REPLICA_SETS: (False, True),

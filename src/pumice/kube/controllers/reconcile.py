@@ -1,4 +1,4 @@
-"""The loop of every controller: follow kinds, look at each key that a change concerns, try again what fails."""
+"""The loop of every controller: follow kinds, handle each key that a change concerns, and retry what fails."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _log = logging.getLogger("pumice.controllers")
 
 
 class Part(NamedTuple):
-    """A controller of a loop. ``needs``: the kind without which none of its keys is looked at: what that would find
-    missing may be there. ``watches``: kinds that it must have listed before it looks at anything."""
+    """A controller of a loop. ``needs``: kind without which none of its keys is handled, because what seems to be
+    missing may exist. ``watches``: kinds that must be listed before it handles anything."""
 
     needs: Kind
     watches: tuple[Kind, ...]
 
 
 class Reconciler(Generic[Key]):
-    """One run, from an empty view.
+    """A run, from an empty view.
 
-    Say what is followed (``follow``), then ``run``. What is told of objects adds keys; each is looked at by one worker
-    at a time, once its part has begun, and ``writing`` carries out what is wanted then. A key whose look fails comes
-    again, later and later, and that is said once until it goes on.
+    Name the kinds to follow (``follow``), then ``run``. Events of objects add keys. Each key is handled by one worker
+    at a time, once its part has begun, and ``writing`` carries out the writes. A key that fails comes again at growing
+    intervals, and the failure is logged once until it is over.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class Reconciler(Generic[Key]):
         retry_policy: RetryPolicy | None = None,
         troubles: WatchFailures | None = None,
     ) -> None:
-        """``clock``: seconds since the epoch. ``named``: a key as the log says it. ``part_of``: which of the
-        ``parts`` looks at a key."""
+        """``clock``: seconds since the epoch. ``named``: returns a key as text for the log. ``part_of``: returns which
+        of the ``parts`` handles a key."""
         self.queue: KeyQueue[Key] = KeyQueue()
         self._client, self._named, self._part_of = client, named, part_of
         self._held: dict[Part, dict[Key, None]] = {part: {} for part in parts}  # of those that have not begun
@@ -66,9 +66,9 @@ class Reconciler(Generic[Key]):
         self._said: dict[Key, None] = {}  # what fails, and was said to
 
     def follow(self, codec: Codec, put: Callable[[Obj], None], drop: Callable[[str], None]) -> None:
-        """Keep in step with the kind of a codec that reads dictionaries.
+        """Follow the kind of a codec that reads dictionaries.
 
-        ``put`` hears of objects that are there, new or changed, ``drop`` of the keys of those that are gone.
+        ``put``: called with new and changed objects. ``drop``: called with the keys of deleted ones.
         """
 
         def sink(events: list[Event]) -> None:
@@ -83,7 +83,7 @@ class Reconciler(Generic[Key]):
         )
 
     async def read(self, kind: Kind, key: str) -> Obj | None:
-        """One object as the server has it, None where it is not there or may not be read. Raises: KubeError."""
+        """Return an object as the server has it, None if it does not exist or may not be read. Raises: KubeError."""
         try:
             found: Obj = await self._client.get(kind.path(key))
         except ApiError as error:
@@ -93,7 +93,7 @@ class Reconciler(Generic[Key]):
         return found
 
     def add(self, key: Key) -> None:
-        """A key has to be looked at: now, or when its part begins."""
+        """Add a key to be handled now, or when its part begins."""
         held = self._held.get(self._part_of(key))
         if held is None:
             self.queue.add(key)
@@ -101,11 +101,11 @@ class Reconciler(Generic[Key]):
             held[key] = None
 
     async def run(self, look_at: Callable[[Key], Awaitable[float]], first: Iterable[Key]) -> None:
-        """For ever, until cancelled. No part writes anything before everything that it watches was listed, and none
-        waits for what another one watches.
+        """Run until cancelled. No part writes anything before everything that it watches was listed, and no part waits
+        for what another one watches.
 
-        ``look_at`` answers how long, in seconds, the key rests before it is looked at again, and may raise KubeError.
-        ``first``: keys to look at however little changes.
+        ``look_at``: handles a key, and returns how many seconds it rests before it is handled again; may raise
+        KubeError. ``first``: keys to handle even if nothing changes.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -123,7 +123,7 @@ class Reconciler(Generic[Key]):
             self._troubles.forget()
 
     async def _begin(self, part: Part) -> None:
-        """Let a part look at keys once it knows all that it watches."""
+        """Let a part handle keys once it knows everything that it watches."""
         for kind in part.watches:
             await self._reflectors[kind].synced.wait()
         for key in self._held.pop(part):
@@ -132,7 +132,7 @@ class Reconciler(Generic[Key]):
     async def _work(self, look_at: Callable[[Key], Awaitable[float]]) -> None:
         while True:
             key = await self.queue.take()
-            if self._reflectors[self._part_of(key).needs].trouble:  # it has said so itself
+            if self._reflectors[self._part_of(key).needs].trouble:  # the reflector has logged it
                 self.queue.done(key)
                 self.queue.later(key, self._retry_policy.soon_last_s)
                 continue
@@ -150,7 +150,8 @@ class Reconciler(Generic[Key]):
                     _log.info("%s: goes on", self._named(key))
 
     def _say(self, key: Key, error: KubeError, delay: float) -> None:
-        """Once until it goes on. Not what comes of somebody else's change, nor of a namespace that is deleted."""
+        """Log a failure once until it is over. Failures caused by a concurrent change, or by a namespace that is
+        deleted, are not logged."""
         expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
         level = logging.DEBUG if expected or key in self._said else logging.WARNING
         _log.log(level, "%s: %s; next attempt in %.1f s, then at longer intervals", self._named(key), error, delay)

@@ -1,4 +1,4 @@
-"""What controllers know of a cluster, by the keys they ask for, and which of them a change concerns."""
+"""What controllers know of a cluster, by the keys they use, and which keys a change concerns."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ from pumice.runtime.controllers.writes import (
 
 
 class Task(NamedTuple):
-    """One thing to look at: a ``pod``, a ``set`` (by plural/namespace/name), a ``job``, ``cronjob``, ``flow`` or
-    ``template``, a ``queue``, the ``queues``."""
+    """Something to handle: a ``pod``, a ``set`` (by plural/namespace/name), a ``job``, ``cronjob``, ``flow`` or
+    ``template``, a ``queue``, or all ``queues``."""
 
     what: str
     key: str
 
 
-#: By what there is to look at: the controller that does.
+#: The controller that handles each.
 CONTROLLER_OF = {
     **{"pod": "podgroup", "set": "podgroup", "job": "job", "queue": "queue", "queues": "queue"},
     **{"cronjob": "cronjob", "flow": "jobflow", "template": "jobflow"},
 }
-#: Who controls Jobs -> what there is to look at.
+#: Controllers of Jobs -> what is handled.
 _OF_JOBS = {(kind.api_version, kind.kind): what for kind, what in ((CRON_JOBS, "cronjob"), (JOB_FLOWS, "flow"))}
 
 
 class View:
-    """The objects as last seen. ``note`` is told of everything that has to be looked at again."""
+    """The objects as last seen. ``note`` is called with everything that must be handled again."""
 
     def __init__(self, controllers: tuple[str, ...], default_queue: str, note: Callable[[Task], None]) -> None:
         self.kinds = tuple(dict.fromkeys(kind for name in controllers for kind in WATCHED_BY[name]))
         self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in self.kinds}
-        self.pods_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by the uid of the controlling owner
+        self.pods_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by UID of the controlling owner
         self.jobs_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # likewise
         self.made_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # Jobs, by the key of their template
         self.groups_in: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by queue
-        self.commands_for: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by the uid of the target
+        self.commands_for: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by UID of the target
         self.requests: dict[str, tuple[Request, ...]] = {}  # by job
         self._controllers = controllers
         self._default_queue = default_queue
         self._bootstrap = (ROOT, default_queue)
         self._note_task = note
-        self._unnamed: dict[str, None] = {}  # pods that have no group yet
+        self._unnamed: dict[str, None] = {}  # pods without a group
         self._job_keys: dict[str, str] = {}  # by uid
 
     def find(self, kind: Kind, key: str) -> Obj | None:
@@ -77,7 +77,7 @@ class View:
     # -- what happens
 
     def put(self, kind: Kind, obj: Obj) -> None:
-        """An object is there, new or changed."""
+        """Note a new or changed object."""
         key = key_of(obj)
         self._unlink(kind, key)
         self.objects[kind][key] = obj
@@ -85,7 +85,7 @@ class View:
         self._note_change(kind, key, obj)
 
     def drop(self, kind: Kind, key: str, now: float) -> None:
-        """An object is gone."""
+        """Note that an object is gone."""
         obj = self._unlink(kind, key)
         if obj is None:
             return
@@ -101,7 +101,7 @@ class View:
         self._note_change(kind, key, obj)
 
     def assume(self, ref: Ref, merge: Obj) -> None:
-        """A pod that was patched, before the watch says so: its job must not take it for what it was."""
+        """Note a patch of a pod before the watch confirms it, so that its job does not see the old state."""
         key = f"{ref.namespace}/{ref.name}"
         pod = self.find(PODS, key)
         if pod is not None and meta(pod).get("uid") == ref.uid:
@@ -110,7 +110,7 @@ class View:
             self._link(PODS, key, self.objects[PODS][key])
 
     def keep(self, job: str, requests: tuple[Request, ...]) -> None:
-        """Requests that are not dealt with yet."""
+        """Keep requests that are not handled yet."""
         if requests and job in self.objects.get(JOBS, ()):
             self.requests[job] = self.requests.get(job, ()) + requests
 
@@ -161,7 +161,7 @@ class View:
         if job and request is not None:
             self.keep(job, (request,))
 
-    # -- whom a change concerns
+    # -- what a change concerns
 
     def _note_change(self, kind: Kind, key: str, obj: Obj) -> None:
         if kind is PODS:
@@ -198,7 +198,7 @@ class View:
                 self._note("job", f"{meta(obj).get('namespace', '')}/{owner.get('name', '')}")
 
     def _note_maker_of(self, job: Obj) -> None:
-        """What made a Job: a CronJob, or a flow of a template."""
+        """Note what created a Job: a CronJob, or a flow from a template."""
         owner = controller_of(job)
         if owner is not None and (owner.api_version, owner.kind) in _OF_JOBS:
             self._note(_OF_JOBS[owner.api_version, owner.kind], f"{owner.namespace}/{owner.name}")
@@ -222,16 +222,16 @@ class View:
     # -- reading
 
     def templates_in(self, namespace: str) -> dict[str, Obj]:
-        """The JobTemplates of a namespace, by name."""
+        """Return the JobTemplates of a namespace, by name."""
         found = self.objects.get(JOB_TEMPLATES, {})
         return {meta(obj)["name"]: obj for obj in found.values() if meta(obj)["namespace"] == namespace}
 
     def namespace_queue(self, namespace: str) -> str:
-        """The queue that a namespace names, empty where it does not."""
+        """Return the queue that a namespace names, or ""."""
         return queue_of_namespace(self.find(NAMESPACES, namespace))
 
     def priorities(self) -> dict[str, int]:
-        """The value of each PriorityClass."""
+        """Return the value of each PriorityClass."""
         found = self.objects.get(PRIORITY_CLASSES, {})
         return {name: obj["value"] for name, obj in found.items() if isinstance(obj.get("value"), int)}
 
@@ -242,7 +242,7 @@ def key_of(obj: Obj) -> str:
 
 
 def _template_of(job: Obj) -> str:
-    """The key of the JobTemplate that a Job says it was made of, empty where it says none."""
+    """Return the key of the JobTemplate from which a Job says it was made, or ""."""
     namespace = str(meta(job).get("namespace", ""))
     said = annotations_of(job).get(TEMPLATE_KEY, "")
     return f"{namespace}/{said.removeprefix(f'{namespace}.')}" if said.startswith(f"{namespace}.") else ""

@@ -1,6 +1,6 @@
-"""Carries out what controllers want written, in order, and gives up at the first failure.
+"""Carry out the writes of controllers in order, and stop at the first failure.
 
-What cannot be made is told on the object that it is for: there is nothing else for a user to look at.
+An object that cannot be created is reported on the object that it is for: users have nothing else to look at.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _log = logging.getLogger("pumice.controllers")
 
 
 class Taken(KubeError):
-    """The name is that of somebody else's object."""
+    """The name belongs to a foreign object."""
 
 
 class Writing:
-    """Creates and deletes that stand next to each other go side by side; everything else one after the other."""
+    """Carries out writes. Adjacent creates and deletes run in parallel; all others run one after the other."""
 
     def __init__(self, client: Client, tell: Callable[[Ref, str, str, str], None]) -> None:
-        """``tell``: an event, by object, type, reason and message."""
+        """``tell``: emits an event, given object, type, reason and message."""
         self._client, self._tell = client, tell
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def carry_out(self, writes: Sequence[Write]) -> None:
-        """Raises: KubeError; what stood before in order is done then, what stands behind is not."""
+        """Carry out writes. Raises: KubeError; then earlier writes are done, and later ones are not."""
         for _, alike in groupby(writes, key=type):
             batch = list(alike)
             if isinstance(batch[0], Create | Delete):
@@ -60,7 +60,7 @@ class Writing:
                     await self._one(write)
 
     async def _one_of_many(self, write: Write) -> KubeError | None:
-        """Its failure is an answer, so that the others go on."""
+        """Carry out a write. A failure is returned, so that others go on."""
         async with self._slots:
             try:
                 await self._one(write)
@@ -80,7 +80,7 @@ class Writing:
                 self._tell(ref, kind, reason, message)
 
     def _tell_of_failed(self, failed: Sequence[tuple[Write, KubeError]]) -> None:
-        """On the owner, for the first of them: the others say the same, as a rule."""
+        """Report failures on the owner of the first one: the others usually say the same."""
         write, error = failed[0]
         owner = controller_of(write.obj) if isinstance(write, Create) else None
         if owner is None or not isinstance(write, Create):
@@ -99,7 +99,7 @@ class Writing:
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
-            if kind is SECRETS:  # it has its owner's uid in its name, and we may read none
+            if kind is SECRETS:  # its name contains its owner's UID, and we may not read secrets
                 return
             there = await self._client.get(kind.path(_key(metadata.get("namespace", ""), metadata["name"])))
             if _owner_uids(there) != _owner_uids(obj):
@@ -126,12 +126,12 @@ class Writing:
         try:
             await self._client.delete(kind.path(_key(ref.namespace, ref.name)), uid=ref.uid)
         except ApiError as error:
-            if error.status not in (404, 409):  # 409: another object of that name by now
+            if error.status not in (404, 409):  # 409: it has been replaced
                 raise
 
 
 def _owner_uids(obj: Obj) -> set[str]:
-    """Whose an object is: of its controller, or of those that own it where none controls it."""
+    """Return the UIDs of an object's controller, or of its owners if none controls it."""
     uid = controller_uid(obj)
     return {uid} if uid else {str(owner.get("uid", "")) for owner in meta(obj).get("ownerReferences") or ()}
 

@@ -1,4 +1,4 @@
-"""What the API server said, as far as it was heard: news for the next drain, and objects as they are by now."""
+"""The state of the API server as far as it was received: events for the next drain, and present objects."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ENDED = ("Succeeded", "Failed")
 
 
 class InformerCache:
-    """May be called from any thread. Reading an object by key needs no lock: objects are frozen.
+    """Callable from any thread. Reading an object by key needs no lock, because objects are frozen.
 
-    It is ahead of the store, which takes events in only between cycles. ``on_news`` is called when it found something
-    out by itself that may change a decision.
+    It is ahead of the store, which applies events only between cycles. ``on_news``: called when the cache itself finds
+    something that may change a decision.
     """
 
     def __init__(self, on_news: Callable[[], None]) -> None:
@@ -42,13 +42,13 @@ class InformerCache:
         self._lock = Lock()
 
     def hear(self, events: Iterable[Event]) -> None:
-        """Take events in, oldest first. Whether they are news is for the caller to say."""
+        """Apply events, oldest first. The caller decides whether they may change a decision."""
         with self._lock:
             for event in events:
                 self._take_in(event)
 
     def give_back(self, decision: Decision) -> None:
-        """A decision that was taken could not be carried out. A pod that was to be evicted is spared for a while."""
+        """Give back a decision that could not be carried out. A pod whose eviction failed is spared for a while."""
         with self._lock:
             self._news.append(Undone(decision.pod, decision.uid))
             known = self.pods.get(decision.pod)
@@ -58,7 +58,7 @@ class InformerCache:
         self._on_news()
 
     def spare_no_longer(self) -> None:
-        """Let pods go whose time is over."""
+        """Release pods whose time of being spared is over."""
         with self._lock:
             pods = [self.pods[key] for key in self._spared.over() if key in self.pods]
             for pod in pods:
@@ -67,7 +67,7 @@ class InformerCache:
             self._on_news()
 
     def hear_of(self, pod: Pod) -> None:
-        """Take in a pod that was read on its own, unless more is known of it already, such as its end."""
+        """Apply a pod that was read by itself, unless a newer state, such as its end, is known."""
         with self._lock:
             known = self.pods.get(pod.key)
             if known is not None and known.uid == pod.uid and is_older(known.resource_version, pod.resource_version):
@@ -75,7 +75,7 @@ class InformerCache:
         self._on_news()
 
     def hear_of_end(self, key: str, uid: str) -> None:
-        """Take in that a pod turned out to be gone, if it is still known."""
+        """Note that a pod was found to be gone, if it is still known."""
         with self._lock:
             known = self.pods.get(key)
             if known is not None and known.uid == uid:
@@ -83,7 +83,7 @@ class InformerCache:
         self._on_news()
 
     def drain(self) -> list[Event]:
-        """All news since the last call, oldest first."""
+        """Return all events since the last call, oldest first."""
         with self._lock:
             news, self._news = self._news, []
         return news

@@ -1,8 +1,8 @@
-"""The reflector: one kind, kept in step with the API server, told as events.
+"""The reflector: follows one kind on the API server and emits events.
 
-A stream of initial events where the server offers it (WatchList), else a paged list and a watch. After any gap that
-cannot be bridged (410, garbage) the kind is listed anew and only the difference is told, so no delete is lost. A kind
-that is not installed is off, with one line in the log, until discovery shows it.
+A stream of initial events if the server offers it (WatchList), else a paged list and a watch. After a gap that cannot
+be bridged (410, garbage), the kind is listed again and only differences are emitted, so that no deletion is lost. A
+kind that is not installed is off, with one line in the log, until discovery shows it.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ Sink = Callable[[list[Event]], None]
 _log = logging.getLogger("pumice.kube")
 
 
-_LIVED_S = 5.0  # a connection that lived so long was a good one
+_LIVED_S = 5.0  # a connection that lasted this long was a good one
 _UNENDED_MAX = 3
-_GATHER_S = 0.01  # then what has come meanwhile is taken as one: while pods are bound an event comes with each of them
+_GATHER_S = 0.01  # events within this time form one batch, because each bound pod causes one
 
 
-def nobody(kind: Kind, unread: Unparsable) -> None:
-    """Nobody else is told of objects that cannot be read."""
+def ignored(kind: Kind, unread: Unparsable) -> None:
+    """Ignore an object that cannot be read."""
 
 
 def every(value: object) -> bool:
-    """Takes whatever there is."""
+    """Accept every object."""
     return True
 
 
 class Reflector:
-    """Keeps ``known`` (by key) equal to what the server has, and tells ``sink`` every change.
+    """Keeps ``known`` (by key) equal to what the server has, and calls ``sink`` with every change.
 
-    ``value``: the class of the objects in what is told; None: nothing is told, ``known`` is all there is. ``takes``: an
-    object to which it says no is as if it were not there. ``told`` hears of objects that cannot be read. ``answered``
-    is set when the server first said yes, ``synced`` when the first list is complete; both, when it turns out that
-    there is nothing to wait for. ``streaming`` turns False where the server does not offer initial events.
+    ``value``: class of the objects in events; None: no events, only ``known``. ``takes``: returns False for objects to
+    ignore. ``told``: called with objects that cannot be read. ``answered`` is set when the server first accepts a
+    request, ``synced`` when the first list is complete; both, if it turns out that there is nothing to wait for.
+    ``streaming`` becomes False if the server does not offer initial events.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Reflector:
         retry_policy: RetryPolicy | None = None,
         troubles: WatchFailures | None = None,
         takes: Callable[[Any], bool] = every,
-        told: Callable[[Kind, Unparsable], None] = nobody,
+        told: Callable[[Kind, Unparsable], None] = ignored,
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}
@@ -79,16 +79,16 @@ class Reflector:
         self._retry_policy = retry_policy or RetryPolicy()
         self._troubles = troubles or WatchFailures()
         self._version = ""
-        self._listed: set[str] | None = None  # keys of the list that is being read
-        self._unended = 0  # initial events that ended without saying so
+        self._listed: set[str] | None = None  # keys in the list that is being read
+        self._unended = 0  # streams of initial events without a marked end
 
     @property
     def trouble(self) -> str:
-        """Why this kind is not followed just now."""
+        """Why this kind is not followed at present, "" if it is."""
         return self._troubles.of(self.kind)
 
     async def run(self) -> None:
-        """For ever, until cancelled."""
+        """Run until cancelled."""
         retrying = Retrying(self._retry_policy)
         while True:
             before, started = self._version, time.monotonic()
@@ -112,7 +112,7 @@ class Reflector:
             if (self._version and self._version != before) or time.monotonic() - started > _LIVED_S:
                 retrying.well()
             elif delay == 0.0 and self._version:
-                delay = retrying.refused(lasting=False)  # a watch that ends at once
+                delay = retrying.refused(lasting=False)  # the watch ended at once
             await asyncio.sleep(delay)
 
     def _list_anew(self, why: str, retrying: Retrying) -> float:
@@ -149,7 +149,7 @@ class Reflector:
                 with collector_off():
                     self._take_page(page.items or [])
                 version = page.metadata.resource_version or version
-                await asyncio.sleep(0)  # others on this loop may be in a hurry
+                await asyncio.sleep(0)  # let other tasks of the loop run
         if not version:
             raise Garbage(f"GET {self.kind.list_path}", "a list without resourceVersion")
         self._listing_ended(version)
@@ -175,7 +175,7 @@ class Reflector:
         finally:
             if opened and initial and self._listed is not None:
                 self._unended += 1
-                self.streaming = self._unended < _UNENDED_MAX  # perhaps it never says that they end
+                self.streaming = self._unended < _UNENDED_MAX  # the server may never mark the end
         if self._listed is not None:
             raise Unreachable(what, "the initial events ended early", False)
 
@@ -216,7 +216,7 @@ class Reflector:
         try:
             found = self._codec.read(raw)
         except BadObject as error:
-            self._saw(error.key, error.version)  # it stays as it was known before, and keeps its place in a list
+            self._saw(error.key, error.version)  # it stays as last known, and counts as listed
             self.unread.note(error)
             return
         if found.bad is None:
@@ -228,7 +228,7 @@ class Reflector:
         before = self.known.get(found.key)
         if before is not None:
             if before.uid != found.uid:
-                events += self._gone(found.key)  # another one of the same name: the first was deleted
+                events += self._gone(found.key)  # the object was replaced, so the first one was deleted
             elif before.version == found.version:
                 return
         if found.bad is not None:
@@ -238,7 +238,7 @@ class Reflector:
             events.append(Seen(cast(Told, found.value)))
 
     def _leave_out(self, found: Object, events: list[Event]) -> None:
-        """As if it were not there."""
+        """Ignore an object."""
         self.unread.gone(found.key)
         if self._listed is None:
             self._version = found.version or self._version
@@ -290,7 +290,7 @@ class Reflector:
     # -- what goes wrong -----------------------------------------------------------------------------------------------
 
     async def _refused(self, error: ApiError, retrying: Retrying) -> float:
-        """Deal with an answer other than yes; how long to wait after that."""
+        """Handle a refusal. Return how long to wait."""
         name = self.kind.full_name
         if error.expired:
             return self._list_anew(str(error), retrying)
@@ -312,7 +312,7 @@ class Reflector:
         return delay
 
     async def _wait_until_served(self, delay: float, retrying: Retrying) -> None:
-        """The kind is not installed: everything of it is gone, and discovery is asked now and then."""
+        """Wait for a kind that is not installed: all its objects are gone, and discovery is asked from time to time."""
         name = self.kind.full_name
         self._forget(list(self.known))
         self.unread.keep(())

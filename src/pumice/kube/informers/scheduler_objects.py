@@ -1,4 +1,4 @@
-"""Which objects of a cluster count for this scheduler; of the kinds that are not named here all do."""
+"""Which objects of a cluster count for this scheduler. Of kinds that are not named here, all do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pumice.model.node import Node
 
 
 def taken(pool: NodePool | None, node_labels: Sequence[tuple[str, str]]) -> dict[Kind, Callable[[Any], bool]]:
-    """By kind. ``pool``: a shard of KAI's; ``node_labels``: Volcano's ``--node-selector``. Both must take a node."""
+    """Return a function by kind. ``pool``: a shard of KAI. ``node_labels``: Volcano's ``--node-selector``. A node must
+    satisfy both."""
     found: dict[Kind, Callable[[Any], bool]] = {} if pool is None else dict.fromkeys(POOLED, pool.takes)
 
     def takes(node: Node) -> bool:
@@ -21,5 +22,5 @@ def taken(pool: NodePool | None, node_labels: Sequence[tuple[str, str]]) -> dict
 
 
 def has_one_of(node: Node, labels: Iterable[tuple[str, str]]) -> bool:
-    """Whether a node has one of some (key, value)."""
+    """Return True if a node has one of the labels (key, value)."""
     return any(node.labels.get(key) == value for key, value in labels)

@@ -1,4 +1,4 @@
-"""Objects of one kind that cannot be read: which they are, why, and what of it is said in the log."""
+"""Objects of one kind that cannot be read: which ones, why, and what is logged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AGAIN_S = 60.0
 
 @dataclass(slots=True)
 class Unparsable:
-    """An object as it was last seen, and why it could not be read. ``said`` is when the log last had it."""
+    """An object as last seen, and why it could not be read. ``said``: when it was last logged."""
 
     key: str
     uid: str
@@ -26,10 +26,10 @@ class Unparsable:
 
 
 class UnparsableObjects:
-    """Each is said when it turns up, when something else is wrong with it, and when it has changed and is no better:
-    that at most once a minute, since the status of a pod changes often. No other object is mute for it.
+    """Logs each object when it appears, when another error is found, and when it has changed without improvement. The
+    last at most once a minute, because the status of a pod changes often. The limit holds per object.
 
-    ``count`` is how many versions were not read. ``told`` hears of what is said, to tell others.
+    ``count``: number of versions that were not read. ``told``: called with what is logged.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class UnparsableObjects:
         return len(self._by_key)
 
     def standing(self) -> list[Unparsable]:
-        """Those that are there now."""
+        """Return the objects that exist at present."""
         return list(self._by_key.values())
 
     def note(self, bad: BadObject) -> None:
-        """A version of an object was not read."""
+        """Note a version of an object that was not read."""
         before, now = self._by_key.get(bad.key), self._clock()
         if before is not None and (before.uid, before.version, before.why) == (bad.uid, bad.version, bad.why):
-            return  # listed again
+            return  # listed again, and logged before
         self.count += 1
         is_old = before is not None and before.uid == bad.uid and before.why == bad.why
         silent = before is not None and is_old and now - before.said < _AGAIN_S
@@ -61,7 +61,7 @@ class UnparsableObjects:
             self._told(self._kind, found)
 
     def read(self, key: str) -> None:
-        """It can be read after all."""
+        """Note that an object can be read again."""
         if self._by_key.pop(key, None) is not None:
             _log.info("%s: readable again: %s", self._kind.full_name, key)
 
@@ -69,7 +69,7 @@ class UnparsableObjects:
         self._by_key.pop(key, None)
 
     def keep(self, keys: Iterable[str]) -> None:
-        """Of these alone it is known that they are there."""
+        """Note that only these objects exist."""
         kept = set(keys)
         for key in [key for key in self._by_key if key not in kept]:
             del self._by_key[key]

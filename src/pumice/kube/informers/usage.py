@@ -1,5 +1,4 @@
-"""Who measures nodes and queues for a scheduler that runs; the API server is asked through the client that everything
-else goes through."""
+"""Measurements of nodes and queues for a running scheduler. The API server is asked through the common client."""
 
 from __future__ import annotations
 
@@ -19,14 +18,13 @@ from pumice.runtime.usage.sources import SourceError
 
 
 class ApiServerAsk:
-    """A question to the API server, which must be one that nothing hangs on: it is asked once. Answers are bounded in
-    size by the client."""
+    """Asks the API server a question that is not vital: once. The client bounds the size of answers."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def __call__(self, path: str, body: Any = None) -> bytes:
-        """The answer to a GET. Raises: SourceError."""
+        """Return the answer to a GET. Raises: SourceError."""
         try:
             answer = await self._client.request("GET", path, body, timeout_s=ANSWER_S)
         except KubeError as error:
@@ -43,8 +41,8 @@ def usage_feeds(
     timed: Callable[[float], None],
     environ: Mapping[str, str] = os.environ,
 ) -> Sequence[UsageFeed]:
-    """Those that the policy in force may ask for, which may name variables of ``environ``. ``timed`` is told how many
-    seconds it took to ask for the history of queues."""
+    """Return the feeds that the current policy may need, which may name variables of ``environ``. ``timed``: called
+    with the seconds that a request for the history of queues took."""
     truth, api_server = cluster.truth, ApiServerAsk(client)
     nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY), environ)
     return (

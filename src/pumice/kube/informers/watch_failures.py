@@ -1,4 +1,4 @@
-"""Why kinds are not followed just now, and what of it is said in the log."""
+"""Why kinds are not followed at present, and what of it is logged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger("pumice.kube")
 
 
 class Cause(StrEnum):
-    """What stands in the way. The first two stand in the way of every kind alike."""
+    """Causes. The first two affect every kind alike."""
 
     UNREACHABLE = "the API server does not answer"
     CREDENTIALS = "the credentials are not accepted"
@@ -34,17 +34,17 @@ class _Trouble(Struct, frozen=True):
 
 
 class WatchFailures:
-    """By kind. A cause is said once until it is over, however its words change from try to try and however many kinds
-    it concerns; then its end is said.
+    """Failures by kind. A cause is logged once until it is over, whatever its text and however many kinds it affects;
+    then its end is logged.
 
-    ``of`` and ``texts`` know of a trouble at once, also of one that is not said (yet). ``beside``: others who follow
-    the same kinds over the same API server have troubles of their own: what is said of one is said of all, and the
-    first one's ``texts`` are of all.
+    ``of`` and ``texts`` include failures that are not logged (yet). ``beside``: another follower of the same kinds over
+    the same API server, with its own failures. What is logged for one counts for all, and the first one's ``texts``
+    include all.
     """
 
     def __init__(self, beside: WatchFailures | None = None) -> None:
         self._by_kind: dict[str, _Trouble] = {}
-        #: With the kind, empty where many share it.
+        #: Causes that were logged, with the kind, or "" if many share it.
         self._said: set[tuple[Cause, str]] = beside._said if beside is not None else set()
         self._beside: list[WatchFailures] = []
         if beside is not None:
@@ -55,7 +55,7 @@ class WatchFailures:
         return found.text if found is not None else ""
 
     def tell(self, kind: Kind, cause: Cause, text: str, level: int = logging.WARNING, *, aloud: bool = True) -> None:
-        """Take down what is wrong with a kind now; ``aloud``: and say so."""
+        """Note what is wrong with a kind. ``aloud``: also log it."""
         self._by_kind[kind.full_name] = _Trouble(cause, text)
         said = cause, "" if cause in _SHARED else kind.full_name
         if aloud and said not in self._said:
@@ -63,7 +63,7 @@ class WatchFailures:
             _log.log(level, "%s", text)
 
     def over(self, kind: Kind, text: str = "") -> None:
-        """The kind is followed. ``text``: what to say, where there is more to it."""
+        """Note that the kind is followed. ``text``: what to log, if there is more to say."""
         if self._by_kind.pop(kind.full_name, None) is None:
             return
         for cause in [cause for cause in _SHARED if (cause, "") in self._said]:
@@ -76,7 +76,7 @@ class WatchFailures:
             _log.info("%s", text or f"{kind.full_name}: watched again")
 
     def forget(self) -> None:
-        """Nobody follows these kinds any more."""
+        """Forget all failures, because the kinds are no longer followed."""
         self._by_kind.clear()
 
     def texts(self) -> list[str]:

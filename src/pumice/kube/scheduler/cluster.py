@@ -1,8 +1,8 @@
-"""The cluster port over an API server: the cycle's thread hands over and goes on, tasks on the event loop do the rest.
+"""The cluster port over an API server: the thread of cycles hands work over and goes on; tasks on the event loop do it.
 
-What a cycle needs to know comes in by ``sink``, from reflectors; what it decided goes out through lanes: binds first,
-then nominations, then evictions and statuses, then what people read. Every decision that is taken comes back in bounded
-time as an event: the pod as it became, its end, or ``Undone``.
+What a cycle needs arrives through ``sink``, from reflectors. What it decided leaves through work queues: binds first,
+then nominations, then evictions and statuses, then messages for people. Every accepted decision comes back in bounded
+time as an event: the pod's new state, its end, or ``Undone``.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ _log = logging.getLogger("pumice.kube")
 class KubeCluster:
     """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
 
-    * ``sink(events)``: what reflectors tell; from any thread, oldest first. Every kind that the store takes goes here.
-    * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the cycle; they
-      return at once. ``Loop.step`` calls the first four; ``tell(outcome)`` after it is for what users read, and
-      ``evictions.let_go`` in any case: those that were submitted wait for it.
-    * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
-    * ``is_synced``: a hook, whether everything was listed: before, nobody knows what is not needed.
-    * ``run()``: the workers; once, until cancelled. What is handed over before it runs waits; what is under way when it
-      is cancelled was done or was not: the next to lead reads from the API server which.
-    * ``flush(seconds)``: take no more decisions, and wait until those that were taken are done. Then cancel ``run``.
+    * ``sink(events)``: events of reflectors; from any thread, oldest first. Every kind that the store takes goes here.
+    * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of cycles; they
+      return at once. ``Loop.step`` calls the first four. ``tell(outcome)`` after it is for what users read, and
+      ``evictions.let_go`` in any case: evictions that were submitted wait for it.
+    * ``changed``: a hook, called from any thread that receives news that may change a decision; it must not wait.
+    * ``is_synced``: a hook that returns whether everything was listed; before that it is unknown what is not needed.
+    * ``run()``: the workers; once, until cancelled. Work that is handed over before waits. When it is cancelled, work
+      in progress was done or was not, and the next leader reads from the API server which.
+    * ``flush(seconds)``: accept no more decisions, and wait until accepted ones are done. Then cancel ``run``.
 
-    ``scheduler`` signs events and conditions. ``hooks`` run before each bind.
+    ``scheduler``: name in events and conditions. ``hooks``: run before each bind.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class KubeCluster:
             self._binder = self._asking
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=writing.use_eviction)
         self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, RateLimit())
-        self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
-        self._failures = RateLimit(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
+        self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its UID, and why its last bind failed
+        self._failures = RateLimit(first_s=0.25, rate=0.0)  # per pod, because each failure triggers a cycle
         self.binds = WorkQueue("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
-        self.shared_binds = WorkQueue(  # of pods that wait for a device, so that no other pod waits with them
+        self.shared_binds = WorkQueue(  # a queue of its own, so that no other pod waits for a device
             "shared binds", self._send, workers=limits.shared_bind_workers, waiting_max=2 * limits.binds
         )
         self.evictions = Evictions(
@@ -125,15 +125,15 @@ class KubeCluster:
         )
         self._aged = timers.aged
         self._stopping = False
-        self._taking = ""  # the job whose binds are being taken
+        self._taking = ""  # the job whose binds are being accepted
         self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused
 
     # -- what comes in -------------------------------------------------------------------------------------------------
 
     def sink(self, events: list[Event]) -> None:
-        """What was heard from the API server, oldest first. Echoes of our own writes wake nobody, nor do heartbeats."""
+        """Apply events, oldest first. Echoes of our own writes and heartbeats trigger no cycle."""
         nothing_new = [isinstance(event, Seen) and self._is_heartbeat(event.obj) for event in events]
-        self.truth.hear(events)  # first: a pod that is not in flight any more must be known to be bound
+        self.truth.hear(events)  # first, because a pod that is no longer in flight must be known as bound
         news = False
         for event, is_heartbeat in zip(events, nothing_new, strict=True):
             if isinstance(event, Seen):
@@ -145,11 +145,11 @@ class KubeCluster:
             self.changed()
 
     def _wake(self) -> None:
-        """Call the hook that is set by then."""
+        """Call the present hook."""
         self.changed()
 
     def _is_heartbeat(self, obj: Object) -> bool:
-        """Whether a node says nothing new to a scheduler: kubelets write its status all the time."""
+        """Return True if a node's change does not matter to a scheduler: kubelets write its status all the time."""
         if not isinstance(obj, Node):
             return False
         known = self.truth.nodes.get(obj.name)
@@ -176,7 +176,7 @@ class KubeCluster:
                 return False
 
     def _forget(self, event: Event) -> None:
-        """An object is gone."""
+        """Note that an object is gone."""
         if not isinstance(event, Gone):
             return
         if event.kind is Pod:
@@ -193,7 +193,7 @@ class KubeCluster:
             self._asking.gone(event.key)
 
     def drain(self) -> list[Event]:
-        """What happened since the last call, oldest first."""
+        """Return the events since the last call, oldest first."""
         self._taking = ""
         self._turned_away.clear()
         return self.truth.drain()
@@ -201,14 +201,14 @@ class KubeCluster:
     # -- what goes out -------------------------------------------------------------------------------------------------
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        """Take decisions on, one by one: each may be refused for a reason of its own."""
+        """Accept decisions one by one; each may be refused."""
         answers = (
             self.bind(decision) if isinstance(decision, Bind) else self._hold(decision) for decision in decisions
         )
         return {place: refusal for place, refusal in enumerate(answers) if refusal is not None}
 
     def bind(self, decision: Bind) -> Refusal | None:
-        """Take a bind on, unless the pod has changed since the snapshot by what is known, or there is no room."""
+        """Accept a bind, unless the pod has changed since the snapshot, or too many binds are waiting."""
         begun = decision.job == self._taking
         why = self._stands_against(decision) or self._no_room_for(decision, begun)
         if why is not None:
@@ -223,7 +223,7 @@ class KubeCluster:
         return None
 
     def evict(self, decision: Evict) -> Refusal | None:
-        """Take an eviction on, and let it go."""
+        """Accept an eviction, and send it."""
         refusal = self._hold(decision)
         self.evictions.let_go()
         return refusal
@@ -242,19 +242,21 @@ class KubeCluster:
         return None
 
     def write_group(self, update: PodGroupUpdate) -> None:
-        """Write the difference, unless it is on its way. One that finds no room comes again with the next cycle."""
+        """Write the difference, unless that is under way. An update that finds the queue full comes again with the next
+        cycle."""
         update = without_hint(update)
         if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
-        """As for a PodGroup."""
+        """Write a queue's status, as ``write_group``."""
         status = allocated, usage
         if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
             self._statuses.queues.gone(name)
 
     def notice(self, notice: PodNotice) -> None:
-        """As for a PodGroup, with an event. While a pod is held back because its bind failed, that is why it waits."""
+        """Write a notice, as ``write_group``, with an event. While a pod is held back because its bind failed, that is
+        its reason."""
         failed = self._failed_binds.get(notice.pod)
         if failed is not None and failed[0] == notice.uid and self._failures.left_s(notice.pod):
             notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
@@ -265,7 +267,7 @@ class KubeCluster:
             self._sent.gone(notice.pod)
 
     def tell(self, outcome: Outcome) -> None:
-        """Say on pods and PodGroups what a cycle found out: why they wait."""
+        """Write to pods and PodGroups what a cycle found: why they wait."""
         for notice in outcome.notices():
             self.notice(notice)
         for update in self._hints.updates(outcome):
@@ -290,7 +292,7 @@ class KubeCluster:
         return f"pod {bind.pod} is on its way to {flight.decision.node}" if flight is not None else None
 
     def _not_this(self, pod: Pod | None, decision: Decision) -> str | None:
-        """Why a decision is not about the pod that is there, or comes too late, or too soon after one that failed."""
+        """Return why a decision is not about the present pod, is too late, or too soon after one that failed."""
         if self._stopping:
             return "the scheduler is stopping"
         if pod is None:
@@ -305,7 +307,8 @@ class KubeCluster:
         return f"pod {decision.pod} failed recently: next attempt in {left_s:.1f} s" if left_s else None
 
     def _no_room_for(self, bind: Bind, begun: bool) -> str | None:
-        """A gang is taken whole or not at all: the limit counts where a job begins; a no to its first is one to all."""
+        """Return why a bind is not accepted. A gang is accepted as a whole or not at all: the limit counts where a job
+        begins, and a refusal of its first pod is one for all."""
         if bind.job in self._turned_away:
             return f"another pod of {bind.job} was refused"
         waiting = len(self.binds) + len(self.shared_binds)
@@ -316,7 +319,7 @@ class KubeCluster:
     # -- the workers ---------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until cancelled. What is not done by then is known to the API server, or never happened."""
+        """Run until cancelled. What is not done by then is known to the API server, or never happened."""
         async with asyncio.TaskGroup() as group:
             for lane in (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane, *self._quiet_lanes()):
                 group.create_task(lane.run())
@@ -325,9 +328,9 @@ class KubeCluster:
             group.create_task(self._confirm())
 
     async def flush(self, seconds: float) -> int:
-        """Refuse all further decisions; wait for those that were taken, then for statuses and events, so long at most.
+        """Refuse further decisions; wait for accepted ones, then for statuses and events, for this time at most.
 
-        Returns how many decisions are still under way.
+        Return how many decisions are still in flight.
         """
         self._stopping = True
         deciding = (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane)
@@ -346,7 +349,7 @@ class KubeCluster:
         return *statuses, self._notice_lane, self.teller.lane
 
     async def _room(self) -> None:
-        """Let binds go first, for a moment."""
+        """Wait briefly, so that binds go first."""
         if len(self.binds) > self.limits.bind_workers:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.binds.empty(), self.limits.hold_s)
@@ -354,7 +357,7 @@ class KubeCluster:
     async def _send(self, flight: InFlightDecision) -> None:
         try:
             known = await self._hand_of(flight).send(flight)
-        except Exception:  # the task must come back all the same
+        except Exception:  # the task must be given back in any case
             _log.exception("pod %s: a fault of this program", flight.decision.pod)
             known, flight.why = False, "a fault of the scheduler, see its log"
         if not known:
@@ -370,13 +373,13 @@ class KubeCluster:
             self.truth.give_back(decision)
 
     def _request_failed(self, pod: str, uid: str, why: str) -> None:
-        """KAI's binder has given up: the pod waits, longer each time, and is told why."""
+        """Note that KAI's binder has given up: the pod waits, longer each time, and its status says why."""
         _log.warning("pod %s: %s", pod, why)
         self._failures.delay(pod)
         self._failed_binds[pod] = uid, why
 
     def _forgive(self, pod: str) -> None:
-        """What failed about a pod is over."""
+        """Forget failures of a pod."""
         self._failures.forget(pod)
         self._failed_binds.pop(pod, None)
 
@@ -389,7 +392,8 @@ class KubeCluster:
             self._aged(stage, bind, max(time.time() - pod.creation, 0.0) if pod.creation else 0.0)
 
     async def _confirm(self) -> None:
-        """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""
+        """Look up decisions that were accepted and not confirmed: without the API server's word, they are assumed only
+        for a limited time."""
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
             self.truth.spare_no_longer()
@@ -397,11 +401,11 @@ class KubeCluster:
                 await self._sweep()
             for flight in self.flights.overdue(self.limits.confirm_s):
                 _log.warning("pod %s: no watch has confirmed a decision: looking it up", flight.decision.pod)
-                self.flights.land(flight)  # not again at once
+                self.flights.land(flight)  # so that it is not looked up again at once
                 self._resync.put(flight)
 
     async def _sweep(self) -> None:
-        """Take away what nobody needs, and what nobody can carry out."""
+        """Delete what is no longer needed, and what cannot be carried out."""
         if self._asking is not None:
             self._asking.sweep()
         await self._devices.sweep()

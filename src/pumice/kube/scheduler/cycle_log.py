@@ -1,7 +1,7 @@
-"""What a cycle did, logged when it is over, in the words of Volcano's log and at its levels.
+"""Log what a cycle did after it is over, in the texts of Volcano's log and at its levels.
 
-Read from what the cycle leaves behind, so that the core says nothing while it works: what it tried and took back is in
-the notes of tasks, what stood against them in the fit notes, the rest in the trace.
+It is read from what the cycle leaves, so that the core logs nothing while it works. What was tried and undone is in the
+notes of tasks, why they found no node in the fit errors, and the rest in the trace.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log = logging.getLogger("pumice.cycle")
 
 
 def tell_cycle(outcome: Outcome, decisions: list[Decision]) -> None:
-    """Log a cycle. Costs nothing below ``-v 3``; the work for a level is only done where it is wanted."""
+    """Log a cycle. Costs nothing below ``-v 3``; the work for a level is done only if it is enabled."""
     if not _log.isEnabledFor(V3):
         return
     for level, text in _Telling(outcome, decisions, _log.getEffectiveLevel()).lines():
@@ -49,7 +49,7 @@ class _Telling:
         self.detailed, self.all = level <= V4, level <= V5
 
     def lines(self) -> Iterator[Line]:
-        """In the order in which Volcano's come: by action, then what leaves, then the end."""
+        """Yield lines in Volcano's order: by action, then evictions, then the end."""
         outcome = self.outcome
         queues, ready = len(self.tables.queues.names), str(bool(self.tables.tree.ready)).lower()
         yield V4, "Start scheduling ..."
@@ -72,7 +72,7 @@ class _Telling:
     # -- what is no part of the session --------------------------------------------------------------------------------
 
     def _left_out(self) -> Iterator[Line]:
-        """Jobs and pods that the session does not have: nothing else is ever said of them."""
+        """Yield jobs and pods that are not in the session, which nothing else reports."""
         jobs, tasks = self.tables.jobs, self.tables.tasks
         for row in (jobs.alive & (jobs.queue < 0)).nonzero()[0].tolist():
             group: PodGroup | None = jobs.groups[row]
@@ -138,7 +138,7 @@ class _Telling:
     # -- jobs that were tried ------------------------------------------------------------------------------------------
 
     def _statements(self) -> Iterator[Line]:
-        """Who got its nodes, who was promised some, and who had to give back what it had been given."""
+        """Yield which tasks got nodes, which got reservations, and which lost what they had been given."""
         tasks, count, trace = self.tables.tasks, len(self.tables.nodes.facts), self.outcome.trace
         committed = Counter(decision.job for decision in self.decisions if isinstance(decision, Bind))
         promised = self._by_job(tasks.alive & (tasks.status == TaskStatus.PIPELINED))
@@ -162,7 +162,7 @@ class _Telling:
             yield from self._taken_back(undone)
 
     def _undone(self, job: int) -> list[tuple[int, int]]:
-        """Tasks of a job that had been placed, and where."""
+        """Return the tasks of a job that had been placed, with their nodes."""
         last_trial = self.outcome.trace.undone_of(job)
         if last_trial is None:
             return []
@@ -170,7 +170,7 @@ class _Telling:
         return list(zip(self.tables.jobs.tasks[job][there].tolist(), last_trial.node[there].tolist(), strict=True))
 
     def _by_job(self, chosen: Any) -> dict[int, list[int]]:
-        """Rows of tasks, by the row of their job."""
+        """Return rows of tasks, by the row of their job."""
         found: dict[int, list[int]] = {}
         for row, job in zip(chosen.nonzero()[0].tolist(), self.tables.tasks.job[chosen].tolist(), strict=True):
             found.setdefault(job, []).append(row)
@@ -220,7 +220,7 @@ class _Telling:
                 )
 
     def _books(self, what: str, came: dict[str, list[str]]) -> Iterator[Line]:
-        """What the nodes that took tasks have left at the end of the session."""
+        """Yield what the nodes that took tasks have left at the end of the session."""
         nodes = self.tables.nodes
         for name, pods in came.items():
             books = nodes.books[nodes.facts.row_of[name]]
@@ -235,7 +235,7 @@ class _Telling:
                 yield V5, f"Node <{name}>: idle <{self._amount(nodes.books[row, IDLE])}>"
 
     def _queues(self) -> Iterator[Line]:
-        """What a plugin that shares out the cluster counts for each queue."""
+        """Yield what a plugin that shares the cluster counts for each queue."""
         figures = self.outcome.figures
         if "queue.elastic" not in figures:
             return
@@ -253,6 +253,6 @@ class _Telling:
             yield V4, f"The attributes of queue <{name}> in proportion: {shown}, share <{share:.2f}>"
 
     def _amount(self, row: F64) -> str:
-        """``cpu 1500.00, memory 1073741824.00``: thousandths, bytes, and of the rest what there is any of."""
+        """Return ``cpu 1500.00, memory 1073741824.00``: thousandths, bytes, and other amounts above 0."""
         pairs = zip(self.tables.axis.names, row.tolist(), strict=True)
         return ", ".join(f"{name} {value:.2f}" for i, (name, value) in enumerate(pairs) if i < 2 or value)

@@ -1,7 +1,7 @@
-"""What a scheduler knows, as a snapshot and as manifests: ``pumice schedule`` decides on either as the scheduler would
-have.
+"""Write what a scheduler knows, as a snapshot and as manifests. ``pumice schedule`` decides on either as the scheduler
+would have.
 
-In the manifests, what was decided and is not confirmed yet counts as done: that is how the store has it, too.
+In the manifests, decisions that are not confirmed yet count as done, as they do in the store.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ _encode = msgspec.json.Encoder().encode
 CONF_NAME = "volcano-scheduler.conf"
 SNAPSHOT_NAME = "cycle.pumice"
 _SAME_NAME_MAX = 100
-_IN_SNAPSHOTS = ("--scheduler-name=", "--lenient-conf")  # flags whose meaning a snapshot has in it
+_IN_SNAPSHOTS = ("--scheduler-name=", "--lenient-conf")  # flags whose effect a snapshot contains
 
 
 def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[Object]]:
-    """By name of the file to put them into; nodes in the order in which they came. ``now``: where a time is needed."""
+    """Return objects by name of their file; nodes in the order of their arrival. ``now``: for fields that need a
+    time."""
     return {
         "nodes": list(store.nodes.values()),
         "hypernodes": list(store.hypernodes.values()),
@@ -45,9 +46,10 @@ def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[O
 def write_dump(
     store: Store, conf: str, folder: Path, now: float, flags: Sequence[str] = (), *, lenient: bool = False
 ) -> Path:
-    """A new folder below ``folder``, with a snapshot, a file a kind, the policy, and the commands that decide on them.
+    """Create a new folder below ``folder`` with a snapshot, a file per kind, the policy, and commands that decide on
+    them.
 
-    ``lenient``: something in ``conf`` was left out. ``flags``: what the commands need besides. Raises: OSError.
+    ``lenient``: a part of ``conf`` was left out. ``flags``: further flags of the commands. Raises: OSError.
     """
     place, snapshot = _new_folder(folder, f"pumice-dump-{int(now)}"), store.snapshot()
     write_cycle(place / SNAPSHOT_NAME, Cycle(snapshot, now, conf, lenient))
@@ -61,7 +63,7 @@ def write_dump(
 
 
 def _new_folder(folder: Path, name: str) -> Path:
-    """Ours alone: what is there already, perhaps put there by others, is not written into."""
+    """Return a new folder, so that nothing is written into an existing one, which may be foreign."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, _SAME_NAME_MAX):
         place = folder / (f"{name}-{number}" if number > 1 else name)
@@ -72,7 +74,7 @@ def _new_folder(folder: Path, name: str) -> Path:
 
 
 def _documents(values: Iterable[Object]) -> Iterator[bytes]:
-    """YAML, with each document in JSON: it is read many times faster."""
+    """Yield YAML with each document as JSON, which is read many times faster."""
     for value in values:
         yield b"---\n" + _encode(object_of(value)) + b"\n"
 

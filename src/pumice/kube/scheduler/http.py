@@ -1,4 +1,4 @@
-"""What a scheduler that runs answers over HTTP: metrics, whether it is well, and which policy is in force."""
+"""Pages of a running scheduler: metrics, health, and the current policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pumice.kube.scheduler.plugin_pages import PluginPages
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, connections_here, listening
 from pumice.runtime.telemetry.metrics import CONTENT_TYPE
 
-_AT_WORK_MAX = 64  # requests that are answered at a time, at each place
+_AT_WORK_MAX = 64  # concurrent requests per address
 _HEALTH = ("/healthz", "/readyz")
 
 
 class Pages:
-    """Nothing here changes anything, and but for pages of plugins no answer costs more than reading the metrics."""
+    """No page changes anything, and except for pages of plugins none costs more than reading the metrics."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -41,7 +41,8 @@ class Pages:
         return web.Response(text=f"{why or 'ok'}\n", status=500 if why else 200)
 
     async def ready(self, request: web.Request) -> web.Response:
-        """Who does not lead is ready too: it could. Below an ok stands what is off for want of a kind, or a right."""
+        """A scheduler that does not lead is ready, too: it could lead. Below "ok" stands what is off because a kind or
+        a right is missing."""
         why = self._live.unready()
         lines = why or ("ok", *self._live.following.trouble())
         return web.Response(text="".join(f"{line}\n" for line in lines), status=503 if why else 200)
@@ -52,7 +53,7 @@ class Pages:
         return web.Response(text=conf.current.text + "\n", content_type="application/json", headers=headers)
 
     def _own(self) -> Iterator[Metric]:
-        """What Volcano has no metric for."""
+        """Yield metrics that Volcano does not have."""
         live = self._live
         info = GaugeMetricFamily("pumice_conf_info", "The policy in force, by the hash of /conf", labels=["hash"])
         info.add_metric([live.conf.current.hash], 1)
@@ -100,9 +101,9 @@ class Pages:
 
 @asynccontextmanager
 async def serving(live: Live, places: Iterable[Place]) -> AsyncIterator[list[str]]:
-    """The URLs of the places. Raises: OSError.
+    """Serve pages. Yields the URLs of the addresses. Raises: OSError.
 
-    Each has connections of its own: whoever takes all of the metrics' leaves those of the health pages.
+    Each has its own connections: a client that takes all of the metrics' connections leaves those of the health pages.
     """
     async with AsyncExitStack() as stack:
         urls = []

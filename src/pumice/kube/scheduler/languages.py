@@ -1,4 +1,4 @@
-"""What a policy language means on a cluster: whose objects are followed, and by which Lease one of several leads."""
+"""What a policy language means on a cluster: which objects are followed, and which Lease elects the leader."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pumice.runtime.telemetry.metrics import Family
 
 
 class ClusterLanguage(Struct, frozen=True):
-    """``followed``: the kinds that decide. ``lease``: namespace and name, where no flag names others. ``metrics``:
-    those beside Volcano's."""
+    """``followed``: the kinds that decide. ``lease``: namespace and name, unless flags name others. ``metrics``: those
+    in addition to Volcano's."""
 
     dialect: str
     followed: tuple[Kind, ...]
@@ -31,7 +31,7 @@ KAI = ClusterLanguage("kai", KAI_FOLLOWED, ("kai-scheduler", "kai-scheduler"), K
 
 
 class NodePool(Struct, frozen=True):
-    """Objects with a label of one value are one scheduler's; value empty: those without the label.
+    """Objects with a label of one value belong to one scheduler; value "": those without the label.
 
     Source: KAI, scheduling shards (``--nodepool-label-key``, ``--partition-label-value``).
     """
@@ -41,17 +41,17 @@ class NodePool(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What conditions call it."""
+        """The name of the pool in conditions."""
         return self.value or DEFAULT_NODE_POOL
 
     def takes(self, obj: Node | PodGroup | Queue) -> bool:
         return obj.labels.get(self.label, "") == self.value
 
 
-#: The kinds whose objects belong to pools.
+#: Kinds whose objects belong to pools.
 POOLED = (NODES, KAI_POD_GROUPS, KAI_QUEUES)
 
 
 def language_of(policy: Policy) -> ClusterLanguage:
-    """By the dialect that the policy file names; plugins and actions of another one change nothing about it."""
+    """Return the language of the dialect in the policy file. Plugins and actions of another one do not change it."""
     return KAI if policy.dialect.name == KAI.dialect else VOLCANO

@@ -1,8 +1,8 @@
-"""Leader election by a Lease: of all who try, at most one leads.
+"""Leader election by a Lease: of all candidates, at most one leads.
 
-Nobody's wall clock is believed: a candidate counts, on its own monotonic clock, how long the record has not changed. A
-leader counts from the moment *before* it sent its last successful renewal, and stops before a candidate can begin.
-Source: the protocol and the record of client-go's leader election, so that both can stand for the same Lease.
+No wall clock is trusted: a candidate measures, on its own monotonic clock, how long the record has not changed. A
+leader counts from the time *before* it sent its last successful renewal, and stops before a candidate can begin.
+Source: protocol and record of client-go's leader election, so that both can compete for the same Lease.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import LEASES
 
 _log = logging.getLogger("pumice.kube")
-_LEASE_S_MAX = 3600.0  # a record that says more is not believed
+_LEASE_S_MAX = 3600.0  # a longer time in a record is not believed
 
 
 @dataclass(slots=True)
 class Observed:
-    """The record as last read, and since when it has been the same. ``lease`` is empty where there is none."""
+    """The record as last read, and since when it has been the same. ``lease`` is empty if there is none."""
 
     clock: Callable[[], float]
     lease: dict[str, Any] = field(default_factory=dict)
     since: float = 0.0
 
     def see(self, lease: dict[str, Any]) -> None:
-        """Read again. Any change counts as a sign of life, whatever times it holds."""
+        """Note the record. Any change is a sign of life, whatever times it contains."""
         if not self.lease or _record(lease) != _record(self.lease):
             self.since = self.clock()
         self.lease = lease
@@ -44,7 +44,8 @@ class Observed:
         return str(_record(self.lease).get("holderIdentity") or "")
 
     def left_s(self, otherwise_s: float) -> float:
-        """Seconds until the holder's time is over; 0 where nobody holds it. ``otherwise_s``: if it does not say."""
+        """Return the seconds until the holder's time is over, 0 if the Lease is not held. ``otherwise_s``: if it does
+        not say."""
         if not self.holder:
             return 0.0
         said = _record(self.lease).get("leaseDurationSeconds")
@@ -53,12 +54,12 @@ class Observed:
 
 
 class Election:
-    """Stands for the Lease ``namespace/name`` as ``identity``, which must be different for each who stands.
+    """A candidate for the Lease ``namespace/name`` as ``identity``, which must be unique among candidates.
 
-    ``lease_s``: how long others wait for a leader that is silent. ``renew_s``: how long a leader tries to renew before
-    it gives up, less than ``lease_s``. ``retry_s``: between renewals; a candidate looks four times as often. ``leads``
-    and ``leader`` say how it stands. Its requests do not wait for the client's rate limit; give it a client, best an
-    event loop, that nothing large keeps busy.
+    ``lease_s``: how long others wait for a silent leader. ``renew_s``: how long a leader tries to renew before it gives
+    up, less than ``lease_s``. ``retry_s``: between renewals; a candidate looks four times as often. ``leads`` and
+    ``leader``: the present state. Its requests do not wait for the client's rate limit; it should have a client,
+    preferably an event loop, that nothing large keeps busy.
     """
 
     def __init__(
@@ -81,18 +82,18 @@ class Election:
         self._client, self._namespace, self._name = client, namespace, name
         self._lease_s, self._renew_s, self._retry_s, self._clock = lease_s, renew_s, retry_s, clock
         self._seen = Observed(clock)
-        self._held = clock()  # before the last renewal that went well was sent
+        self._held = clock()  # time before the last successful renewal was sent
 
     @property
     def leader(self) -> str:
-        """Who held the Lease when it was last read; empty: nobody."""
+        """The holder of the Lease when it was last read, "" for none."""
         return self._seen.holder
 
     async def run(self, on_lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Wait for leadership, then run ``on_lead()`` until it ends, leadership is lost, or this is cancelled.
 
-        Where leadership is lost ``on_lead`` is cancelled, and must end before the Lease runs out; then this returns and
-        somebody else may lead: the caller ends, or calls again. In the other cases the Lease is given back once
+        If leadership is lost, ``on_lead`` is cancelled and must end before the Lease expires; then this returns, and
+        another candidate may lead: the caller ends, or calls again. In the other cases, the Lease is released when
         ``on_lead`` has ended. Raises: what ``on_lead`` raises.
         """
         await self._acquire()
@@ -108,10 +109,10 @@ class Election:
         if work.done() and not work.cancelled():
             work.result()
         if not renewing.cancelled():
-            renewing.result()  # a fault of this program, if there was one
+            renewing.result()  # raises an error of this program, if there was one
 
     async def _end(self, work: asyncio.Task[None], renewing: asyncio.Task[None], lost: bool) -> None:
-        """End the work while the Lease is still renewed, unless it is lost; then give it back."""
+        """End the work while the Lease is still renewed, unless it is lost; then release it."""
         work.cancel()
         await asyncio.wait((work,), timeout=max(self._held + self._lease_s - self._clock(), 0.0) if lost else None)
         self.leads = False
@@ -128,8 +129,7 @@ class Election:
     # -- the three moves -----------------------------------------------------------------------------------------------
 
     async def _acquire(self) -> None:
-        """Look until nobody else holds the Lease, then take it. What stands in the way is told once: its end is that
-        this leads."""
+        """Look until the Lease is free, then take it. Obstacles are logged once: their end is that this leads."""
         said = False
         while True:
             began = self._clock()
@@ -148,7 +148,7 @@ class Election:
             await asyncio.sleep(min(pause, left_s) if left_s else pause)
 
     async def _keep(self) -> None:
-        """Renew; returns when leadership is lost. That it fails, and that it goes on, is told once each."""
+        """Renew; return when leadership is lost. Failure and recovery are logged once each."""
         said = False
         await asyncio.sleep(self._retry_s)
         while (left_s := self._held + self._renew_s - self._clock()) > 0:
@@ -169,7 +169,7 @@ class Election:
                 why = str(error) or "no answer in time"
                 _log.log(_once(said), "%s has not renewed its leadership: %s", self.identity, why)
                 said = True
-                self._seen.lease = {}  # what is there now is read before anything is written
+                self._seen.lease = {}  # the present record must be read before anything is written
                 await asyncio.sleep(self._retry_s / 4)
 
     async def _release(self) -> None:
@@ -193,9 +193,9 @@ class Election:
             self._seen.lease = {}
 
     async def _write(self, holder: str, seconds: float) -> None:
-        """Put a new record in the place of the one that was read, and of no other.
+        """Replace the record that was read, and no other.
 
-        Raises: ApiError 409 where somebody else was faster.
+        Raises: ApiError 409 if another candidate was faster.
         """
         at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         old = _record(self._seen.lease)
@@ -220,7 +220,7 @@ class Election:
 
 
 def _once(said: bool) -> int:
-    """The level of what is said again and again until it is over."""
+    """Return the log level for something that is repeated until it is over."""
     return logging.DEBUG if said else logging.WARNING
 
 

@@ -1,4 +1,4 @@
-"""The log level of a scheduler that runs, over a socket in the file system: who may come to its folder may set it.
+"""Set the log level of a running scheduler over a socket in the file system. Access to its folder is required.
 
 Source: Volcano's ``/tmp/klog-socks/klog-klog.sock``, with its two requests.
 """
@@ -23,7 +23,7 @@ _log = logging.getLogger("pumice.run")
 
 
 class Levels:
-    """``set`` for a time: then it is as it was at the start. On one event loop."""
+    """Log levels that are set for a time and then return to the initial one. On one event loop."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
@@ -32,7 +32,7 @@ class Levels:
 
     @property
     def verbosity(self) -> int:
-        """As with ``-v``."""
+        """The verbosity as with ``-v``."""
         return verbosity_of(self._logger.level)
 
     def set(self, verbosity: int, seconds: float) -> None:
@@ -43,7 +43,7 @@ class Levels:
         _log.info("log level %d for %.0f s", verbosity, seconds)
 
     def reset(self) -> None:
-        """To what it was at the start."""
+        """Return to the initial level."""
         if self._back is not None:
             self._back.cancel()
             self._back = None
@@ -56,7 +56,7 @@ class Levels:
         return web.Response(text=f"{self.verbosity}\n")
 
     async def take(self, request: web.Request) -> web.Response:
-        """``?level=4&duration=10m``."""
+        """Handle ``?level=4&duration=10m``."""
         level, span = request.query.get("level", ""), request.query.get("duration", "")
         seconds = 0.0
         with suppress(DurationError):
@@ -69,7 +69,7 @@ class Levels:
 
 @asynccontextmanager
 async def level_socket(folder: Path) -> AsyncIterator[Path]:
-    """Listen below a folder that is ours alone, made where it is not there. Raises: OSError."""
+    """Listen below a private folder, which is created if necessary. Raises: OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     about = folder.lstat()
     if about.st_uid != os.getuid() or about.st_mode & 0o077:
@@ -80,7 +80,7 @@ async def level_socket(folder: Path) -> AsyncIterator[Path]:
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        path.unlink(missing_ok=True)  # of one that was killed
+        path.unlink(missing_ok=True)  # of a process that was killed
         await web.UnixSite(runner, str(path)).start()
         yield path
     finally:

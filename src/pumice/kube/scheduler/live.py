@@ -1,8 +1,8 @@
-"""A scheduler that runs: it follows a cluster, stands for leader, and while it leads runs cycle after cycle.
+"""A running scheduler: it follows a cluster, competes for leadership, and while it leads runs cycle after cycle.
 
-The event loop has the reflectors, the writers, the lease and HTTP; cycles have a thread of their own, so that a long
-one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else. Who has lost
-the lease forgets all it knew and begins anew, as a new process would.
+The event loop has the reflectors, the writers, the lease and HTTP. Cycles have their own thread, so that a long one
+does not delay renewals of the lease. A scheduler that does not lead applies events and does nothing else. One that has
+lost the lease forgets everything and begins again, like a new process.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ from pumice.state.store import Store
 
 _log = logging.getLogger("pumice.run")
 T = TypeVar("T")
-_TIDY_S = 60.0  # how often freed memory is given back
-_STUCK_S = 300.0  # a cycle that takes so long will not end
+_TIDY_S = 60.0  # how often freed memory is returned to the system
+_STUCK_S = 300.0  # a cycle that takes this long will not end
 
 
 class Settings(Struct, frozen=True):
-    """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read.
-    ``flush_s``: how long, at the end, what was decided may take. ``node_labels``: only nodes with one of these (key,
-    value) are there for it; none: all are.
+    """Settings. ``on_change`` False: one cycle per period and no others. ``conf_s``: how often the conf file is read.
+    ``flush_s``: at the end, how long decisions may take. ``node_labels``: only nodes with one of these (key, value)
+    count; none: all.
 
-    ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
-    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects
-    of this pool of nodes are there for it; None: all are. ``writing``: how decisions are.
+    ``lease_namespace``: must exist before this competes for leadership; "": not checked. ``replay``: flags with which
+    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects of
+    this node pool count; None: all. ``writing``: how decisions are written.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -83,10 +83,11 @@ class Settings(Struct, frozen=True):
 
 
 class Live:
-    """``run`` is the whole life. ``stop`` ends it in good order, from the loop; ``leads`` says whether it decides.
+    """A running scheduler. ``run`` is its whole life. ``stop`` ends it properly, from the loop. ``leads``: whether it
+    decides.
 
     ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
-    ``cluster`` and ``following`` are of one term: others take their places in the next.
+    ``cluster`` and ``following`` belong to one term and are replaced in the next.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Live:
         self._know_nothing()
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster, publishes=True)
         self.failed_cycles = 0
-        self.cycle_began: float | None = None  # while one runs; by time.monotonic
+        self.cycle_began: float | None = None  # start of the running cycle, by time.monotonic
         self.failing_since: float | None = None  # since when every cycle failed
         self._election, self._beside = election, beside
         self._rhythm = self._new_rhythm()
@@ -120,7 +121,7 @@ class Live:
         self._tidied = time.monotonic()
 
     def stop(self) -> None:
-        """Finish the cycle, write what was decided, give the lease back, end."""
+        """Finish the cycle, write what was decided, release the lease, end."""
         if not self._stopping.is_set():
             _log.info("stopping")
         self._stopping.set()
@@ -131,11 +132,11 @@ class Live:
         self._thread.submit(self._dump, folder)
 
     async def look(self, find: Callable[[Store, Conf], T]) -> T:
-        """What can be found out between two cycles of what is known then, and the policy in force."""
+        """Return what ``find`` finds between two cycles, given the store and the current policy."""
         return await asyncio.wrap_future(self._thread.submit(find, self.loop.store, self.conf.current))
 
     async def run(self) -> None:
-        """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
+        """Run until ``stop``. Raises: KubeError, and any error of this program."""
         self._on_loop = asyncio.get_running_loop()
         self.conf.changed = self._change
         self.conf.tell()
@@ -156,7 +157,7 @@ class Live:
     # -- leading -------------------------------------------------------------------------------------------------------
 
     async def _terms(self) -> None:
-        """Term after term, each from nothing: what is left of one that was lost may be half true."""
+        """Run term after term, each from nothing, because what is left of a lost one may be outdated."""
         while True:
             parts = [asyncio.create_task(part) for part in (self._term(), self.following.run(), self._sync())]
             try:
@@ -173,8 +174,8 @@ class Live:
             self.loop.begin_anew(self._empty_store(), self.cluster)
 
     async def _term(self) -> None:
-        """Stand as soon as the API server lets everything be read: it is read meanwhile. Returns when leadership is
-        lost, or the work is done. Raises: KubeError."""
+        """Compete for leadership once the API server allows everything to be read, and read it meanwhile. Return when
+        leadership is lost, or the work is done. Raises: KubeError."""
         if self._election is None:
             await self._lead()
             return
@@ -185,7 +186,7 @@ class Live:
         await self._election.run(self._lead)
 
     def _check_namespace(self, name: str) -> None:
-        """Raises: KubeError where the Lease cannot be made, rather than to stand for ever."""
+        """Raise KubeError if the Lease cannot be created, instead of waiting forever."""
         if not self.following.reflectors[NAMESPACES].trouble and name not in self.following.objects(NAMESPACES):
             raise KubeError(
                 f"namespace {name}, where the Lease would be, does not exist: create it, use another with"
@@ -201,7 +202,7 @@ class Live:
         self._at_once()
 
     def _know_nothing(self) -> None:
-        """The port, and what it hears from, as they are before anything was heard."""
+        """Reset the port, and its sources, to the state before any event."""
         settings = self.settings
         self.cluster = KubeCluster(
             self._client,
@@ -229,7 +230,7 @@ class Live:
         self.cluster.is_synced = self.synced.is_set
 
     async def _lead(self) -> None:
-        """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
+        """Lead until stopped. Cancelled if leadership is lost: then nothing more is written."""
         works = (self.cluster.run(), self._reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
         tasks = [asyncio.create_task(work) for work in works]
         stopping = asyncio.create_task(self._stopping.wait())
@@ -251,11 +252,11 @@ class Live:
             await _ended(stopping, *tasks)
 
     def _tell_of_unread(self, kind: Kind, unread: Unparsable) -> None:
-        if self.leads:  # else who leads tells it, or the reminders do once this leads
+        if self.leads:  # otherwise the leader reports it, or the reminders once this leads
             tell_of_unread(self.cluster.teller, kind, unread)
 
     async def _run_beside(self) -> None:
-        """Once the first cycle is over: what it reads as well must not stand before that."""
+        """Run the companions after the first cycle, which must not wait for what they read."""
         await self._decided.wait()
         if self._beside is not None:
             await self._beside()
@@ -264,7 +265,7 @@ class Live:
     # -- cycles --------------------------------------------------------------------------------------------------------
 
     async def _turns(self) -> None:
-        """Cycle after cycle while this leads; while it does not, what happens is taken in all the same."""
+        """Run cycle after cycle while this leads. Otherwise only apply events."""
         while not self._stopping.is_set():
             await self._due()
             if self._stopping.is_set():
@@ -297,15 +298,15 @@ class Live:
                 await asyncio.wait_for(waits_for.wait(), left_s)
 
     def _change(self) -> None:
-        """Something happened that may change a decision. From any thread."""
+        """Note a change that may affect a decision. From any thread."""
         is_first = not self._rhythm.changed
         self._rhythm.change(time.monotonic())
         if is_first and self._on_loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed, and nothing waits
                 self._on_loop.call_soon_threadsafe(self._news.set)
 
     def _at_once(self) -> None:
-        """The next turn waits for nothing."""
+        """Start the next turn without waiting."""
         self._rhythm = self._new_rhythm()
         self._change()
 
@@ -313,9 +314,9 @@ class Live:
         return CycleSchedule(self.settings.period_s, on_change=self.settings.on_change)
 
     def _turn(self) -> bool:
-        """In the thread of cycles. Whether it failed: that is told, and the process goes on."""
+        """Run one turn in the thread of cycles. Return True if it failed: that is logged, and the process goes on."""
         try:
-            if self.leads and not self.unready():  # what is known may be old: others may have bound meanwhile
+            if self.leads and not self.unready():  # the state may be old, since another leader may have bound pods
                 self._cycle()
             else:
                 self.loop.take_in()
@@ -361,13 +362,13 @@ class Live:
             )
 
     async def _start_over(self) -> None:
-        """After a failure: wait until what was decided has come true or was given up, then build the store anew.
+        """After a failure: wait until decisions are confirmed or given up, then build the store again.
 
-        Events may be half applied, decisions taken and not assumed: neither can be told from outside.
+        Events may be applied in part, and decisions accepted but not assumed; neither can be seen from outside.
         """
         while len(self.cluster.flights) and not self._stopping.is_set():
             await asyncio.sleep(0.1)
-        self.cluster.drain()  # it is in what the reflectors know
+        self.cluster.drain()  # the reflectors have all of it
         known = [obj.value for each in self.following.reflectors.values() for obj in each.known.values()]
         store = self._empty_store()
         for value in known:
@@ -376,7 +377,7 @@ class Live:
         self.loop.store = store
 
     def _dump(self, folder: Path) -> None:
-        """In the thread of cycles, which alone may touch the store."""
+        """Write a dump in the thread of cycles, which alone may touch the store."""
         try:
             conf, flags = self.conf.current, self.settings.replay
             lenient = bool(conf.policy.warnings)
@@ -414,11 +415,11 @@ class Live:
 
     @property
     def counts(self) -> Counts:
-        """What came of the requests to the API server."""
+        """Return results of requests to the API server."""
         return self._client.counts
 
     def unwell(self) -> str:
-        """Why this process should be started anew; empty when it is well."""
+        """Return why this process should be restarted, "" if it is well."""
         now = time.monotonic()
         for since, what in (
             (self.cycle_began, "a cycle has been running for"),
@@ -429,7 +430,7 @@ class Live:
         return ""
 
     def unready(self) -> list[str]:
-        """Why it could not schedule just now, a line each."""
+        """Return why it could not schedule at present, a line each."""
         needed = [each.trouble for kind, each in self.following.reflectors.items() if kind.needed and each.trouble]
         waiting = [
             f"{kind.full_name} is not listed yet"
@@ -440,7 +441,7 @@ class Live:
 
 
 async def _ended(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel them, and wait until they are over."""
+    """Cancel tasks, and wait until they are over."""
     for task in tasks:
         task.cancel()
     for task in tasks:

@@ -1,7 +1,7 @@
-"""What a scheduler that runs says, and to whom: levels as with klog's ``-v``, one line an entry, text or JSON.
+"""Logging of a running scheduler: levels as with klog's ``-v``, one line per entry, text or JSON.
 
-Names come from users: in text everything that is not printable is escaped, so nothing looks like an entry of its own.
-What goes wrong with ten thousand pods at once is told for some of them, and how many others there were.
+Names come from users: in text, everything that is not printable is escaped, so that nothing looks like another entry. A
+problem that affects ten thousand pods at once is logged for some of them, with the number of the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, Any
 from pumice.kube.api.backoff import TokenBucket
 from pumice.runtime.printing import escaped
 
-#: klog's levels as those of ``logging``: a higher number says more, a lower level does.
+#: klog's levels as levels of ``logging``: a higher verbosity is a lower level.
 V2, V3, V4, V5 = 19, 15, logging.DEBUG, 5
 _LEVELS = {0: logging.INFO, 1: logging.INFO, 2: V2, 3: V3, 4: V4, 5: V5}
 _KINDS_MAX = 1000
@@ -25,7 +25,7 @@ _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"
 
 
 def set_up(verbosity: int, as_json: bool, stream: IO[str] | None = None) -> None:
-    """Have what Pumice says at this ``-v`` written to ``stream`` (standard error); of other libraries, warnings."""
+    """Write Pumice's entries at this ``-v`` to ``stream`` (standard error), and warnings of other libraries."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.addFilter(Sparing())
     handler.setFormatter(JsonLines() if as_json else TextLines())
@@ -42,14 +42,14 @@ def level_of(verbosity: int) -> int:
 
 
 def verbosity_of(level: int) -> int:
-    """The smallest ``-v`` with this level."""
+    """Return the smallest ``-v`` with this level."""
     return next((verbosity for verbosity, found in _LEVELS.items() if found <= level), max(_LEVELS))
 
 
 class Sparing(logging.Filter):
-    """Lets ``at_once`` entries of a kind through, then one a second. The next that passes says how many did not.
+    """Lets ``at_once`` entries of a kind pass, then one per second. The next that passes says how many did not.
 
-    A kind is what one place of the program says, whatever it says it of. Entries with ``fields`` always pass, and from
+    A kind is what one place of the program logs, whatever it is about. Entries with ``fields`` always pass, and from
     ``-v 3`` on nothing is left out.
     """
 
@@ -63,7 +63,7 @@ class Sparing(logging.Filter):
             return True
         kind = record.name, str(record.msg)
         if len(self._kinds) > _KINDS_MAX:
-            self._kinds.clear()  # somebody's messages are all different
+            self._kinds.clear()  # a library's messages may all differ
         bucket, left_out = self._kinds.setdefault(kind, (TokenBucket(1.0, self._at_once, self._clock), [0]))
         if not bucket.try_take():
             left_out[0] += 1
@@ -73,7 +73,7 @@ class Sparing(logging.Filter):
 
 
 class TextLines(logging.Formatter):
-    """``2026-01-31T12:00:00.123Z I kube: message``. A traceback follows on lines of its own, set in."""
+    """``2026-01-31T12:00:00.123Z I kube: message``. A traceback follows on indented lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         letter = next((letter for level, letter in _LETTERS if record.levelno >= level), "I")
@@ -85,7 +85,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, v, room, message, and what an entry gives as ``extra={"fields": …}``."""
+    """One JSON object per line: time, level, v, room, message, and what an entry has as ``extra={"fields": …}``."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {

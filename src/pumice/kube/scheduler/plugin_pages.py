@@ -1,7 +1,7 @@
-"""Pages that are served while a plugin of the policy in force names them: the next cycle as a file, the order of jobs.
+"""Pages that are served while a plugin of the current policy names them: the next cycle as a file, the order of jobs.
 
-They say much about a cluster and cost the thread of cycles time, so that they are for this machine alone (``kubectl
-port-forward`` counts as that), and one at a time. Source: KAI's plugin server, whose paths these are.
+They reveal much about a cluster and cost the thread of cycles time, so they are for this machine only (which includes
+``kubectl port-forward``), and one at a time. Source: KAI's plugin server, with its paths.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Page = Callable[[Store, Conf], web.Response]
 
 
 def _snapshot(store: Store, conf: Conf) -> web.Response:
-    """For ``pumice schedule``."""
+    """Return the next cycle as a file for ``pumice schedule``."""
     cycle = Cycle(store.snapshot(), time.time(), conf.file, lenient=bool(conf.policy.warnings))
     headers = {"Content-Disposition": 'attachment; filename="cycle.pumice"'}
     return web.Response(body=snapshot_file.to_bytes(cycle), content_type=snapshot_file.KIND, headers=headers)
@@ -40,7 +40,7 @@ _PAGES: Mapping[str, Page] = {"/get-snapshot": _snapshot, "/get-job-order": _job
 
 
 class PluginPages:
-    """``pages``: by path."""
+    """``pages``: handlers by path."""
 
     def __init__(self, live: Live) -> None:
         self._live, self._one = live, asyncio.Lock()

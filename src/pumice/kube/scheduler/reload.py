@@ -1,4 +1,4 @@
-"""The policy file of a scheduler that runs: looked at again and again, and taken whole where it is right."""
+"""The policy file of a running scheduler: checked again and again, and replaced as a whole if it is valid."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _PROBLEMS_TOLD_MAX = 5
 
 
 class Conf(Struct, frozen=True):
-    """A policy and the file it was read from, without passwords. ``text`` (JSON) is everything that it stands for,
-    defaults written out; ``hash`` is of that, so files that mean the same have the same."""
+    """A policy and the file from which it was read, without passwords. ``text`` (JSON): everything that it means, with
+    defaults. ``hash``: of the text, so that files with equal meaning have equal hashes."""
 
     policy: Policy
     where: str
@@ -41,7 +41,7 @@ def conf_of(policy: Policy, where: str, file: str) -> Conf:
 
 
 def described(policy: Policy) -> dict[str, Any]:
-    """A policy as plain values, without passwords."""
+    """Return a policy as plain values, without passwords."""
     return {
         "dialect": policy.dialect.name,
         "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
@@ -58,14 +58,14 @@ def _plugin(option: PluginOption) -> dict[str, Any]:
 
 
 class ConfFile:
-    """``current`` is what decides. ``changed`` is called, on the loop, after it was replaced.
+    """The policy file. ``current`` is in force. ``changed``: called, on the loop, after it was replaced.
 
-    A file that is wrong at the start is an error; one that turns wrong later is told in one line, and what was in force
-    stays in force. ``refused`` says why the file as it is now is not in force; empty where it is.
+    An invalid file is an error at the start. If it becomes invalid later, that is logged in one line, and the old
+    policy stays in force. ``refused``: why the present file is not in force, "" if it is.
     """
 
     def __init__(self, path: Path | None, registry: Registry, default: str, *, strict: bool = True) -> None:
-        """``default``: the text that stands where no file is named. Raises: PolicyError."""
+        """``default``: text of the policy if no file is named. Raises: PolicyError."""
         self.path = path
         self.refused = ""
         self.reloads = 0
@@ -75,7 +75,8 @@ class ConfFile:
         self.current = self._parsed(self._bytes)
 
     async def watch(self, every_s: float) -> None:
-        """Look for changes until cancelled. It is read each time: the links of a ConfigMap change without a trace."""
+        """Look for changes until cancelled. The file is read each time, because links of a ConfigMap change without a
+        trace."""
         while self.path is not None:
             await asyncio.sleep(every_s)
             try:
@@ -84,7 +85,7 @@ class ConfFile:
                 _log.exception("conf not looked at: a fault of this program or of a plugin")
 
     def look(self) -> bool:
-        """Read the file. Whether something else is in force now."""
+        """Read the file. Return True if another policy is in force now."""
         if self.path is None:
             return False
         try:
@@ -106,7 +107,7 @@ class ConfFile:
         return True
 
     def _check_language(self, new: Conf) -> None:
-        """Raises: PolicyError for another language: its objects are others, and nobody follows them."""
+        """Raise PolicyError for another language: its objects are others, which are not followed."""
         now, then = (conf.policy.dialect.name for conf in (self.current, new))
         if now != then:
             raise PolicyError(
@@ -115,7 +116,7 @@ class ConfFile:
 
     def _read(self, path: Path) -> bytes:
         try:
-            if path.exists() and not path.is_file():  # a pipe would be waited for
+            if path.exists() and not path.is_file():  # reading a pipe would block
                 raise PolicyError([f"{path}: cannot be read: it is not a file"])
             with path.open("rb") as file:
                 return file.read(SIZE_MAX + 1)
@@ -131,7 +132,7 @@ class ConfFile:
         return conf_of(policy_of(text, self._registry, where=where, strict=self._strict), where, shown_text(text))
 
     def _refuse(self, error: PolicyError) -> None:
-        """Once for each way of being wrong."""
+        """Log each way of being invalid once."""
         shown = "; ".join(clean(problem) for problem in error.problems[:_PROBLEMS_TOLD_MAX])
         more = len(error.problems) - _PROBLEMS_TOLD_MAX
         text = shown + (f"; and {more} more" if more > 0 else "")
@@ -140,7 +141,7 @@ class ConfFile:
         self.refused = text
 
     def tell(self) -> None:
-        """What is in force, to the log. Whoever made this says when: nobody reads it before what stands in the way."""
+        """Log which policy is in force. Called by the owner, when the start of the log is written."""
         conf = self.current
         _log.info("Successfully loaded Scheduler conf %s from %s", conf.hash, conf.where)
         for warning in conf.policy.warnings:

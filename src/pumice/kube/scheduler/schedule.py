@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _LATE_MAX_S = 30.0
-_REST = 3  # times as long as the last cycle took: what changes all the time has a quarter of a processor at most
+_REST = 3  # times the duration of the last cycle, so that constant changes use at most a quarter of a processor
 
 
 @dataclass(slots=True)
 class CycleSchedule:
-    """A cycle each period, as time alone may change a decision; and one soon after something happened, once no more
-    has for ``settle_s``: the pods of a gang come one by one. While changes pour in that may take as long as the period,
-    and no longer. After cycles that failed it waits twice as long each time.
+    """A cycle per period, because time alone may change a decision, and one soon after a change, once there was no
+    other for ``settle_s``: the pods of a gang arrive one by one. With constant changes, that may take as long as the
+    period and no longer. After failed cycles it waits twice as long each time.
 
-    ``on_change`` False is Volcano's rhythm: a period from the end of a cycle to the beginning of the next, whatever
-    happens meanwhile.
+    ``on_change`` False is Volcano's schedule: a period from the end of a cycle to the start of the next, whatever
+    happens.
 
-    Seconds, of any clock that only goes forward.
+    Times are seconds of any clock that only increases.
     """
 
     period_s: float
@@ -26,19 +26,19 @@ class CycleSchedule:
     failures: int = 0
     _began: float = float("-inf")
     _ended: float = float("-inf")
-    _changed: float | None = None  # when something last happened that no cycle has seen
+    _changed: float | None = None  # time of the last change that no cycle has seen
 
     def change(self, now: float) -> None:
-        """Something happened that may change a decision."""
+        """Note a change that may affect a decision."""
         self._changed = now
 
     @property
     def changed(self) -> bool:
-        """Whether something happened since the last cycle began."""
+        """True if there was a change since the last cycle began."""
         return self._changed is not None
 
     def due(self) -> float:
-        """When to begin the next cycle, by what is known so far. In the past: now."""
+        """Return when to begin the next cycle, as far as known. In the past: now."""
         if self.failures:
             return self._began + min(self.period_s * 2.0**self.failures, max(_LATE_MAX_S, self.period_s))
         if not self.on_change:
@@ -50,10 +50,10 @@ class CycleSchedule:
         return min(regular, max(self._changed + self.settle_s, rested))
 
     def begin(self, now: float) -> None:
-        """A cycle begins: it sees everything that happened until now."""
+        """A cycle begins, and sees everything until now."""
         self._began, self._changed = now, None
 
     def end(self, now: float, failed: bool = False) -> None:
-        """It is over."""
+        """The cycle is over."""
         self._ended = now
         self.failures = min(self.failures + 1, 30) if failed else 0

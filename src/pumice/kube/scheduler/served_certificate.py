@@ -1,4 +1,4 @@
-"""The certificate of the pages that are served over TLS, read again when its files change."""
+"""The certificate of pages that are served over TLS, read again when its files change."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _BYTES_MAX = 1 << 20
 
 
 class ServedCertificate:
-    """``context`` is for a server; connections that are made from now on get what was read last.
+    """A certificate. ``context``: for a server; new connections get what was read last.
 
-    ``ca``: who signs clients' certificates. Nobody has to show one; one that is shown must be signed so, as in Volcano.
+    ``ca``: signs clients' certificates. None is required, but one that is shown must be signed by it, as in Volcano.
     """
 
     def __init__(self, cert: Path, key: Path, ca: Path | None = None) -> None:
-        """Raises: OSError (of which ssl.SSLError is one)."""
+        """Raises: OSError (ssl.SSLError is one)."""
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         if ca is not None:
@@ -36,7 +36,7 @@ class ServedCertificate:
             self.look()
 
     def look(self) -> bool:
-        """Whether another certificate is shown from now on. One that cannot be read leaves the old one in its place."""
+        """Read the files. Return True if another certificate is used from now on. If unreadable, the old one stays."""
         try:
             found = self._digest()
             if found == self._read:
@@ -50,7 +50,7 @@ class ServedCertificate:
         return True
 
     def _digest(self) -> bytes:
-        """Of both files: the links of a Secret change without a trace."""
+        """Return a digest of both files: links of a Secret change without a trace."""
         found = sha256()
         for path in (self._cert, self._key):
             with path.open("rb") as file:

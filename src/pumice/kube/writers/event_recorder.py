@@ -1,7 +1,7 @@
-"""Events on objects, for those who look at them with kubectl: told from any thread, aggregated, bounded.
+"""Events on objects, for users of kubectl: emitted from any thread, aggregated, bounded.
 
-What is said again is counted on the event that is there, at most once in a while. What cannot be written is dropped.
-An API server keeps an event for an hour after it was written last: what holds for longer has to be told again.
+A repeated event is counted on the existing one, at most once in a while. Events that cannot be written are dropped. An
+API server keeps an event for an hour after it was last written, so what lasts longer must be repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.writes import Ref, stamp
 
-MESSAGE_MAX = 1024  # what the API server takes
+MESSAGE_MAX = 1024  # limit of the API server
 _NAME_MAX = 236  # leaves room for what makes it unique
 
 _log = logging.getLogger("pumice.kube")
@@ -34,7 +34,7 @@ _log = logging.getLogger("pumice.kube")
 
 @dataclass(slots=True, eq=False)
 class _Told:
-    """One event, and how often it happened. ``name`` is empty until it is written."""
+    """An event, and how often it happened. ``name`` is "" until it is written."""
 
     ref: Ref
     type: str
@@ -47,13 +47,13 @@ class _Told:
 
 
 async def _at_once() -> None:
-    """Nobody goes first."""
+    """Wait for nothing."""
 
 
 class EventRecorder:
-    """``component`` is who tells: the scheduler's name. ``room`` is waited for before each write: others go first.
+    """Writes events. ``component``: the scheduler's name. ``room``: awaited before each write, because others go first.
 
-    ``again_s``: how long a count may be behind. ``rate``: writes a second. What was told and will never be written is
+    ``again_s``: how long a count may be behind. ``rate``: writes per second. Events that will never be written are
     counted by the client.
     """
 
@@ -78,7 +78,7 @@ class EventRecorder:
         self._number = time.time_ns()
 
     def tell(self, ref: Ref, kind: str, reason: str, message: str) -> None:
-        """Say something about an object. ``kind`` is Normal or Warning."""
+        """Emit an event about an object. ``kind``: Normal or Warning."""
         key, message, now = (ref, kind, reason), clean(message, MESSAGE_MAX - 1), self._now()
         with self._lock:
             told = self._told.pop(key, None)
@@ -95,8 +95,8 @@ class EventRecorder:
             self._client.counts.events_lost += 1
 
     def tell_bound(self, bind: Bind) -> None:
-        """Say that a pod is on its node. It is said of a pod once, so nothing of it is remembered, and while pods are
-        bound nothing is made ready for it."""
+        """Emit an event that a pod is bound. It happens once per pod, so nothing is remembered, and nothing is prepared
+        while pods are being bound."""
         if not self.lane.put(bind.uid, bind):
             self._client.counts.events_lost += 1
 
@@ -113,12 +113,12 @@ class EventRecorder:
             await self._create(told)
         except KubeError as error:
             if isinstance(error, ApiError) and error.namespace_goes:
-                return  # with all that is in it, events too
+                return  # the namespace and everything in it is deleted
             self._client.counts.events_lost += 1
             _log.info("event %s on %s %s is lost: %s", told.reason, told.ref.kind, told.ref.name, error)
 
     async def _count(self, told: _Told) -> None:
-        """Raises: _Forgotten where the server has let the event go."""
+        """Update the count. Raises: _Forgotten if the server no longer has the event."""
         path = EVENTS.path(f"{told.ref.namespace or 'default'}/{told.name}")
         try:
             await self._client.patch(path, {"count": told.count, "lastTimestamp": stamp(told.written)})
@@ -160,23 +160,23 @@ def _of_bind(bind: Bind, now: float) -> _Told:
 
 
 class _Forgotten(Exception):
-    """An event that was written is not there any more."""
+    """An event that was written no longer exists."""
 
 
 def about_pod(what: Pod | Decision) -> Ref:
-    """A pod, to tell something about it."""
+    """Return a reference to a pod."""
     key = what.key if isinstance(what, Pod) else what.pod
     namespace, _, name = key.partition("/")
     return Ref("v1", "Pod", namespace, name, what.uid)
 
 
 def about_unread(kind: Kind, unread: Unparsable) -> Ref:
-    """An object that could not be read, to tell something about it."""
+    """Return a reference to an object that could not be read."""
     namespace, _, name = unread.key.rpartition("/")
     return Ref(kind.api_version, kind.kind, namespace, name, unread.uid)
 
 
 def about_group(group: PodGroup) -> Ref:
-    """A PodGroup, to tell something about it."""
+    """Return a reference to a PodGroup."""
     kind = kind_of_group(group)
     return Ref(kind.api_version, kind.kind, group.namespace, group.name, group.uid)

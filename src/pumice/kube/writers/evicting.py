@@ -1,7 +1,7 @@
-"""Eviction: a condition that says so, an event, and the pod is deleted.
+"""Evict pods: write a condition, emit an event, and delete the pod.
 
-Source: Volcano, which deletes without asking disruption budgets. With ``use_eviction`` the eviction API is asked, which
-keeps them: what a budget forbids is given back.
+Source: Volcano, which deletes without regard to disruption budgets. With ``use_eviction`` the eviction API is used,
+which respects them; what a budget forbids is given back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _log = logging.getLogger("pumice.kube")
 
 
 class Evictor:
-    """Carries evictions out, each as often as it takes: all of it may be done twice."""
+    """Carries out evictions, each as often as necessary: every step can be repeated."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Evictor:
         self._scheduler, self._use_eviction, self._now = scheduler, use_eviction, now
 
     async def send(self, flight: InFlightDecision) -> bool:
-        """Evict. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
+        """Evict. Return False if it failed, or if that is unknown; then read the pod and ``settle``."""
         evict = _evict_of(flight)
         if not self._flights.flies(flight):
             return True
@@ -65,9 +65,9 @@ class Evictor:
         return False
 
     async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
-        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+        """Handle a flight with an unknown outcome. ``pod``: its present state, None if gone or replaced.
 
-        Returns whether the task is to be given back.
+        Return True if the task must be given back.
         """
         evict, flew = _evict_of(flight), self._flights.end(flight)
         if pod is None:
@@ -85,7 +85,7 @@ class Evictor:
             self._tell.tell(about_group(group), "Normal", "Evict", evict.reason)
 
     async def _mark(self, evict: Evict) -> None:
-        """Say on the pod why it goes: its owner may then not count it as a failure."""
+        """Write on the pod why it is evicted: its owner may then not count it as a failure."""
         at = stamp(self._now())
         why = f"{self._scheduler}: preempting to accommodate a higher priority pod"
         conditions = [

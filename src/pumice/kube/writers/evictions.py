@@ -1,7 +1,7 @@
-"""Evictions on their way: those of a cycle go out when it is written who was promised a node for them.
+"""Evictions that wait: those of a cycle are sent after the nominations of the pods for which they make room.
 
-A scheduler that ends in between leaves nominations for which nobody left yet, which whoever goes on can take up; the
-other way round it would leave free nodes of which nobody knows whose they are (decision 0017).
+If a scheduler ends in between, it leaves nominations for which no pod has left yet, and the next one can resume them.
+In the other order, it would leave free nodes without a record of which pod they are for (decision 0017).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pumice.model.decisions import PodNotice
 
 
 class Evictions:
-    """``send`` carries one out, ``nominate`` writes one nomination. ``hold_s``: how long an eviction waits for
-    nominations at most, once it was let go. Twice as many of these may wait as evictions."""
+    """Sends evictions. ``send`` carries one out, ``nominate`` writes one nomination. ``hold_s``: how long an eviction
+    waits for nominations at most, once it was released. Twice as many nominations as evictions may wait."""
 
     def __init__(
         self,
@@ -37,15 +37,15 @@ class Evictions:
         )
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Number of waiting evictions."""
         return len(self.lane) + len(self._held)
 
     def hold(self, flight: InFlightDecision) -> None:
-        """Take one on. It waits for ``let_go``."""
+        """Accept an eviction, which waits for ``let_go``."""
         self._held.append(flight)
 
     def let_go(self) -> None:
-        """Whoever decided has said whom it promised which nodes, or will say nothing more."""
+        """Release evictions: the nominations of the cycle are known now."""
         held, self._held = self._held, []
         for flight in held:
             self.lane.put(flight.key, flight)

@@ -1,8 +1,8 @@
-"""Hints as conditions of PodGroups: what would help, for who looks at the object and not at a log.
+"""Hints as conditions of PodGroups: what would help, for users who look at the object and not at a log.
 
-A condition ``PumiceHint`` beside those of Volcano. The numbers in it change with the cluster, so that it is written at
-most once in a while for each group, for some groups a cycle, and never where the cycle itself writes the status. It is
-over when the gang runs.
+The condition ``PumiceHint`` is added to those of Volcano. Its numbers change with the cluster, so it is written at most
+once in a while for each group, for some groups per cycle, and never if the cycle itself writes the status. It ends when
+the gang runs.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGrou
 HINT = "PumiceHint"
 #: Seconds between two hints on one group.
 AGAIN_S = 30.0
-#: Groups that are looked at in one cycle.
+#: Groups that are examined per cycle.
 GROUPS_MAX = 64
 _BEGUN = ("Running", "Completed")
 
 
 class HintConditions:
-    """``is_busy``: whether something else is being written to the group of a key."""
+    """``is_busy``: returns whether something else is being written to a group."""
 
     def __init__(self, is_busy: Callable[[str], bool], clock: Callable[[], float] = time.monotonic) -> None:
         self._is_busy, self._clock = is_busy, clock
         self._looked_at: dict[str, float] = {}
 
     def updates(self, outcome: Outcome) -> list[PodGroupUpdate]:
-        """What to write after a cycle, on the statuses that it began with; those who were not looked at for the longest
-        time come first."""
+        """Return what to write after a cycle, based on the statuses at its start. Groups that have not been examined
+        for the longest time come first."""
         jobs, now = outcome.tables.jobs, self._clock()
         live = outcome.live_jobs
         waits = live[np.isin(jobs.phase[live], (PENDING_PHASE, INQUEUE_PHASE))]
-        # gangs of KAI's have no such conditions: theirs say why they wait
+        # KAI's gangs have no such conditions: their own say why they wait
         keys = {jobs.uids[row]: row for row in waits.tolist() if jobs.groups[row].gang is None}
         self._looked_at = {key: at for key, at in self._looked_at.items() if key in keys}
         written = {update.job for update in outcome.groups}
@@ -60,7 +60,7 @@ class HintConditions:
 
 
 def with_hint(group: PodGroup, text: str, outcome: Outcome) -> PodGroupStatus | None:
-    """The status with the hint, None where it says so already."""
+    """Return the status with the hint, or None if it has it already."""
     status = group.status
     before = next((each for each in status.conditions if each.type == HINT), None)
     if before is not None and (before.status, before.message) == ("True", text):
@@ -72,7 +72,7 @@ def with_hint(group: PodGroup, text: str, outcome: Outcome) -> PodGroupStatus | 
 
 
 def without_hint(update: PodGroupUpdate) -> PodGroupUpdate:
-    """A hint is over where the gang has begun to run."""
+    """Remove the hint if the gang has begun to run."""
     conditions = update.status.conditions
     if update.status.phase not in _BEGUN or not any(each.type == HINT and each.status == "True" for each in conditions):
         return update

@@ -1,4 +1,4 @@
-"""Statuses and annotations of KAI's objects, as the API has them. Source: KAI's API types."""
+"""Statuses and annotations of KAI's objects in the API. Source: KAI's API types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pumice.runtime.controllers.writes import stamp
 
 
 def kai_group_status(status: PodGroupStatus) -> dict[str, Any]:
-    """Of a PodGroup, as far as a scheduler writes it; counts of nothing are left out."""
+    """Return the status of a PodGroup, as far as a scheduler writes it, without counts of 0."""
     counts = {name: getattr(status, name) for name in ("pending", "running", "succeeded", "failed")}
     found: dict[str, Any] = {name: count for name, count in counts.items() if count}
     if status.scheduling:
@@ -44,7 +44,7 @@ def _condition(condition: SchedulingCondition) -> dict[str, Any]:
 
 
 def kai_queue_status(allocated: Resource | None, usage: QueueUsage | None) -> dict[str, Any]:
-    """Of a Queue; what was never written is left out."""
+    """Return the status of a Queue, without what was never written."""
     found: dict[str, Any] = {} if allocated is None else {"allocated": allocated.to_list()}
     if usage is not None:
         found |= {
@@ -56,6 +56,6 @@ def kai_queue_status(allocated: Resource | None, usage: QueueUsage | None) -> di
 
 
 def time_annotations(times: GangTimes) -> dict[str, str | None]:
-    """Of a PodGroup, to be merged; None for one that goes."""
+    """Return annotations of a PodGroup to be merged; None removes one."""
     each = {LAST_START_ANNOTATION: times.last_start, STALE_ANNOTATION: times.stale_since}
     return {key: None if at is None else stamp(at) for key, at in each.items()}

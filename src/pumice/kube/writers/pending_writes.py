@@ -1,4 +1,4 @@
-"""What was written and not yet heard back: so that nothing is written twice."""
+"""Writes that are not confirmed yet, so that nothing is written twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from pumice.kube.api.errors import NO_JSON
 
-_DIGITS_MAX = 100  # of two resource versions; a server's word for a number is not taken
+_DIGITS_MAX = 100  # of two resource versions together; the server's text is not trusted
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -23,7 +23,7 @@ _answer_decoder = msgspec.json.Decoder(_Answer)
 
 
 def version_of(raw: bytes) -> str:
-    """The resource version of an object in an answer; empty where there is none to be read."""
+    """Return the resource version of an object in an answer, "" if there is none."""
     try:
         return _answer_decoder.decode(raw).metadata.resource_version
     except NO_JSON:
@@ -31,17 +31,18 @@ def version_of(raw: bytes) -> str:
 
 
 def is_older(version: str, other: str) -> bool:
-    """Whether a resource version is older than another one of the same object. Unknown ones are older than any."""
+    """Return True if a resource version is older than another one of the same object. Unknown ones are older than
+    any."""
     if version.isdecimal() and other.isdecimal() and len(version) + len(other) < _DIGITS_MAX:
         return int(version) < int(other)
     return version != other
 
 
 class PendingWrites:
-    """What was written last to each object, until its echo comes. May be asked from any thread.
+    """The last write to each object, until its echo arrives. Usable from any thread.
 
-    Something else that is to be written to the object is not held up. What was sent is forgotten when a version of the
-    object is heard that is not older than the one written, or after ``keep_s``: then the echo was lost.
+    Other writes to the object are not delayed. A write is forgotten when a version of the object arrives that is not
+    older than the one written, or after ``keep_s``, because then the echo was lost.
     """
 
     def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
@@ -49,7 +50,7 @@ class PendingWrites:
         self._by_key: dict[str, tuple[object, str, float]] = {}
 
     def begin(self, key: str, said: object) -> bool:
-        """Note that this is about to be written. False: it has been written already, or is about to be."""
+        """Note that this will be written. Return False if it has been, or will be."""
         last = self._by_key.get(key)
         if last is not None and last[0] == said and self._clock() - last[2] < self._keep_s:
             return False
@@ -57,23 +58,23 @@ class PendingWrites:
         return True
 
     def done(self, key: str, said: object, version: str, known: str) -> None:
-        """It was written and made this version; ``known`` is the version that was heard of last."""
+        """Note that it was written as ``version``. ``known``: the version that arrived last."""
         last = self._by_key.get(key)
         if last is None or last[0] != said:
             return
         if is_older(known, version):
             self._by_key[key] = (said, version, self._clock())
         else:
-            del self._by_key[key]  # the echo was faster than the answer
+            del self._by_key[key]  # the echo arrived before the answer
 
     def failed(self, key: str, said: object) -> None:
-        """It was not written."""
+        """Note that it was not written."""
         last = self._by_key.get(key)
         if last is not None and last[0] == said:
             del self._by_key[key]
 
     def heard(self, key: str, version: str) -> bool:
-        """The object was heard of in this version. Returns whether that is the echo of what was written."""
+        """Note that this version of the object arrived. Return True if it is the echo of the write."""
         last = self._by_key.get(key)
         if last is None or not last[1] or is_older(version, last[1]):
             return False
@@ -81,12 +82,12 @@ class PendingWrites:
         return version == last[1]
 
     def is_newest(self, key: str, said: object) -> bool:
-        """Whether this is what was begun last, and not done yet."""
+        """Return True if this is the last write that was begun, and it is not done yet."""
         last = self._by_key.get(key)
         return last is not None and last[0] == said
 
     def is_under_way(self, key: str) -> bool:
-        """Whether something was written to it of which no echo has come."""
+        """Return True if a write to the object has no echo yet."""
         return key in self._by_key
 
     def gone(self, key: str) -> None:

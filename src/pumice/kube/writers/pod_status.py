@@ -1,6 +1,6 @@
-"""The conditions that a scheduler writes on pods, as differences from what they say already.
+"""Conditions that a scheduler writes on pods, as differences from the present ones.
 
-Source: Volcano, pod conditions: when they are written and that a nomination is never taken back here.
+Source: Volcano, pod conditions: when they are written, and that nominations are not removed here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SCHEDULED, SCHEDULER_ERROR = "PodScheduled", "SchedulerError"
 
 
 def difference(pod: Pod, notice: PodNotice) -> dict[str, Any]:
-    """What to merge into a waiting pod's status (strategic merge); empty where it says it all already.
+    """Return what to merge into a waiting pod's status (strategic merge), empty if it has everything.
 
-    ``lastTransitionTime`` is left out where the condition keeps its status, and None where it has to be now.
+    ``lastTransitionTime`` is absent if the condition keeps its status, and None if it has to be the present time.
     """
     status: dict[str, Any] = {}
     standing = next((c for c in pod.conditions if c.type == SCHEDULED), None)
@@ -46,9 +46,9 @@ def _words(condition: PodCondition) -> tuple[str, str, str]:
 
 
 class PodStatuses:
-    """Says on pods why they wait. A pod that has changed meanwhile is left alone: the next cycle looks at it again.
+    """Writes on pods why they wait. A pod that has changed meanwhile is skipped: the next cycle looks at it again.
 
-    ``room`` is waited for before each write of a notice: binds go first.
+    ``room``: awaited before each write of a notice, because binds go first.
     """
 
     def __init__(
@@ -67,30 +67,30 @@ class PodStatuses:
         self._refusals = RefusedWrites("condition of pod")
 
     def begin(self, notice: PodNotice) -> bool:
-        """Whether the notice is to be written: it says anything new, and it is not on its way already."""
+        """Return True if the notice must be written: it says something new, and is not under way."""
         pod = self._truth.pods.get(notice.pod)
         if pod is None or pod.uid != notice.uid or pod.node_name or self._refusals.holds_back(notice.pod):
             return False
         return bool(difference(pod, notice)) and self._sent.begin(notice.pod, notice)
 
     def gone(self, pod: str) -> None:
-        """A pod is not there any more."""
+        """Note that a pod no longer exists."""
         self._sent.gone(pod)
         self._refusals.gone(pod)
 
     def nominates(self, notice: PodNotice) -> bool:
-        """Whether the notice promises the pod a node that it is not nominated to yet."""
+        """Return True if the notice nominates the pod to a node to which it is not nominated yet."""
         pod = self._truth.pods.get(notice.pod)
         return pod is not None and notice.nominated_node not in ("", pod.nominated_node)
 
     async def write(self, notice: PodNotice) -> None:
-        """Write a notice and tell an event, unless the pod has changed meanwhile, or another notice was written."""
+        """Write a notice and emit an event, unless the pod has changed, or another notice was written."""
         await self._room()
         await self._bucket.take()
         await self.write_at_once(notice)
 
     async def write_at_once(self, notice: PodNotice) -> None:
-        """As ``write``, and wait for nobody."""
+        """Write a notice without waiting."""
         if not self._sent.is_newest(notice.pod, notice):
             return
         pod = self._truth.pods.get(notice.pod)
@@ -98,7 +98,7 @@ class PodStatuses:
             self._sent.failed(notice.pod, notice)
 
     async def say(self, pod: Pod, notice: PodNotice) -> bool:
-        """Write what the pod, as it was read, does not say yet. False: it was not written."""
+        """Write what the pod, as it was read, does not say yet. Return False if it was not written."""
         status = difference(pod, notice)
         if not status:
             return True

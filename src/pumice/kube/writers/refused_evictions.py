@@ -1,8 +1,8 @@
-"""Pods whose eviction was refused: for a while nobody counts on their leaving.
+"""Pods whose eviction was refused. For a while, no plan rests on their eviction.
 
-A disruption budget, or a server that is too busy, can refuse an eviction for hours. Were the pod still a candidate, a
-plan would count on it, and evict the others that it needs for nothing. So it is said of the pod itself that it stays,
-for a second at first and for up to ten minutes in the end.
+A disruption budget, or a busy server, can refuse an eviction for hours. If the pod remained a candidate, a plan would
+rest on it, and evict the other pods that it needs in vain. So the pod itself is marked as staying, for a second at
+first, and for up to ten minutes in the end.
 """
 
 from __future__ import annotations
@@ -20,30 +20,31 @@ _SPARED_MAX = 100_000
 
 
 class RefusedEvictions:
-    """By key, with the uid of the pod that is meant. Not for several threads at once."""
+    """Pods by key, with UID. Not for several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._pace = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
         self._uids: dict[str, str] = {}
 
     def refused(self, key: str, uid: str) -> None:
-        """The eviction of a pod was refused once more."""
+        """Note another refused eviction of a pod."""
         self._pace.delay(key)
         if len(self._uids) < _SPARED_MAX:
             self._uids[key] = uid
 
     def gone(self, key: str) -> None:
-        """There is no such pod any more."""
+        """Note that the pod no longer exists."""
         self._pace.forget(key)
         self._uids.pop(key, None)
 
     def marked(self, pod: Pod) -> Pod:
-        """The pod, with the mark if it is spared now."""
+        """Return the pod, with the mark if it is spared at present."""
         spared = self._uids.get(pod.key) == pod.uid
         return pod if pod.stays == spared else replace(pod, stays=spared)
 
     def over(self) -> list[str]:
-        """Pods that are spared no longer from now on. If their eviction is refused again, it is for twice as long."""
+        """Return pods that are no longer spared. If their eviction is refused again, they are spared for twice as
+        long."""
         found = [key for key in self._uids if not self._pace.left_s(key)]
         for key in found:
             del self._uids[key]

@@ -1,4 +1,4 @@
-"""Objects whose writes are refused: each is tried again later and later, and said once until it goes well."""
+"""Objects whose writes are refused: each is retried at growing intervals, and logged once until it succeeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAID_MAX = 10_000
 
 
 class RefusedWrites:
-    """``what`` is what is written, such as ``status of PodGroup``. Keys are of one kind. From any thread."""
+    """``what``: what is written, such as ``status of PodGroup``. Keys are of one kind. Usable from any thread."""
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what = what
@@ -22,11 +22,11 @@ class RefusedWrites:
         self._said: dict[str, None] = {}
 
     def holds_back(self, key: str) -> bool:
-        """Whether it is too soon to try again."""
+        """Return True if it is too soon to try again."""
         return self._pace.left_s(key) > 0
 
     def refused(self, key: str, why: object) -> None:
-        """It was not written."""
+        """Note a refused write."""
         delay = self._pace.delay(key)
         if key in self._said:
             _log.debug("%s %s not written: %s; next attempt in %.0f s", self._what, key, why, delay)
@@ -37,7 +37,7 @@ class RefusedWrites:
         _log.warning("%s %s not written: %s; retried at longer and longer intervals", self._what, key, why)
 
     def written(self, key: str) -> None:
-        """It was."""
+        """Note a successful write."""
         self._pace.forget(key)
         if key in self._said:
             del self._said[key]

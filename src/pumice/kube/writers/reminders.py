@@ -1,6 +1,7 @@
-"""Warnings that hold are told again before the API server lets go of them, and who waits for a queue that is not there.
+"""Repeat warnings that still hold before the API server deletes their events, and report jobs whose queue does not
+exist.
 
-What holds is read off the objects: conditions of pods and PodGroups that wait, and objects that cannot be read.
+What holds is read from objects: conditions of waiting pods and PodGroups, and objects that cannot be read.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from pumice.model.workloads.podgroup import PodGroup
 if TYPE_CHECKING:
     from pumice.framework.cycle.outcome import Outcome
 
-#: Events are kept for an hour, unless the API server is told otherwise.
+#: Events are kept for an hour, unless the API server is configured otherwise.
 AGAIN_S = 1200.0
 
 Unreads = Callable[[], Iterable[tuple[Kind, Unparsable]]]
 
 
 class Reminders:
-    """``unread`` gives the objects that cannot be read now."""
+    """``unread``: returns the objects that cannot be read at present."""
 
     def __init__(self, truth: InformerCache, teller: EventRecorder, unread: Unreads, again_s: float = AGAIN_S) -> None:
         self._truth, self._teller, self._unread, self._again_s = truth, teller, unread, again_s
         self._without_queue: dict[str, PodGroup] = {}
 
     async def run(self) -> None:
-        """Until cancelled. Objects that could not be read before this began are told of at once."""
+        """Run until cancelled. Objects that could not be read before the start are reported at once."""
         self._remind_of_unread()
         while True:
             await asyncio.sleep(self._again_s)
             self.remind()
 
     def remind(self) -> None:
-        """Tell everything that holds."""
+        """Report everything that holds."""
         self._remind_of_unread()
         for pod in self._truth.pods.values():
             if pod.node_name or pod.phase != "Pending" or pod.deletion is not None or pod.gates:
@@ -57,8 +58,8 @@ class Reminders:
             self._tell_of_queue(group)
 
     def note(self, outcome: Outcome) -> None:
-        """What a cycle saw, from its thread: PodGroups whose queue is not there. They are in no session, so nothing
-        else says why they wait."""
+        """Note, in the thread of cycles, PodGroups whose queue does not exist. They are in no session, so nothing else
+        says why they wait."""
         jobs = outcome.tables.jobs
         rows = (jobs.alive & (jobs.queue < 0)).nonzero()[0].tolist()
         found: dict[str, PodGroup] = {group.key: group for row in rows if (group := jobs.groups[row]) is not None}
@@ -78,6 +79,6 @@ class Reminders:
 
 
 def tell_of_unread(teller: EventRecorder, kind: Kind, unread: Unparsable) -> None:
-    """An event on the object, where it has a name."""
+    """Emit an event on an object that could not be read, if it has a name."""
     if unread.uid:
         teller.tell(about_unread(kind, unread), "Warning", "Unreadable", unread.why)

@@ -1,4 +1,4 @@
-"""Volcano's queue gate is taken off pods, and no other gate with it."""
+"""Remove Volcano's queue gate, and no other gate, from pods."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pumice.model.pod import QUEUE_GATE
 
 
 class Gates:
-    """Takes gates off, each once. ``keep_s``: when to try again where the pod was not heard of without its gate.
+    """Removes gates, each once. ``keep_s``: when to try again if no event showed the pod without its gate.
 
-    Source: Volcano, which deletes the one gate by a strategic merge (spec 05 §13).
+    Source: Volcano, which deletes the one gate by a strategic merge patch.
     """
 
     def __init__(
@@ -37,25 +37,25 @@ class Gates:
         self._refusals = RefusedWrites("scheduling gate of pod", clock)
 
     def put(self, removal: GateRemoval) -> None:
-        """Take a gate off, from any thread. One that finds no room comes again with a later cycle. That the pod has no
-        gate any more is news, though it is our own doing."""
+        """Remove a gate, from any thread. If the queue is full, a later cycle requests it again. A pod without its gate
+        is news, although it is our own doing."""
         if self._begin(removal) and not self.lane.put(removal.pod, removal):
             self._sent.failed(removal.pod, removal)
 
     def _begin(self, removal: GateRemoval) -> bool:
-        """Whether the gate is to be taken off: the pod has it, and nobody is about to."""
+        """Return True if the gate must be removed: the pod has it, and it is not under way."""
         pod = self._truth.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
             return False
         return not self._refusals.holds_back(removal.pod) and self._sent.begin(removal.pod, removal)
 
     def gone(self, pod: str) -> None:
-        """A pod is not there any more."""
+        """Note that a pod no longer exists."""
         self._sent.gone(pod)
         self._refusals.gone(pod)
 
     async def _take_off(self, removal: GateRemoval) -> None:
-        """Write it. What fails is begun again by a later cycle."""
+        """Write the removal. If it fails, a later cycle requests it again."""
         gates = [{"$patch": "delete", "name": QUEUE_GATE}]
         body = {"metadata": {"uid": removal.uid}, "spec": {"schedulingGates": gates}}
         try:

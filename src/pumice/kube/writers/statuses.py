@@ -1,8 +1,8 @@
-"""The statuses of PodGroups and Queues, written as differences from what they are.
+"""Statuses of PodGroups and Queues, written as differences.
 
-Whether a kind has a status subresource is asked of the server: Volcano's PodGroup has none, its Queue has one. What
-could not be written is not tried again here: a later cycle wants it again, from what there is by then. What was refused
-is held back for a while, object by object: else each cycle would be refused again.
+Whether a kind has a status subresource is asked of the server: Volcano's PodGroup has none, its Queue has one. A write
+that failed is not retried here: a later cycle requests it again, from the state at that time. Objects whose writes were
+refused are held back for a while, because otherwise each cycle would be refused again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pumice.runtime.controllers.writes import merge_patch, stamp
 
 
 def group_status(status: PodGroupStatus) -> dict[str, Any]:
-    """A PodGroup's status as the API has it; counts of nothing are left out."""
+    """Return a PodGroup's status as in the API, without counts of 0."""
     found: dict[str, Any] = {"phase": status.phase}
     if status.conditions:
         found["conditions"] = [_condition(condition) for condition in status.conditions]
@@ -52,14 +52,14 @@ def _condition(condition: PodGroupCondition) -> dict[str, Any]:
 
 
 def group_words(status: PodGroupStatus) -> PodGroupStatus:
-    """The status without what differs from session to session: when a condition was set, and in which session."""
+    """Return the status without what differs between sessions: the time and the session of each condition."""
     conditions = (replace(condition, transition_id="", last_transition=0.0) for condition in status.conditions)
     scheduling = (replace(condition, transition_id="", last_transition=0.0) for condition in status.scheduling)
     return replace(status, conditions=tuple(conditions), scheduling=tuple(scheduling))
 
 
 def group_difference(group: PodGroup, wanted: PodGroupStatus) -> dict[str, Any]:
-    """What to merge into the PodGroup's status; empty where it says the same already."""
+    """Return what to merge into the PodGroup's status, empty if nothing differs."""
     if group_words(group.status) == group_words(wanted):
         return {}
     written = group_status if group.gang is None else kai_group_status
@@ -67,14 +67,14 @@ def group_difference(group: PodGroup, wanted: PodGroupStatus) -> dict[str, Any]:
 
 
 def times_difference(group: PodGroup, times: GangTimes | None) -> dict[str, str | None]:
-    """Which annotations to merge into the PodGroup; empty where it says the same already."""
+    """Return annotations to merge into the PodGroup, empty if nothing differs."""
     if group.gang is None or times is None or times == (group.gang.last_start, group.gang.stale_since):
         return {}
     return time_annotations(times)
 
 
 def queue_difference(queue: Queue, allocated: Resource, usage: QueueUsage | None = None) -> dict[str, Any]:
-    """What to merge into a Queue's status; empty where there is nothing to write."""
+    """Return what to merge into a Queue's status, empty if nothing differs."""
     if queue.sharing is not None:
         return merge_patch(kai_queue_status(queue.allocated, queue.usage), kai_queue_status(allocated, usage))
     change = merge_patch(queue.allocated.to_list() if queue.allocated is not None else {}, allocated.to_list())
@@ -82,9 +82,9 @@ def queue_difference(queue: Queue, allocated: Resource, usage: QueueUsage | None
 
 
 def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
-    """(type, reason, message): what users of the PodGroup are told beside its status.
+    """Return (type, reason, message) of an event for users of the PodGroup, or None.
 
-    Source: Volcano, which says in every session that a gang is unschedulable; here it is told with the status.
+    Source: Volcano, which emits in every session that a gang is unschedulable; here it is emitted with the status.
     """
     waits = next((condition.message for condition in reversed(status.scheduling) if condition.status == "True"), "")
     if waits:
@@ -96,7 +96,7 @@ def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
 
 
 class Statuses:
-    """Writes statuses, and never the same thing twice. ``keep_s``: when to stop waiting for an echo."""
+    """Writes statuses, and nothing twice. ``keep_s``: how long to wait for an echo."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Statuses:
         self._subresource: dict[Kind, bool] = {}
 
     def begin_group(self, update: PodGroupUpdate) -> bool:
-        """Whether this is to be written: it differs from what is known, and is not on its way already."""
+        """Return True if this must be written: it differs from what is known, and is not under way."""
         group = self._truth.groups.get(update.job)
         if group is None or self._refused_groups.holds_back(update.job):
             return False
@@ -124,17 +124,17 @@ class Statuses:
         return wanted and self.groups.begin(update.job, _said(update))
 
     def group_gone(self, job: str) -> None:
-        """A PodGroup is not there any more."""
+        """Note that a PodGroup no longer exists."""
         self.groups.gone(job)
         self._refused_groups.gone(job)
 
     def queue_gone(self, name: str) -> None:
-        """As for a PodGroup."""
+        """Note that a Queue no longer exists."""
         self.queues.gone(name)
         self._refused_queues.gone(name)
 
     async def write_group(self, update: PodGroupUpdate) -> None:
-        """Write what differs by now, and tell an event."""
+        """Write what differs by now, and emit an event."""
         group = self._truth.groups.get(update.job)
         version = await self._write_group(group, update) if group is not None else ""
         if group is None or not version:
@@ -145,7 +145,7 @@ class Statuses:
             self._tell.tell(about_group(group), *event)
 
     async def _write_group(self, group: PodGroup, update: PodGroupUpdate) -> str:
-        """The version that the last write made; empty where nothing was written."""
+        """Write differences. Return the version of the last write, "" if nothing was written."""
         kind, version = kind_of_group(group), ""
         if annotations := times_difference(group, update.times):
             body = {"metadata": {"uid": group.uid, "annotations": annotations}}
@@ -155,7 +155,7 @@ class Statuses:
         return version
 
     def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
-        """As for a PodGroup."""
+        """Return True if a queue's status must be written, as ``begin_group``."""
         queue = self._truth.queues.get(name)
         if queue is None or self._refused_queues.holds_back(name):
             return False
@@ -174,7 +174,7 @@ class Statuses:
         self.queues.done(name, (allocated, usage), version, self._truth.queues.get(name, queue).resource_version)
 
     async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any], refusals: RefusedWrites) -> str:
-        """The version that it made; empty where nothing was written."""
+        """Return the new version, "" if nothing was written."""
         try:
             if kind not in self._subresource:
                 self._subresource[kind] = await self._client.served(kind, "status")
@@ -185,12 +185,12 @@ class Statuses:
         return await self._patch(path, {"metadata": {"uid": uid}, "status": status}, key, refusals)
 
     async def _patch(self, path: str, body: dict[str, Any], key: str, refusals: RefusedWrites) -> str:
-        """The version that it made; empty where nothing was written."""
+        """Return the new version, "" if nothing was written."""
         try:
             version = version_of(await self._client.patch(path, body, retries=ONCE))
         except ApiError as error:
             if error.status == 404:
-                self._subresource.clear()  # the object is gone, or another definition was installed
+                self._subresource.clear()  # the object is gone, or its definition was replaced
             elif error.status != 409:
                 refusals.refused(key, error)
             return ""

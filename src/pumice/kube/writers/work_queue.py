@@ -1,4 +1,4 @@
-"""A lane: work that any thread hands over and a few tasks on the event loop carry out."""
+"""A work queue: any thread hands work over, and a few tasks on the event loop carry it out."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class WorkQueue(Generic[T]):
-    """A bounded queue with workers: oldest first, one item a key, and never two at once of the same key.
+    """A bounded queue with workers: oldest first, one item per key, and never two at once with the same key.
 
-    ``put`` may be called from any thread and returns at once. An item of a key that waits already takes its place: only
-    the newest is wanted. ``do`` deals with everything that goes wrong by itself; what escapes it is logged.
+    ``put`` may be called from any thread and returns at once. An item whose key is waiting replaces the waiting item:
+    only the newest is wanted. ``do`` handles all errors itself; what it raises is logged.
     """
 
     def __init__(self, name: str, do: Callable[[T], Awaitable[None]], *, workers: int, waiting_max: int) -> None:
@@ -27,25 +27,26 @@ class WorkQueue(Generic[T]):
         self._do = do
         self._workers = workers
         self._lock = Lock()
-        self._waiting: OrderedDict[str, T] = OrderedDict()  # a dict looks for its first key past all that were taken
+        # A plain dict would search past all removed keys for its first one.
+        self._waiting: OrderedDict[str, T] = OrderedDict()
         self._in_work: set[str] = set()
         self._later = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._told = False  # that there is news; spares a call into the loop for each item
+        self._told = False  # avoids a call into the loop for each item
         self._settled = asyncio.Event()
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """Number of waiting items."""
         return len(self._waiting)
 
     @property
     def left(self) -> int:
-        """How many items wait, are under way, or will come back later."""
+        """Number of items that wait, are under way, or will come back later."""
         return len(self._waiting) + len(self._in_work) + self._later
 
     def put(self, key: str, item: T) -> bool:
-        """Hand an item over. False: the lane is full, and nothing was done."""
+        """Hand an item over. Return False if the queue is full and nothing was done."""
         with self._lock:
             if key not in self._waiting and len(self._waiting) >= self.waiting_max:
                 return False
@@ -56,7 +57,7 @@ class WorkQueue(Generic[T]):
         return True
 
     def put_later(self, key: str, item: T, delay_s: float) -> None:
-        """Hand an item over in a while. On the loop only. Never refused: it has been let in before."""
+        """Hand an item over after a time. On the loop only. Never refused, because it was accepted before."""
         self._later += 1
         asyncio.get_running_loop().call_later(delay_s, self._back, key, item)
 
@@ -68,7 +69,7 @@ class WorkQueue(Generic[T]):
         self._news.set()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run until cancelled."""
         self._loop = asyncio.get_running_loop()
         self._news.set()
         async with asyncio.TaskGroup() as group:
@@ -100,7 +101,7 @@ class WorkQueue(Generic[T]):
                     self._settled.set()
 
     def _take(self) -> tuple[str, T] | None:
-        """The oldest item whose key is not under way; none: sleep until there is news."""
+        """Return the oldest item whose key is not under way, or None: sleep until there is news."""
         with self._lock:
             key = next((key for key in self._waiting if key not in self._in_work), None)
             if key is None:

@@ -1,4 +1,4 @@
-"""How decisions are written to the API server, and who is told how long that takes."""
+"""How decisions are written to the API server, and observers of its duration."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pumice.model.decisions import Bind
 
 
 class Limits(Struct, frozen=True):
-    """How much may wait and be under way at once.
+    """Limits of what waits and is under way.
 
-    ``binds``, ``evictions``: waiting; more are refused. A gang that began to be taken is taken whole, up to twice as
-    many. ``confirm_s``: a decision that the API server accepted and that no watch has confirmed by then is looked up.
-    ``hold_s``: how long events and conditions wait for binds to go first, and each eviction for nominations.
+    ``binds``, ``evictions``: waiting; more are refused. A gang of which one pod was accepted is accepted as a whole, up
+    to twice as many. ``confirm_s``: a decision that the API server accepted and that no watch has confirmed within this
+    time is looked up. ``hold_s``: how long events and conditions wait for binds, and each eviction for nominations.
     """
 
     binds: int = 20_000
@@ -30,7 +30,7 @@ class Limits(Struct, frozen=True):
 
 
 class Requests(Struct, frozen=True):
-    """Binds go out as requests to KAI's binder, which tries ``backoff_limit`` times more, None: not once."""
+    """Binds are sent as requests to KAI's binder, which makes ``backoff_limit`` more attempts; None: none."""
 
     backoff_limit: int | None = None
 
@@ -38,9 +38,9 @@ class Requests(Struct, frozen=True):
 class Writing(Struct, frozen=True):
     """How decisions are written.
 
-    ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting. ``requests``: ask
-    KAI's binder in place of binding; what else runs before a bind is its business then. ``reserving``: how devices are
-    reserved that pods share, None: such pods are not bound.
+    ``use_eviction``: use the eviction API, which respects disruption budgets, instead of deleting. ``requests``: ask
+    KAI's binder instead of binding; then other work before a bind is its task. ``reserving``: how shared devices are
+    reserved; None: pods that share devices are not bound.
     """
 
     limits: Limits = Limits()
@@ -50,15 +50,14 @@ class Writing(Struct, frozen=True):
 
 
 def _tell_nobody(*_: object) -> None:
-    """Nobody wants to know how long it took."""
+    """Ignore a duration."""
 
 
 class Timers(Struct, frozen=True):
-    """Who is told how long writing takes.
+    """Functions to call with durations.
 
-    ``timed`` of the stages ``PreBind`` and ``Bind``, with their seconds; ``aged`` of what a bind has come to
-    (``Assumed``, ``PreBound``, ``Bound``, ``Failed``), with the seconds since the pod was created, as far as clocks
-    agree.
+    ``timed``: with a stage (``PreBind``, ``Bind``) and its seconds. ``aged``: with a state of a bind (``Assumed``,
+    ``PreBound``, ``Bound``, ``Failed``), the bind, and the seconds since the pod was created, as far as clocks agree.
     """
 
     timed: Callable[[str, float], None] = _tell_nobody
