@@ -36,6 +36,7 @@ def preempt(
     predicateErrorCacheEnable: bool = True,
     promisedKept: bool = True,
     allMustAgree: bool = False,
+    lowerPriorityOnly: bool = False,
     enableTopologyAwarePreemption: bool = False,
     allocatableAsked: bool = False,
     topologyAwarePreemptWorkerNum: int = 16,
@@ -48,6 +49,7 @@ def preempt(
 
     ``promisedKept``: a gang counts nodes that earlier evictions vacated for its pods (decision 0017).
     ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some (decision 0018).
+    ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0018).
     ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0018).
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
     """
@@ -62,6 +64,7 @@ def preempt(
             cached=predicateErrorCacheEnable,
             promised_kept=promisedKept,
             all_must_agree=allMustAgree,
+            lower_priority_only=lowerPriorityOnly,
             allocatable_asked=allocatableAsked,
         ).run()
 
@@ -79,13 +82,14 @@ class _Preemption:
         cached: bool,
         promised_kept: bool,
         all_must_agree: bool,
+        lower_priority_only: bool,
         allocatable_asked: bool,
     ) -> None:
         self.ssn, self.starving, self.compare, self.promised_kept = ssn, starving, compare, promised_kept
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
-        self.allocatable_asked = allocatable_asked
+        self.allocatable_asked, self.lower_priority_only = allocatable_asked, lower_priority_only
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
-        kind = f"{REASON} {compare} {promised_kept} {all_must_agree} {allocatable_asked}"
+        kind = f"{REASON} {compare} {promised_kept} {all_must_agree} {allocatable_asked} {lower_priority_only}"
         self.making = EvictForTask(ssn, REASON, kind, points.preemptable)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
@@ -155,6 +159,7 @@ class _Preemption:
             self.votes,
             but_job=but_job,
             only_best_effort=bool(ssn.tables.tasks.best_effort[row]),
+            only_below=self.lower_priority_only,
         )
         reachable = search.reachable(task)
         if self._anywhere(stmt, task, victims, reachable):

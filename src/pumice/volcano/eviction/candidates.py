@@ -11,6 +11,7 @@ from pumice.algorithms.sums import sums_by
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates
+from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
 from pumice.model.status import PREEMPTABLE_STATUSES, STATUS_COUNT, TaskStatus
@@ -86,22 +87,25 @@ class Supply:
         self._rests_on = rows.tobytes(), self.starts.tobytes(), *ground(tasks["job"], tasks["cls"])
         self._refuted: dict[Votes, Refuted] = {}
 
-    def on(self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False) -> Candidates:
-        """Return the tasks on some nodes, without one job's. ``only_best_effort``: only tasks without requests."""
+    def on(
+        self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False, below: Task | None = None
+    ) -> Candidates:
+        """Return the tasks on some nodes, without one job's. ``only_best_effort``: only tasks without requests.
+        ``below``: only tasks of lower priority than this one."""
         # The first node often suffices; a slice is all it takes.
         if len(nodes) == 1:
             node = int(nodes[0])
             rows = self.rows[self.starts[node] : self.starts[node + 1]]
-            return Candidates(self._tables, rows[self._kept(rows, but_job, only_best_effort)])
+            return Candidates(self._tables, rows[self._kept(rows, but_job, only_best_effort, below)])
         begin = self.starts[nodes]
         lengths = self.starts[nodes + 1] - begin
         # One range of rows per node, joined without a Python loop.
         nth = np.repeat(np.arange(len(nodes)), lengths)
         rows = self.rows[np.arange(len(nth)) + (begin - lengths.cumsum() + lengths)[nth]]
-        kept = self._kept(rows, but_job, only_best_effort)
+        kept = self._kept(rows, but_job, only_best_effort, below)
         return Candidates(self._tables, rows[kept], np.searchsorted(nth[kept], np.arange(len(nodes) + 1)))
 
-    def _kept(self, rows: AnyArray, but_job: int, only_best_effort: bool) -> Bool:
+    def _kept(self, rows: AnyArray, but_job: int, only_best_effort: bool, below: Task | None) -> Bool:
         """Return True for rows that may still be evicted. Shape (rows,)."""
         tasks = self._tables.tasks
         kept: Bool = self._counts[tasks.status[rows]]
@@ -109,6 +113,8 @@ class Supply:
             kept &= tasks.job[rows] != but_job
         if only_best_effort:
             kept &= tasks.best_effort[rows]
+        if below is not None:
+            kept &= _is_below(below, rows)
         return kept
 
     def refuted(self, votes: Votes) -> Refuted:
@@ -138,6 +144,13 @@ class Supply:
         # By row: an eviction changes the sums of its node only.
         question = "could leave", self._counts.tobytes()
         return self._ssn.memo.by_row(question, self._rests_on, stamps, lambda nodes: amounts_by_node(self.on(nodes)))
+
+
+def _is_below(task: Task, rows: AnyArray) -> Bool:
+    """Return True for tasks whose job has a lower priority, or which have one themselves in the same job."""
+    tasks, jobs, own = task.tables.tasks, task.tables.jobs, task.job
+    job = tasks.job[rows]
+    return np.asarray(np.where(job == own.row, tasks.priority[rows] < task.priority, jobs.priority[job] < own.priority))
 
 
 def amounts_by_node(candidates: Candidates, mask: Bool | None = None) -> F64:

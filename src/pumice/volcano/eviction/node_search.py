@@ -168,7 +168,7 @@ class Victims:
     """Tasks that might be evicted for one task, and the ``votes`` of plugins about them.
 
     Candidates are those of ``supply`` without the tasks of one job, and only tasks without requests if the task has
-    none. ``needs_any``: nodes without candidates are useless.
+    none. ``needs_any``: nodes without candidates are useless. ``only_below``: only tasks of lower priority.
     """
 
     def __init__(
@@ -181,12 +181,14 @@ class Victims:
         but_job: int = -1,
         only_best_effort: bool = False,
         needs_any: bool = False,
+        only_below: bool = False,
     ) -> None:
         self._ssn, self._task, self._supply, self._votes = ssn, task, supply, votes
         self._but_job, self._only_best_effort, self._needs_any = but_job, only_best_effort, needs_any
         self._cls = int(ssn.tables.tasks.cls[task.row])
         self._refuted = supply.refuted(votes)
-        self._offered = but_job >= 0, only_best_effort, needs_any
+        self._below = task if only_below else None
+        self._offered = but_job >= 0, only_best_effort, needs_any, only_below
 
     def nodes(self) -> Bool:
         """Return the nodes on which victims may free enough. Shape (N,)."""
@@ -212,7 +214,7 @@ class Victims:
 
     def candidates(self, nodes: I64) -> Candidates:
         """Return the candidates on some nodes."""
-        return self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
+        return self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort, below=self._below)
 
     def statistics(self, nodes: I64) -> EvictionStatistics:
         """Return how plugins vote about the candidates on some nodes."""
