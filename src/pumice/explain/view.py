@@ -27,7 +27,7 @@ class View:
         self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
         self.axis = outcome.tables.axis
         self.facts = outcome.tables.nodes.facts
-        self.derived = Derived(self.facts, Memo())
+        self.derived = Derived(self.facts, Memo(), outcome.tables.classes)
         self.texts = FitTexts(outcome.tables, outcome.trace)
 
     # -- names --------------------------------------------------------------------------------------------------------

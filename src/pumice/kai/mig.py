@@ -33,6 +33,8 @@ class MigRules:
         # The search walks all placed tasks; without GPU sharing it would find none.
         if any(shares):
             self._mark_legacy(ssn)
+        #: Those nodes as a value, on which answers rest.
+        self.legacy = self._legacy.tobytes()
 
     def _mark_legacy(self, ssn: Session) -> None:
         """Mark the nodes that run a pod with legacy MIG instances."""

@@ -1,10 +1,11 @@
-"""What follows from node objects alone, cached while no node object changes."""
+"""What follows from node objects, alone or with the terms of a class, cached while no node object changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from pumice.columns.classes import ClassTable
 from pumice.columns.nodes import LabelColumn, NodeFacts
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
@@ -15,10 +16,10 @@ V = TypeVar("V")
 class Derived:
     """The facts about nodes, and what is computed from them."""
 
-    __slots__ = ("_labels", "_memo", "facts")
+    __slots__ = ("_classes", "_labels", "_memo", "facts")
 
-    def __init__(self, facts: NodeFacts, memo: Memo) -> None:
-        self.facts, self._memo = facts, memo
+    def __init__(self, facts: NodeFacts, memo: Memo, classes: ClassTable) -> None:
+        self.facts, self._memo, self._classes = facts, memo, classes
         self._labels: dict[str, LabelColumn] = {}
 
     def __len__(self) -> int:
@@ -40,7 +41,12 @@ class Derived:
         """Return what follows from node objects and from ``question``."""
         return self._memo.get(("nodes", question), (self.facts.version,), build, size=len(self.facts))
 
+    def of_class(self, question: Hashable, cls: int, build: Callable[[], V], *rests_on: Hashable, size: int = 0) -> V:
+        """Return what follows from node objects, the spec of a class, ``question`` and ``rests_on``."""
+        key = "class", question, cls, self._classes.identity(cls)
+        return self._memo.get(key, (self.facts.version, *rests_on), build, size)
+
 
 def derived(ssn: Session) -> Derived:
     """Return the cache of the session."""
-    return ssn.shared(Derived, lambda: Derived(ssn.tables.nodes.facts, ssn.memo))
+    return ssn.shared(Derived, lambda: Derived(ssn.tables.nodes.facts, ssn.memo, ssn.tables.classes))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.api import (
-    I32,
     PODS,
     ROWS,
     Code,
@@ -27,7 +26,7 @@ from pumice.api import (
 from pumice.kai import points
 from pumice.kai.mig import MigRules
 from pumice.placing.derived import derived
-from pumice.placing.filters.nodes import STABLE_REASONS, stable_codes
+from pumice.placing.filters.nodes import STABLE_REASONS, Stable, stable_codes
 from pumice.placing.filters.of_session import inter_pod_filter, port_filter
 from pumice.placing.filters.pod_view import View
 from pumice.placing.filters.pods import classes_where, has_pod_terms
@@ -46,9 +45,8 @@ class Predicates:
     """Register the filters of nodes and pods."""
 
     def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
+        self.ssn, self._facts = ssn, derived(ssn)
         self._mig = MigRules(ssn)
-        self._codes: dict[int, tuple[I32, bool]] = {}  # class row -> reason code per node, and whether any is not 0
         register_volumes(ssn, (BINDING,))
         # These filters are asked per task, and the events per placement. Sessions without host ports and pod affinity
         # skip both.
@@ -93,15 +91,16 @@ class Predicates:
     @points.predicate(reads=(ROWS,))
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Filter nodes by facts that do not change within a session; the first reason counts. Shape (rows,)."""
-        cached = self._codes.get(cls.row)
-        if cached is None:
-            codes = stable_codes(derived(self.ssn), cls.spec, affinity=True, taints=True).codes
-            against = self._mig.against(cls)
-            # A node has one reason; MIG is given only where no other filter rejects the node.
-            codes = np.where(against & (codes == 0), len(_WHY) - 1, codes).astype(np.int32)
-            cached = self._codes[cls.row] = codes, bool(codes.any())
-        codes, objects = cached
+        facts, legacy = self._facts, self._mig.legacy
+        codes, objects = facts.of_class("node filters", cls.row, lambda: self._reasons(cls), legacy, size=len(facts))
         return FilterResult(nodes.pick(codes), _WHY) if objects else None
+
+    def _reasons(self, cls: TaskClass) -> Stable:
+        """Return the reason by which each node is rejected."""
+        codes = stable_codes(self._facts, cls.spec, affinity=True, taints=True).codes
+        # A node has one reason; MIG is given only where no other filter rejects the node.
+        codes = np.where(self._mig.against(cls) & (codes == 0), len(_WHY) - 1, codes).astype(np.int32)
+        return Stable(codes, bool(codes.any()))
 
 
 def asks_for_parts(spec: PodSpec) -> bool:

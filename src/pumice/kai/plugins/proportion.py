@@ -61,8 +61,9 @@ class Proportion:
         # A total of 0 would divide by zero in the dominant share.
         self._most = [amount or 1.0 for amount in self.total.tolist()]
         self._priority: list[float] = queues.priority.tolist()
+        #: On what keys of queues rest, besides the rows of queues.
+        self._rests_on = self.fair.version, self.fit.version, self.total.tobytes()
         self._before = self._states(allocated, held_fast)
-        self._keys: dict[int, tuple[int, F64 | None, F64 | None, Key]] = {}
 
     def _total(self) -> F64:
         """Return the resources of all nodes, less what pods without a job hold. Shape (3,)."""
@@ -101,22 +102,17 @@ class Proportion:
     @points.turn_order
     def turn_order(self, left: Turn, right: Turn) -> int:
         """Compare two queues by the best job of each. Source: KAI proportion plugin, queue_order."""
-        keys = self._cached_key(left), self._cached_key(right)
-        return compare_turns(*keys, self._fit[left.queue], self._fit[right.queue])
-
-    def _cached_key(self, turn: Turn) -> Key:
-        """Return the key of a queue, recomputed if the queue, the request or the victims changed."""
-        stamps = self.ssn.tables.queues.stamps
-        assert stamps is not None
-        stamp, cached = int(stamps[turn.queue]), self._keys.get(turn.queue)
-        # Identity suffices for the arrays: a turn replaces them and never writes into them.
-        if cached is not None and cached[0] == stamp and cached[1] is turn.request and cached[2] is turn.victims:
-            return cached[3]
-        key = self._key(turn)
-        self._keys[turn.queue] = (stamp, turn.request, turn.victims, key)
-        return key
+        return compare_turns(self._key(left), self._key(right), self._fit[left.queue], self._fit[right.queue])
 
     def _key(self, turn: Turn) -> Key:
+        """Return the key of a queue."""
+        stamps, request, victims = self.ssn.tables.queues.stamps, turn.request, turn.victims
+        assert stamps is not None
+        amounts = request if request is None else request.tobytes(), victims if victims is None else victims.tobytes()
+        question, rests_on = ("proportion.key", turn.queue), (int(stamps[turn.queue]), *amounts, *self._rests_on)
+        return self.ssn.memo.get(question, rests_on, lambda: self._compute_key(turn))
+
+    def _compute_key(self, turn: Turn) -> Key:
         """Compute the key of a queue."""
         queue = turn.queue
         held = self.allocated.array[queue].tolist()

@@ -48,7 +48,6 @@ class GpuPlacement:
     def __init__(self, ssn: Session, *, policy: str = FGD, seed: int = 0, typical: str = "") -> None:
         self.ssn, self.policy, self.seed = ssn, policy, seed
         self._free = FreeGpus(ssn)
-        self._asks: dict[int, Ask] = {}
         # random and priced score per task. All others score per task class, whose answers are shared by all of its
         # tasks. The point that a policy does not use is switched off.
         by_task = policy in (RANDOM, PRICED)
@@ -76,7 +75,7 @@ class GpuPlacement:
     @points.node_order(reads=(ROWS, f"{NAME}.pods"))
     def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Return scores from 0 to 100. Shape (rows,)."""
-        ask = self._ask(cls)
+        ask = ask_of(cls)
         if self.policy == FGD:
             return self._node_gain(nodes, ask)
         room = self._free.room(nodes)
@@ -96,7 +95,7 @@ class GpuPlacement:
             return rolled(self.seed, task.key, nodes.rows)
         # The price depends on how much of a model is in use, which changes with every placement; the gain is cached by
         # row.
-        ask = self._ask(task.cls)
+        ask = ask_of(task.cls)
         return bids(
             self._node_gain(nodes, ask), ask.devices * ask.milli, self._free.in_use()[nodes.pick(self._free.models)]
         )
@@ -107,7 +106,7 @@ class GpuPlacement:
         or for ``random`` a seeded random score. Shape (devices,)."""
         if self.policy == RANDOM:
             return rolled(self.seed, f"{task.key} device", np.arange(len(used)))
-        ask = self._ask(task.cls)
+        ask = ask_of(task.cls)
         # Whole free devices are interchangeable, so their use is score enough.
         if self.policy not in (FGD, PRICED) or ask.milli == WHOLE or not used.any():
             return used
@@ -127,13 +126,6 @@ class GpuPlacement:
         self._count(run, -1)
 
     # -- what it keeps ------------------------------------------------------------------------------------------------
-
-    def _ask(self, cls: TaskClass) -> Ask:
-        """Return the GPU request of a class, cached for the cycle."""
-        known = self._asks.get(cls.row)
-        if known is None:
-            known = self._asks[cls.row] = ask_of(cls)
-        return known
 
     def _node_gain(self, nodes: NodeRows, ask: Ask) -> F64:
         """Return how good nodes are for a request. Shape (rows,)."""
@@ -209,13 +201,13 @@ class GpuPlacement:
             codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True).codes
             # One node stands for all nodes of its model: taints and affinity are evaluated per model and not per node.
             models = tuple((codes[first] == 0).tolist())
-            shapes.append(Shape(self._ask(TaskClass(tables, row)), models, float(pods[row])))
+            shapes.append(Shape(ask_of(TaskClass(tables, row)), models, float(pods[row])))
         return shapes
 
     def _count_kinds(self, classes: list[int]) -> None:
         """Count the pods of each kind on each node. Kinds are a part of a GPU, one GPU, two GPUs and so on."""
         tables = self.ssn.tables
-        asks = {row: self._ask(TaskClass(tables, row)) for row in classes}
+        asks = {row: ask_of(TaskClass(tables, row)) for row in classes}
         # All parts of a GPU are one kind, whatever their size: Gandiva clusters sharing pods together.
         kinds = sorted({ask[1:] if ask.milli >= 1000 else (1, 0.0) for ask in asks.values() if ask.devices})
         self._kind_of = {

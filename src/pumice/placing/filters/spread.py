@@ -74,12 +74,17 @@ def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
     return tuple(prepared)
 
 
+def prepared_of(index: PodIndex, cls: int, kind: str) -> tuple[Prepared, ...]:
+    """Return the constraints of a class."""
+    nodes, specs = index.derived, index.tables.classes.specs
+    return nodes.of_class(("spread", kind), cls, lambda: prepare(nodes, specs[cls], kind), size=len(nodes))
+
+
 class SpreadFilter:
     """Filters nodes for tasks of classes that it ``concerns``."""
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
-        self._prepared: dict[int, tuple[Prepared, ...]] = {}
 
     def concerns(self, cls: int) -> bool:
         return bool(self._of(cls))
@@ -96,11 +101,7 @@ class SpreadFilter:
         return FilterResult(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
 
     def _of(self, cls: int) -> tuple[Prepared, ...]:
-        found = self._prepared.get(cls)
-        if found is None:
-            tables = self._index.tables
-            found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], HARD)
-        return found
+        return prepared_of(self._index, cls, HARD)
 
     def _counts(self, kind: tuple[str, int, int], prepared: Prepared, pod: Pod) -> I64:
         """Return how many matching pods are in each domain. Shape (D + 1,)."""

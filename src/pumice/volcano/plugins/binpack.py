@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +12,13 @@ from pumice.api import EPS, F64, Bool, NodeRows, Session, TaskClass, plugin, poi
 
 
 class Counted(NamedTuple):
-    """A resource in the score of a class: its column, weight and request, and the allocatable amount of nodes (N,).
+    """A resource with a weight: its column, and the allocatable amount of nodes (N,).
 
     ``has`` None: every node has some. Otherwise ``room`` is 1 where a node has none.
     """
 
     column: int
     weight: F64
-    asked: F64
     room: F64
     has: Bool | None
 
@@ -52,20 +52,18 @@ class Binpack:
         self._facts = ssn.tables.nodes.facts
         self._weights = {name: 1.0 if weight < 0 else weight for name, weight in weights.items()}
         self._scale = 100.0 * binpack_weight
-        # Requests and allocatable amounts do not change within a session, so this is computed once for a class.
-        self._of_class: dict[int, list[Counted]] = {}
 
     @points.node_order
     def fullness(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Return the weighted mean share in use with the task, 0 if the node is too small. Shape (rows,)."""
-        counted = self._of_class.get(cls.row)
-        if counted is None:
-            counted = self._of_class[cls.row] = self._counted(cls)
-        used, rows = nodes.used, nodes.rows
+        used, rows, req = nodes.used, nodes.rows, cls.req
         score = np.zeros(len(rows))
         too_much = np.zeros(len(rows), dtype=bool)
         total = 0.0
-        for column, weight, asked, room, has in counted:
+        for column, weight, room, has in self._counted:
+            asked = req[column]
+            if asked < EPS:
+                continue
             total += float(weight)
             here = room.take(rows)
             # One resource at a time, in place: temporaries of shape (rows, R) would double the time of this loop.
@@ -84,16 +82,18 @@ class Binpack:
         score[too_much] = 0.0
         return score
 
-    def _counted(self, cls: TaskClass) -> list[Counted]:
-        """Return the resources that the class asks for and that have a weight."""
+    @cached_property
+    def _counted(self) -> list[Counted]:
+        """The resources with a weight, in the order of their columns. Allocatable amounts do not change in a
+        session."""
         found = []
         for name, column in self._axis.column.items():
-            weight, asked = self._weights.get(name), cls.req[column]
-            if weight is None or asked < EPS:
+            weight = self._weights.get(name)
+            if weight is None:
                 continue
             room = np.ascontiguousarray(self._facts.allocatable[:, column])
             has = (room != 0.0) & (weight != 0.0)
             # Dividing by 1 instead of 0; ``has`` then removes the term. The weight stays in the sum, as in Volcano.
             safe = np.where(has, room, 1.0)
-            found.append(Counted(column, np.array(weight), np.array(asked), safe, None if has.all() else has))
+            found.append(Counted(column, np.array(weight), safe, None if has.all() else has))
         return found

@@ -107,7 +107,6 @@ class NodeOrder:
         self._node_affinity, self._taints = nodeaffinity_weight, tainttoleration_weight
         self._pod_affinity, self._spread = podaffinity_weight, podtopologyspread_weight
         self._images = imagelocality_weight
-        self._found: dict[int, _Parts | float | None] = {}
         self.unused_points = () if imagelocality_weight and known_images(self._facts) else (points.node_order,)
 
     @points.node_order
@@ -127,17 +126,20 @@ class NodeOrder:
     @points.batch_node_order(reads=(ROWS, PODS))
     def among_candidates(self, cls: TaskClass) -> _Parts | float | None:
         """Return preferred node affinity, taints to avoid, preferred pod affinity and topology spread."""
-        if cls.row not in self._found:
-            same, parts = self._plan(cls.row)
-            self._found[cls.row] = _Parts(same or 0.0, parts) if parts else same
-        return self._found[cls.row]
+        same, parts = self._plan(cls.row)
+        return _Parts(same or 0.0, parts) if parts else same
 
     def _plan(self, cls: int) -> Plan:
         """Return the plan of a class."""
-        spec = self.ssn.tables.classes.specs[cls]
-        # Keyed by what the plan reads of the pod, so that classes that differ only in their requests share a plan.
-        question = "plan", self._taints, self._node_affinity, spec.tolerations, spec.affinity.node_preferred
-        plan = self._facts.get(question, lambda: self._by_nodes(spec))
+        spec, question = self.ssn.tables.classes.specs[cls], ("plan", self._taints, self._node_affinity)
+
+        def build() -> Plan:
+            # Keyed by what the plan reads of the pod, so that classes that differ only in their requests share a plan.
+            terms = spec.tolerations, spec.affinity.node_preferred
+            return self._facts.get((*question, *terms), lambda: self._by_nodes(spec))
+
+        # By class first: a comparison of all terms of a spec costs more than the rest of the hook.
+        plan = self._facts.of_class(question, cls, build)
         # The part that rests on node objects is cached across sessions; the part about pods holds for this session
         # only.
         if self._has_pod_terms or spec.spread:

@@ -37,10 +37,12 @@ _SCORE_MAX = 100
 
 
 class Place(NamedTuple):
-    """A node with its Numatopology. ``ids``: its CPUs, in order; columns use the index in it."""
+    """A node with its Numatopology. ``kind``: equal for nodes with equal machines. ``ids``: its CPUs, in order; columns
+    use the index in it."""
 
     topology: Numatopology
     machine: Machine
+    kind: int
     ids: tuple[int, ...]
     sign: float  # hash of the Numatopology
 
@@ -59,11 +61,10 @@ class NumaAware:
     def __init__(self, ssn: Session, *, weight: int = 1) -> None:
         self.ssn, self._weight = ssn, weight
         tables = ssn.tables
-        rests_on = (tables.nodes.facts.version, *ground(tables.numas["objs"]))
-        self._places: list[Place | None] = ssn.memo.get("numa.places", rests_on, lambda: _places(ssn))
+        self._rests_on = (tables.nodes.facts.version, *ground(tables.numas["objs"]))
+        self._places: list[Place | None] = ssn.memo.get("numa.places", self._rests_on, lambda: _places(ssn))
         self._asks = [None if spec is None else spec.numa for spec in tables.classes.specs]
         self._width = max((len(place.ids) for place in self._places if place is not None), default=0)
-        self._found: dict[tuple[int, bytes, NumaAsk, str], Assigned] = {}
         asks = np.array([ask is not None for ask in self._asks], dtype=bool)
         rows = np.flatnonzero(tables.tasks.alive)
         rows = rows[asks[tables.tasks.cls[rows]]] if len(asks) else rows[:0]
@@ -126,13 +127,14 @@ class NumaAware:
         """Return what the pod would get of the free CPUs."""
         place = self._places[node]
         assert place is not None
-        # Nodes of one type share a Machine object, so that equal free CPUs give one computation.
-        key = id(place.machine), free.tobytes(), ask, policy
-        found = self._found.get(key)
-        if found is None:
+        # Nodes of one kind share the answer for equal free CPUs.
+        question = "numa.assigned", place.kind, free.tobytes(), ask, policy
+
+        def build() -> Assigned:
             left = frozenset(cpu for cpu, is_free in zip(place.ids, free.tolist(), strict=False) if is_free)
-            found = self._found[key] = assigned(place.machine, left, ask, policy)
-        return found
+            return assigned(place.machine, left, ask, policy)
+
+        return self.ssn.memo.get(question, self._rests_on, build)
 
     def _mask(self, node: int, cpus: CpuSet) -> Bool:
         """Return CPUs as a row of a column."""
@@ -231,14 +233,14 @@ def is_listed(topology: Numatopology, uid: str, key: str) -> bool:
 
 def _places(ssn: Session) -> list[Place | None]:
     """Return the place of each node, None if its agent reports nothing."""
-    facts, machines = ssn.tables.nodes.facts, dict[object, Machine]()
+    facts, machines = ssn.tables.nodes.facts, dict[object, tuple[Machine, int]]()
     found: list[Place | None] = [None] * len(facts)
     for topology in ssn.tables.numas.objs:
         row = facts.row_of.get(topology.name)
         if row is not None:
             like = topology.cpus, topology.reserved
-            machine = machines.setdefault(like, Machine(*like))
-            found[row] = Place(topology, machine, tuple(cpu.id for cpu in topology.cpus), _sign(topology))
+            machine, kind = machines.setdefault(like, (Machine(*like), len(machines)))
+            found[row] = Place(topology, machine, kind, tuple(cpu.id for cpu in topology.cpus), _sign(topology))
     return found
 
 

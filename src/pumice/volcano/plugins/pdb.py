@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pumice.algorithms.groups import distinct, nth_of_its_group
 from pumice.api import I32, AnyArray, Bool, Candidates, MayGo, Pod, Session, Task, TaskRows, plugin, points
+from pumice.framework.memo import ground
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.selectors import matches
 
 #: Numbers of two sets of budgets: that of pods without labels, and that of other pods that no budget covers.
 _NO_LABELS, _NO_BUDGET = 0, 1
-_UNKNOWN = -1
+
+
+class Cover(NamedTuple):
+    """Which budgets cover which pods: the number of a set of budgets for each task (T,), and the budgets of each set
+    (sets, B)."""
+
+    of_row: I32
+    budgets: Bool
 
 
 @plugin("pdb")
@@ -32,9 +42,6 @@ class Pdb:
         self.allowed = ssn.column("pdb.allowed", values=np.array(allowed, dtype=np.int64))
         # No code reads this column. It makes memoized answers rest on the budgets.
         self.made = ssn.column("pdb.made", values=np.array([ssn.tables.budgets["objs"].version]))
-        self._sets: list[tuple[int, ...]] = [(), ()]
-        self._number: dict[object, int] = {}
-        self._of_row: I32 = np.full(ssn.tables.tasks.capacity, _UNKNOWN, dtype=np.int32)
 
     @points.preemptable
     @points.reclaimable
@@ -51,51 +58,51 @@ class Pdb:
 
     def _spared(self, tasks: TaskRows, node: AnyArray) -> Bool:
         """Return the tasks that budgets allow to evict. Shape (rows,)."""
-        sets = self._covered_by(tasks)
+        of_row, covers = self._cover()
+        sets = of_row[tasks.rows]
         # Quirk of Volcano, kept on purpose: a pod without labels is never a victim.
         found = np.asarray(sets != _NO_LABELS)
-        covers = np.zeros((len(self._sets), len(self.allowed.array)), dtype=bool)
-        for number, budgets in enumerate(self._sets):
-            covers[number, list(budgets)] = True
         for budget in np.flatnonzero(covers[distinct(sets)].any(axis=0)).tolist():
             rows = covers[sets, budget].nonzero()[0]
             # Each candidate counts against the budget, whether it becomes a victim or not.
             found[rows] &= nth_of_its_group(node[rows]) < self.allowed.array[budget]
         return found
 
-    def _covered_by(self, tasks: TaskRows) -> I32:
-        """Return which set of budgets covers each task, as an index into ``_sets``. Shape (rows,)."""
-        unknown = tasks.rows[self._of_row[tasks.rows] == _UNKNOWN]
-        pods = tasks.tables.tasks.pods
-        for row in unknown.tolist():
-            self._of_row[row] = self._set_of(pods[row])
-        found: I32 = self._of_row[tasks.rows]
-        return found
+    def _cover(self) -> Cover:
+        """Return which budgets cover which pods."""
+        tables = self.ssn.tables
+        rests_on = ground(tables.tasks["pods"], tables.budgets["objs"])
+        return self.ssn.memo.get("pdb.cover", rests_on, self._build_cover, tables.tasks.capacity)
 
-    def _set_of(self, pod: Pod) -> int:
-        """Return which set of budgets covers a pod."""
+    def _build_cover(self) -> Cover:
+        """Find the budgets of each pod."""
+        tasks = self.ssn.tables.tasks
+        number: dict[tuple[int, ...] | None, int] = {None: _NO_LABELS, (): _NO_BUDGET}
+        matching: dict[object, tuple[int, ...]] = {}
+        of_row = np.zeros(tasks.capacity, dtype=np.int32)
+        for row in tasks.alive.nonzero()[0].tolist():
+            of_row[row] = number.setdefault(self._budgets_of(tasks.pods[row], matching), len(number))
+        covers = np.zeros((len(number), len(self.allowed.array)), dtype=bool)
+        for budgets, i in number.items():
+            covers[i, list(budgets or ())] = True
+        return Cover(of_row, covers)
+
+    def _budgets_of(self, pod: Pod, matching: dict[object, tuple[int, ...]]) -> tuple[int, ...] | None:
+        """Return the budgets that cover a pod, None for a pod without labels. ``matching``: those of earlier pods, by
+        namespace and labels."""
         if not pod.labels:
-            return _NO_LABELS
+            return None
         budgets = self._budgets.get(pod.namespace)
         if budgets is None:
-            return _NO_BUDGET
+            return ()
         # Pods of one controller have equal labels, so selectors are matched once per set of labels.
         key = pod.namespace, tuple(sorted(pod.labels.items()))
-        number = self._number.get(key)
-        if number is None:
+        found = matching.get(key)
+        if found is None:
             found = tuple(i for i, budget in budgets if budget.selector and matches(budget.selector, pod.labels))
-            number = self._number[key] = self._add(found)
+            matching[key] = found
         # A budget has already counted a pod whose disruption is in progress.
         if (pod.namespace, pod.name) in self._leaving:
             counted = {i for i, budget in budgets if pod.name in budget.disrupted}
-            return self._add(tuple(i for i in self._sets[number] if i not in counted))
-        return number
-
-    def _add(self, budgets: tuple[int, ...]) -> int:
-        """Return the number of a set of budgets, added if it is new."""
-        number = self._number.get(budgets)
-        if number is None:
-            number = self._number[budgets] = len(self._sets) if budgets else _NO_BUDGET
-            if budgets:
-                self._sets.append(budgets)
-        return number
+            return tuple(i for i in found if i not in counted)
+        return found

@@ -67,19 +67,12 @@ class Filter(Protocol):
 class PodFilters(TaskFilter):
     """Filters that read other pods, for the tasks of one class."""
 
-    def __init__(self, ssn: Session, filters: Sequence[Filter]) -> None:
-        self._filters, self._view_node = filters, ssn.tables.tasks["view_node"]
-        self._last: tuple[int, int, NodeRows, FilterResult] | None = None
+    def __init__(self, filters: Sequence[Filter]) -> None:
+        self._filters = filters
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
         """Return the first filter that objects, and those after it that evictions can mend. Shape (rows,)."""
-        # One task is often asked about twice in a row. The last answer holds while the view of pods is unchanged.
-        version, last = self._view_node.version, self._last
-        if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
-            return last[3]
-        filter_result = run_in_turn([each.filter_result(task, nodes) for each in self._filters], len(nodes))
-        self._last = (task.row, version, nodes, filter_result)
-        return filter_result
+        return run_in_turn([each.filter_result(task, nodes) for each in self._filters], len(nodes))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
         """Return an incremental filter for tasks of one class that are placed one after the other."""
@@ -128,8 +121,6 @@ class Predicates:
         self._view, self._facts = View(ssn), derived(ssn)
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
-        self._stable: dict[int, Stable] = {}  # by class row
-        self._filters: dict[int, PodFilters | None] = {}
         _register_claims(ssn)
         register_volumes(ssn, on)
 
@@ -146,7 +137,7 @@ class Predicates:
     @points.predicate(reads=(ROWS,), several="open_nodes")
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Filter by the number of pods, and then by the first stable filter that rejects. Shape (rows,)."""
-        codes, objects = self._stable.get(cls.row) or self._stable_of(cls.row)
+        codes, objects = self._stable_of(cls.row)
         full = nodes.view_pods >= nodes.pick(self._max_pods)
         if np.count_nonzero(full):
             return FilterResult(nodes.pick(codes) + _FULL * full, _WHY)
@@ -155,7 +146,7 @@ class Predicates:
     def open_nodes(self, classes: ClassRows, nodes: NodeRows) -> Bool | None:
         """Return True for nodes that neither rejects, for several classes, or None if they reject none.
         Shape (classes, rows)."""
-        stable = [self._stable.get(cls) or self._stable_of(cls) for cls in classes.rows.tolist()]
+        stable = [self._stable_of(cls) for cls in classes.rows.tolist()]
         has_place = nodes.view_pods < nodes.pick(self._max_pods)
         if any(objects for _, objects in stable):
             found: Bool = np.array([nodes.pick(codes) == 0 for codes, _ in stable]) & has_place
@@ -163,18 +154,20 @@ class Predicates:
         return None if has_place.all() else np.repeat(has_place[None], len(classes), axis=0)
 
     def _stable_of(self, cls: int) -> Stable:
-        """Return the codes of stable filters for a class, cached."""
-        spec = self.ssn.tables.classes.specs[cls]
-        found = self._stable[cls] = stable_codes(self._facts, spec, affinity=self._affinity, taints=self._taints)
-        return found
+        """Return the codes of stable filters for a class."""
+        facts, affinity, taints = self._facts, self._affinity, self._taints
+
+        def build() -> Stable:
+            return stable_codes(facts, self.ssn.tables.classes.specs[cls], affinity=affinity, taints=taints)
+
+        # By class first: a comparison of all terms of a spec costs more than the rest of the hook.
+        return facts.of_class(("stable", affinity, taints), cls, build, size=len(facts))
 
     @points.predicate(reads=(ROWS, PODS))
     def pod_filters(self, cls: TaskClass) -> PodFilters | None:
         """Filter by host ports, inter-pod affinity and topology spread, as far as they concern the class."""
-        if cls.row not in self._filters:
-            filters = self._filters_of(cls.row)
-            self._filters[cls.row] = PodFilters(self.ssn, filters) if filters else None
-        return self._filters[cls.row]
+        filters = self._filters_of(cls.row)
+        return PodFilters(filters) if filters else None
 
     @cached_property
     def _has_pod_terms(self) -> bool:

@@ -15,6 +15,7 @@ from pumice.api import (
     EPS,
     F64,
     MEMORY,
+    AnyArray,
     Bool,
     Code,
     FilterResult,
@@ -33,9 +34,9 @@ _MEMORY_UNIT = 1e6
 
 
 class Counted(NamedTuple):
-    """Resources in the score of a class: columns (K,), weights (K,), and whether fuller nodes are better (K,)."""
+    """Resources with a strategy: columns (K,), weights (K,), and whether fuller nodes are better (K,)."""
 
-    columns: list[int]
+    columns: AnyArray
     weights: F64
     most: Bool
 
@@ -63,7 +64,7 @@ class ResourceStrategyFit:
         self._axis, self._classes = ssn.tables.axis, ssn.tables.classes
         self._strategies = Strategies.read(resourceStrategyFitWeight, resources)
         self._scarce, self._proportions = Scarce.read(sra), Proportions.read(proportional)
-        self._counted: dict[int, Counted] = {}
+        self._counted = self._by_column(self._strategies)
         self._spared = self._sparing(ssn)
         scores = self._strategies.weight or self._spared is not None
         self.unused_points: tuple[Question, ...] = () if self._proportions.rates else (points.predicate,)
@@ -91,10 +92,10 @@ class ResourceStrategyFit:
     def _fit(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Return the weighted mean of what is in use, or free, with the task; 0 if the node is too small.
         Shape (rows,)."""
-        counted = self._counted.get(cls.row)
-        if counted is None:
-            counted = self._counted[cls.row] = self._of_class(cls)
-        columns, weights, most = counted
+        own = cls.spec.strategy
+        counted = self._counted if own is None else self._by_column(Strategies.of_pod(own))
+        asked = cls.req[counted.columns] >= EPS
+        columns, weights, most = (each[asked] for each in counted)
         total = weights.sum()
         if not total:
             return np.zeros(len(nodes))
@@ -106,17 +107,13 @@ class ResourceStrategyFit:
         score[((used > room) & counts).any(axis=1)] = 0.0
         return score
 
-    def _of_class(self, cls: TaskClass) -> Counted:
-        """Return the resources in the score of a class."""
-        own = cls.spec.strategy
-        rules = self._strategies if own is None else Strategies.of_pod(own)
-        found = [
-            (column, rule)
-            for name, column in self._axis.column.items()
-            if cls.req[column] >= EPS and (rule := rules.of(name)) is not None
-        ]
+    def _by_column(self, strategies: Strategies) -> Counted:
+        """Return the resources that have a strategy."""
+        columns = self._axis.column.items()
+        found = [(column, rule) for name, column in columns if (rule := strategies.of(name)) is not None]
         weights = np.array([rule.weight for _, rule in found], dtype=np.float64)
-        return Counted([column for column, _ in found], weights, np.array([rule.most for _, rule in found], dtype=bool))
+        most = np.array([rule.most for _, rule in found], dtype=bool)
+        return Counted(np.array([column for column, _ in found], dtype=np.int64), weights, most)
 
     def _sparing(self, ssn: Session) -> F64 | None:
         """Return a score that is higher for nodes with fewer scarce resources (N,), or None if it is off."""

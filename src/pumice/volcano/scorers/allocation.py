@@ -77,14 +77,11 @@ class Allocation:
         self._width = len(tables.axis)
         self._gpu = tables.axis.column.get(GPU, -1)
         self._room = nodes.get("room", lambda: _room(nodes.facts, self._gpu))
-        self._asked: dict[int, Asked] = {}
-        self._last: dict[
-            tuple[int, int], tuple[bytes, F64]
-        ] = {}  # by class and node: what the node held, and the score
+        self._nodes, self._weights = nodes, (least, most, balanced)
 
     def __call__(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Return the weighted sum of scores. Shape (rows,)."""
-        asked = self._asked.get(cls.row) or self._ask(cls.row)
+        asked = self._ask(cls.row)
         by_amount, room = nodes.view_by_amount, self._room
         if nodes.whole:
             score: F64 = self._score(asked, by_amount, room)[0]
@@ -110,15 +107,14 @@ class Allocation:
 
     def _of_one(self, cls: int, node: int, asked: Asked, by_amount: F64) -> F64:
         """Return the score of one node."""
+
+        def build() -> F64:
+            # NumPy is slow at in-place operations on one element; a second copy of the node avoids that.
+            room = self._room.of(np.array([node, node]))
+            return read_only(self._score(asked, by_amount.take(_TWICE, axis=1), room)[0, :1])
+
         # Evictions ask again and again for one node, which often holds the same amounts as before.
-        seen, last = by_amount.tobytes(), self._last.get((cls, node))
-        if last is not None and last[0] == seen:
-            return last[1]
-        # NumPy is slow at in-place operations on one element; a second copy of the node avoids that.
-        room = self._room.of(np.array([node, node]))
-        score = read_only(self._score(asked, by_amount.take(_TWICE, axis=1), room)[0, :1])
-        self._last[cls, node] = seen, score
-        return score
+        return self._nodes.of_class(("allocation", *self._weights, node), cls, build, by_amount.tobytes())
 
     def _score(self, asked: Asked, by_amount: F64, of_nodes: Room) -> F64:
         """Return the scores of classes. Shape (C, rows)."""
@@ -140,10 +136,12 @@ class Allocation:
         return np.zeros((len(asked.nonzero), amounts.shape[1])) if total is None else total
 
     def _ask(self, row: int) -> Asked:
-        """Return the request of a class, cached."""
-        rows = np.array([row])
-        found = self._asked[row] = self._asked_by(rows, self._kind(self._classes.req[row].tolist()))
-        return found
+        """Return the request of a class."""
+
+        def build() -> Asked:
+            return self._asked_by(np.array([row]), self._kind(self._classes.req[row].tolist()))
+
+        return self._nodes.of_class("allocation asks", row, build)
 
     def _asked_by(self, rows: AnyArray, kind: tuple[bool, bool]) -> Asked:
         """Return the requests of classes of one kind."""

@@ -19,7 +19,7 @@ from pumice.columns.views import Task
 from pumice.framework.plugin.incremental import ScoreInTurn
 from pumice.model.pod import Pod
 from pumice.placing.filters.pods import PodIndex, PodSet
-from pumice.placing.filters.spread import SOFT, Prepared, prepare
+from pumice.placing.filters.spread import SOFT, Prepared, prepared_of
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -29,7 +29,6 @@ class SpreadScore:
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
-        self._prepared: dict[int, tuple[Prepared, ...]] = {}
 
     def concerns(self, cls: int) -> bool:
         """Return True if the class has soft constraints."""
@@ -65,12 +64,8 @@ class SpreadScore:
         return self._index.in_namespace(prepared.constraint.selector, pod.namespace)
 
     def _of(self, cls: int) -> tuple[Prepared, ...]:
-        """Return the prepared constraints of a class, cached."""
-        found = self._prepared.get(cls)
-        if found is None:
-            tables = self._index.tables
-            found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], SOFT)
-        return found
+        """Return the prepared constraints of a class."""
+        return prepared_of(self._index, cls, SOFT)
 
 
 class _Crowd(NamedTuple):
