@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.counting import PIPELINED
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE
-from pumice.columns.nodes import FUTURE
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job
 from pumice.framework.cycle.outcome import Outcome
@@ -33,7 +33,6 @@ from pumice.model.blockers import (
     GangIncomplete,
     GangPartial,
     Gated,
-    NodeFilter,
     NotAdmitted,
     QueueLimit,
     Refused,
@@ -140,19 +139,10 @@ class Blockers:
         """What stood in the way of one task, that which most nodes say first."""
         if errors.message:
             yield Refused(TASK, errors.message)
-        for unfit, nodes, plugin in sorted(errors.objections, key=lambda each: (-each.nodes, each.unfit.reason)):
-            if unfit.resource in self._tables.axis.column:
-                yield self._shortage(row, unfit.resource, nodes, errors.node_count)
-            else:
-                yield NodeFilter(plugin, nodes, errors.node_count, unfit.reason)
-
-    def _shortage(self, row: int, resource: str, nodes: int, looked_at: int) -> Shortage:
-        tables, d = self._tables, self._tables.axis.column[resource]
-        free = tables.nodes.books[:, FUTURE, d].clip(min=0)
-        job = int(tables.tasks.job[row])
-        wanted = max(1, int(tables.jobs.min_available[job]) - self._placed(job))
-        each = float(tables.classes.req[tables.tasks.cls[row], d])
-        return Shortage(resource, each, wanted, float(free.sum()), float(free.max(initial=0.0)), nodes, looked_at)
+        job = int(self._tables.tasks.job[row])
+        wanted = max(1, int(self._tables.jobs.min_available[job]) - self._placed(job))
+        for each in sorted(errors.against, key=lambda each: -each.nodes):
+            yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
 
     def _placed(self, job: int) -> int:
         """How many of its tasks the last try had placed before it was undone."""

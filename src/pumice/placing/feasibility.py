@@ -6,6 +6,7 @@ is an answer like any other, so it is kept from one cycle to the next.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from math import floor, inf
@@ -21,10 +22,11 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Objection, Unfit, histogram
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit
 from pumice.framework.plugin.hooks import At, Hooks
 from pumice.framework.plugin.point import ROWS
 from pumice.framework.plugin.resolution import Reading
+from pumice.model.blockers import NodeFilter, Shortage
 from pumice.model.resources import Resource
 
 _FIT_REASON = "Insufficient {}"
@@ -331,14 +333,16 @@ class Feasibility:
             by += [plugin] * (len(why) - len(by))
         counts = np.bincount(code, minlength=len(why)).tolist()
         worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
-        against = [i for i in range(1, len(why)) if counts[i]]
+        tally: Counter[tuple[str, Unfit]] = Counter()
+        for i in range(1, len(why)):
+            for unfit in why[i] if counts[i] else ():
+                tally[by[i], unfit] += counts[i]
         return FitErrors(
-            histogram((why[i], counts[i]) for i in against),
+            tuple(_against(cls, nodes, *each, count) for each, count in tally.items() if each[1].reason),
             len(nodes),
             hypernode=hypernode,
             node_rows=np.asarray(nodes.rows, dtype=np.int32),
             codes=worst[code],
-            objections=tuple(Objection(unfit, counts[i], by[i]) for i in against for unfit in why[i] if unfit.reason),
         )
 
 
@@ -367,6 +371,16 @@ def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit,
     """The reason of each dimension; ``asked``: where something is that nobody offers."""
     names = axis.names if asked is None else [axis.name(column, asked) for column in range(len(axis))]
     return ((), *((Unfit(_FIT_REASON.format(name), resource=name),) for name in names))
+
+
+def _against(cls: TaskClass, nodes: NodeRows, plugin: str, unfit: Unfit, count: int) -> NodeFilter | Shortage:
+    """Return what stands against so many of the rows, with the amounts of the moment."""
+    if plugin or not unfit.resource:
+        return NodeFilter(plugin, count, len(nodes), unfit.reason)
+    axis = cls.tables.axis
+    d = axis.column.get(unfit.resource, axis.unoffered)
+    free = nodes.future[:, d].clip(min=0)
+    return Shortage(unfit.resource, float(cls.req[d]), 1, float(free.sum()), float(free.max()), count, len(nodes))
 
 
 def can_mend(filter_results: Iterable[FilterResult], count: int) -> Bool:

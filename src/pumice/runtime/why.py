@@ -25,7 +25,7 @@ from pumice.model.blockers import QueueLimit
 from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
 from pumice.volcano.status import rejections
-from pumice.volcano.status.fit_errors import FitTexts, error_text
+from pumice.volcano.status.fit_errors import FitTexts, error_text, reasons
 
 
 class Why(NamedTuple):
@@ -131,7 +131,7 @@ class _Reader:
             row, first = next(iter(errors.items()))
             text = error_text(tables, row, first)
             most = max(
-                first.histogram.items(),
+                reasons(first).items(),
                 key=lambda item: (item[1], item[0]),
                 default=(first.message or (text if first.skipped else "no node"), 0),
             )

@@ -18,6 +18,7 @@ from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
+from pumice.volcano.status.fit_errors import reasons
 
 #: Scores of nodes for a class, by name.
 SCORES = {"low": 1.0, "high": 5.0, "even": 5.0, "none": float("nan")}
@@ -129,7 +130,7 @@ def test_why_a_task_finds_none_is_said_to_whom_it_may_concern() -> None:
     ssn = opened(node("high"), FULL)
     row, nodes = row_of(ssn, "g-0"), placing_of(ssn).feasible.all_nodes
     errors = placing_of(ssn).choose(row, nodes).errors
-    assert errors is not None and errors.histogram == {"Insufficient cpu": 1}
+    assert errors is not None and reasons(errors) == {"Insufficient cpu": 1}
     assert placing_of(ssn).choose(row, nodes, explain=False).errors is None
 
 

@@ -18,9 +18,11 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit
 from pumice.framework.plugin.plugin import plugin
+from pumice.model.blockers import NodeFilter, Shortage
 from pumice.placing.choose import placing_of
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, podgroup, pods, policy, session
+from pumice.volcano.status.fit_errors import reasons
 from tests.unit.framework.kit import anew
 
 NOBODY = "tiers: []"
@@ -62,9 +64,12 @@ def test_the_first_filter_that_objects_counts_and_room_comes_before_all() -> Non
     nodes = placing_of(ssn).feasible.all_nodes
     of_task = ssn.ask(points.task_filters_by_hook, Task(ssn.tables, 0), nodes)
     errors = errors_of(ssn, nodes, ssn.hooks.with_plugins(points.task_filters_by_hook, of_task))
-    assert errors.histogram == {"late": 1, "long": 1, "no b": 1, "no a": 2, "Insufficient cpu": 1}
-    by = {each.unfit.reason: each.plugin for each in errors.objections}
-    assert by == {"late": "third", "long": "third", "no b": "second", "no a": "first", "Insufficient cpu": ""}
+    assert reasons(errors) == {"late": 1, "long": 1, "no b": 1, "no a": 2, "Insufficient cpu": 1}
+    by = {each.detail: each.plugin for each in errors.against if isinstance(each, NodeFilter)}
+    assert by == {"late": "third", "long": "third", "no b": "second", "no a": "first"}
+    assert [each for each in errors.against if isinstance(each, Shortage)] == [
+        Shortage("cpu", 1000.0, 1, 32500.0, 8000.0, 1, 5)
+    ]
     assert errors.node_rows is not None and errors.codes is not None
     found = {names[row]: Code(code).name for row, code in zip(errors.node_rows, errors.codes, strict=True)}
     assert found == {
@@ -74,9 +79,9 @@ def test_the_first_filter_that_objects_counts_and_room_comes_before_all() -> Non
         "c": "UNRESOLVABLE",
         "small-a": "UNSCHEDULABLE",
     }
-    assert errors_of(ssn, resources=False).histogram == {"no b": 2, "no a": 2}
+    assert reasons(errors_of(ssn, resources=False)) == {"no b": 2, "no a": 2}
     some = errors_of(ssn, NodeRows(ssn.tables, np.array([names.index("c")])), (), "rack")
-    assert (some.histogram, some.node_count, some.hypernode) == ({"no a": 1}, 1, "rack")
+    assert (reasons(some), some.node_count, some.hypernode) == ({"no a": 1}, 1, "rack")
 
 
 @pytest.mark.parametrize(
@@ -90,29 +95,29 @@ def test_the_first_filter_that_objects_counts_and_room_comes_before_all() -> Non
 )
 def test_what_is_short(ask: dict[str, Any], short: str) -> None:
     ssn = session(cluster(node("n"), podgroup("g"), pods("g", 1, **ask)), NOBODY)
-    assert errors_of(ssn).histogram == {short: 1}
+    assert reasons(errors_of(ssn)) == {short: 1}
 
 
 def test_a_device_that_others_hold_is_short_by_its_name() -> None:
     state = cluster(node("n", gpu=1), pods("old", 1, gpu=1, on="n"), podgroup("g"), pods("g", 1, gpu=1))
     ssn = session(state, NOBODY)
     row = next(r for r, p in enumerate(ssn.tables.tasks.pods) if p is not None and p.name == "g-0")
-    assert placing_of(ssn).feasible.errors(int(ssn.tables.tasks.cls[row])).histogram == {
+    assert reasons(placing_of(ssn).feasible.errors(int(ssn.tables.tasks.cls[row]))) == {
         "Insufficient nvidia.com/gpu": 1
     }
 
 
 @pytest.mark.parametrize(
-    ("hard", "reasons"),
+    ("hard", "counted"),
     [
         pytest.param(True, {"node isn't in scheduler node shard": 1, "Insufficient cpu": 1}, id="hard"),
         pytest.param(False, {"Insufficient cpu": 2}, id="soft: others' nodes are looked at"),
     ],
 )
-def test_nodes_of_another_shard(hard: bool, reasons: dict[str, int]) -> None:
+def test_nodes_of_another_shard(hard: bool, counted: dict[str, int]) -> None:
     store = cluster(node("ours", 1), node("theirs", 1), podgroup("g"), pods("g", 1, cpu=2))
     store.shard = Shard(frozenset({"ours"}), hard)
-    assert errors_of(session(store, NOBODY)).histogram == reasons
+    assert reasons(errors_of(session(store, NOBODY))) == counted
 
 
 # -- what is kept

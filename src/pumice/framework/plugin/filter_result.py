@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
-from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from pumice.columns.dtypes import I8, I32, Bool
-from pumice.model.blockers import Blocker
+from pumice.model.blockers import Blocker, NodeFilter, Shortage
 
 
 class Code(IntEnum):
@@ -79,56 +76,40 @@ def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     return FilterResult(renumber[inverse].astype(np.int32), tuple(why))
 
 
-class Objection(NamedTuple):
-    """One reason against so many nodes. ``plugin``: empty for a rule of the core, such as too little room."""
-
-    unfit: Unfit
-    nodes: int
-    plugin: str = ""
-
-
 class FitErrors(Struct, frozen=True, eq=False):
-    """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
+    """Why one task found no node: what stands against nodes, or a message of its own.
 
+    ``against``: each reason with the number of nodes. Equal tasks share it, so a ``Shortage`` in it is about one pod.
     ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction. ``hypernode``:
-    the one it had to be in. ``objections``: each reason, on how many nodes, and by which plugin. ``skipped``: the task
-    was not tried, since one of its role had failed.
+    the one it had to be in. ``skipped``: the task was not tried, since one of its role had failed.
     """
 
-    histogram: Mapping[str, int] = field(default_factory=Counter)
+    against: tuple[NodeFilter | Shortage, ...] = ()
     node_count: int = 0
     message: str = ""
     hypernode: str = ""
     node_rows: I32 | None = None
     codes: I8 | None = None
     skipped: bool = False
-    objections: tuple[Objection, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FitErrors) and _COMPARED(self) == _COMPARED(other)
+        return isinstance(other, FitErrors) and (self.said, self.skipped) == (other.said, other.skipped)
 
-    __hash__ = None  # type: ignore[assignment]  # a histogram has none
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
 
     @staticmethod
     def everywhere(unfit: Unfit, node_count: int, plugin: str = "") -> FitErrors:
-        """A reason that a plugin has against every node."""
-        counts = Counter({unfit.reason: node_count} if node_count else {})
-        return FitErrors(counts, node_count, objections=(Objection(unfit, node_count, plugin),))
+        """Return the errors of a task for which a plugin refuses every node."""
+        refuses = (NodeFilter(plugin, node_count, node_count, unfit.reason),) if node_count and unfit.reason else ()
+        return FitErrors(refuses, node_count)
 
     @property
     def said(self) -> tuple[object, ...]:
-        """All that a user may read of it, as one value."""
-        return tuple(sorted(self.histogram.items())), self.node_count, self.message, self.hypernode
+        """All that a user may read of it, as one value. Amounts of free resources are not part of it."""
+        return tuple(sorted(map(_in_short, self.against))), self.node_count, self.message, self.hypernode
 
 
-_COMPARED = attrgetter("histogram", "node_count", "message", "hypernode", "skipped")
-
-
-def histogram(filter_results: Iterable[tuple[tuple[Unfit, ...], int]]) -> Counter[str]:
-    """Reasons counted over nodes, from (reasons, number of nodes) pairs."""
-    counts: Counter[str] = Counter()
-    for reasons, times in filter_results:
-        for unfit in reasons:
-            if unfit.reason:
-                counts[unfit.reason] += times
-    return counts
+def _in_short(each: NodeFilter | Shortage) -> tuple[str, str, int]:
+    if isinstance(each, Shortage):
+        return "", each.resource, each.nodes
+    return each.plugin, each.detail, each.nodes

@@ -73,8 +73,8 @@ class NodeFilter(Blocker, frozen=True):
 
 class Shortage(Blocker, frozen=True):
     """On ``nodes`` of the ``looked_at`` there is too little of a resource. ``each``: what one pod asks for, and
-    ``wanted`` how many more pods; ``free`` in all, and ``best`` on one node, as the cycle left them: a gang of which
-    some pods fit was looked at with these placed."""
+    ``wanted`` how many more pods. ``free`` in all, and ``best`` on one node, are those of the nodes that were looked
+    at, less what pods of the gang that were placed before take."""
 
     code: ClassVar[str] = "Shortage"
     resource: str

@@ -17,6 +17,7 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import CycleTrace
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.blockers import Shortage
 from pumice.model.decisions import PodNotice
 from pumice.model.status import TaskStatus
 
@@ -46,10 +47,18 @@ def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
         pod = tables.tasks.pods[row]
         return f"Task {pod.name} with role spec {pod.role} has already predicated failed, skip"
     head = errors.message or f"0/{errors.node_count} nodes are unavailable"
-    if errors.histogram:
-        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in errors.histogram.items()))
-        head = f"{head}: {reasons}."
+    counts = reasons(errors)
+    if counts:
+        head = f"{head}: " + ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items())) + "."
     return f"In hyperNode {errors.hypernode}: {head}" if errors.hypernode else head
+
+
+def reasons(errors: FitErrors) -> Counter[str]:
+    """Return the texts of what stands against nodes, each with the number of nodes."""
+    found: Counter[str] = Counter()
+    for each in errors.against:
+        found[f"Insufficient {each.resource}" if isinstance(each, Shortage) else each.detail] += each.nodes
+    return found
 
 
 class FitTexts:

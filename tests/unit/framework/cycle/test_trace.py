@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from pumice.framework.cycle.trace import (
 )
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.model.blockers import CAPACITY, QueueLimit
+from pumice.model.blockers import CAPACITY, NodeFilter, QueueLimit
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, podgroup, pods
 
@@ -39,7 +38,7 @@ def trace(*sizes: int) -> CycleTrace:
 
 
 def full(cpus: int) -> FitErrors:
-    return FitErrors(Counter({"Insufficient cpu": cpus}), 2)
+    return FitErrors((NodeFilter("", cpus, 2, "full"),), 2)
 
 
 def failure(number: int, *errors: tuple[int, FitErrors], last_trial: LastTrial | None = None) -> Failure:

@@ -6,24 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
-from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit, gather, histogram
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit, gather
+from pumice.model.blockers import NodeFilter, Shortage
 
 # -- reasons, counted
 
 
 @pytest.mark.parametrize(
-    ("nodes", "counted"),
-    [pytest.param(3, {"never": 3}, id="on every node"), pytest.param(0, {}, id="everywhere is nowhere")],
+    ("nodes", "against"),
+    [
+        pytest.param(3, (NodeFilter("mine", 3, 3, "never"),), id="on every node"),
+        pytest.param(0, (), id="everywhere is nowhere"),
+    ],
 )
-def test_one_reason_everywhere(nodes: int, counted: dict[str, int]) -> None:
-    errors = FitErrors.everywhere(Unfit("never"), nodes)
-    assert (errors.histogram, errors.node_count) == (counted, nodes)
-
-
-def test_reasons_are_counted_over_nodes() -> None:
-    both = (Unfit("a"), Unfit("b"))
-    assert histogram([(both, 2), ((Unfit("b"), Unfit("")), 3), ((), 4)]) == {"a": 2, "b": 5}
+def test_one_reason_everywhere(nodes: int, against: tuple[NodeFilter, ...]) -> None:
+    errors = FitErrors.everywhere(Unfit("never"), nodes, "mine")
+    assert (errors.against, errors.node_count) == (against, nodes)
 
 
 # -- filter_results
@@ -72,16 +72,23 @@ def test_one_reason_against_what_does_not_fit() -> None:
         pytest.param({}, True, id="nothing"),
         pytest.param({"node_rows": np.array([1], np.int32), "codes": np.array([2], np.int8)}, True, id="which nodes"),
         pytest.param({"skipped": True}, True, id="that it was skipped"),
-        pytest.param({"histogram": {"a": 2}}, False, id="how often"),
-        pytest.param({"histogram": {"b": 1}}, False, id="the reason"),
+        pytest.param({"against": (NodeFilter("", 2, 2, "a"),)}, False, id="how often"),
+        pytest.param({"against": (NodeFilter("", 1, 2, "b"),)}, False, id="the reason"),
+        pytest.param({"against": (NodeFilter("mine", 1, 2, "a"),)}, False, id="by which plugin"),
         pytest.param({"node_count": 3}, False, id="of how many nodes"),
         pytest.param({"message": "full"}, False, id="the message"),
         pytest.param({"hypernode": "rack"}, False, id="where"),
     ],
 )
 def test_what_is_said(more: dict[str, Any], same: bool) -> None:
-    plain = {"histogram": {"a": 1}, "node_count": 2}
+    plain = {"against": (NodeFilter("", 1, 2, "a"),), "node_count": 2}
     assert (FitErrors(**plain).said == FitErrors(**{**plain, **more}).said) is same
+
+
+def test_amounts_of_free_resources_are_not_what_is_said() -> None:
+    short = Shortage("cpu", 1000.0, 1, 500.0, 500.0, 1, 1)
+    less = replace(short, free=250.0, best=250.0)
+    assert FitErrors((short,), 1) == FitErrors((less,), 1) != FitErrors((replace(short, resource="memory"),), 1)
 
 
 def test_codes_are_kube_scheduler_s() -> None:

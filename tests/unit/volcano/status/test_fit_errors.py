@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors, Unfit
+from pumice.model.blockers import NodeFilter, Shortage
 from pumice.testing.build import cluster, node, pod, podgroup, pods, run, session
 from pumice.volcano.status.fit_errors import FitTexts, error_text
 
@@ -31,7 +31,15 @@ def row(ssn: Session, name: str) -> int:
 
 
 def full(cpus: int) -> FitErrors:
-    return FitErrors(Counter({"Insufficient cpu": cpus}), 2)
+    return FitErrors((short(cpus, 2),), 2)
+
+
+def short(count: int, nodes: int) -> Shortage:
+    return Shortage("cpu", 1000.0, 1, 0.0, 0.0, count, nodes)
+
+
+def against(nodes: int, **counts: int) -> tuple[NodeFilter, ...]:
+    return tuple(NodeFilter("mine", count, nodes, reason) for reason, count in counts.items())
 
 
 ALLOCATED = "Pod ns/g-0 can possibly be assigned to n1, once minAvailable is satisfied"
@@ -47,23 +55,28 @@ PIPELINED = "Pod ns/g-0 can possibly be assigned to n1, once resource is release
         pytest.param(FitErrors(), "0/0 nodes are unavailable", id="no node"),
         pytest.param(FitErrors(node_count=3), "0/3 nodes are unavailable", id="no reason"),
         pytest.param(
-            FitErrors(Counter({"Insufficient cpu": 2}), 3),
+            FitErrors((short(2, 3),), 3),
             "0/3 nodes are unavailable: 2 Insufficient cpu.",
             id="one reason",
         ),
         pytest.param(
-            FitErrors(Counter({"b": 1, "a": 1, "c": 10, "z": 2}), 14),
+            FitErrors(against(14, b=1, a=1, c=10, z=2), 14),
             "0/14 nodes are unavailable: 1 a, 1 b, 10 c, 2 z.",
             id="sorted as text, the count first",
         ),
         pytest.param(FitErrors(message="queue is full", node_count=3), "queue is full", id="a message of its own"),
         pytest.param(
-            FitErrors(Counter({"a": 1}), 3, message="no room"), "no room: 1 a.", id="a message before the reasons"
+            FitErrors(against(3, a=1), 3, message="no room"), "no room: 1 a.", id="a message before the reasons"
         ),
         pytest.param(
-            FitErrors(Counter({"a": 1}), 1, hypernode="rack-1"),
+            FitErrors(against(1, a=1), 1, hypernode="rack-1"),
             "In hyperNode rack-1: 0/1 nodes are unavailable: 1 a.",
             id="in a hypernode",
+        ),
+        pytest.param(
+            FitErrors((*against(3, a=1), NodeFilter("other", 2, 3, "a")), 3),
+            "0/3 nodes are unavailable: 3 a.",
+            id="of two plugins",
         ),
         pytest.param(
             FitErrors.everywhere(Unfit("never"), 2), "0/2 nodes are unavailable: 2 never.", id="the same everywhere"
