@@ -27,7 +27,7 @@ from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
 from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, Unfit, gather
 from pumice.framework.plugin.incremental import FilterInTurn, Filters, ScoreInTurn, TaskFilter, TaskScore, WeightedSum
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE, Question
+from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, Question
 from pumice.model.blockers import QueueLimit, ResourceLimit
 from pumice.model.decisions import Refusal
 from pumice.model.pod import Pod, PodSpec
@@ -56,7 +56,6 @@ __all__ = [
     "QUEUES",
     "READY",
     "ROWS",
-    "SIGNATURE",
     "USED",
     "VALID",
     "AnyArray",

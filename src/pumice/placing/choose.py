@@ -27,7 +27,7 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import ByHook, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
-from pumice.framework.plugin.point import JOBS, QUEUES, by_signature
+from pumice.framework.plugin.point import JOBS, QUEUES
 from pumice.placing.feasibility import ClassFit, Feasibility
 from pumice.placing.fill_state import Filling, Said, Turns, said_of
 from pumice.placing.k_best import KBestMerge
@@ -418,9 +418,8 @@ def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:
 
 
 def _tells_equal_tasks_apart(at: At) -> bool:
-    """Whether a hook about nodes takes Task and does not read the SIGNATURE: it may read a label, so its answer about
-    one task holds for no other."""
-    return any(hook.form in ("task", "task_node") and not by_signature(hook.reads) for hook in at(*points.ABOUT_NODES))
+    """Return True if the answer of a hook about nodes may hold for one task only."""
+    return not all(hook.for_equals for hook in at(*points.ABOUT_NODES))
 
 
 def placing_of(ssn: Session) -> Placing:

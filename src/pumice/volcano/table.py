@@ -26,6 +26,33 @@ ACTIONS = actions_at(
     },
     also_when_idle=("shuffle",),
 )
+#: Hooks that are given single jobs or tasks and read nothing of them that differs between equal ones. So one answer
+#: serves all equal jobs. A hook that is not listed, and each of a plugin from outside, is asked for every one, since
+#: it may read a name or a label. ``testing.checks.twins`` asks the listed ones about equal jobs.
+_EQUAL_ANSWERS = {
+    "capacity": ("allocatable", "reclaimable"),
+    "conformance": ("evictable",),
+    "drf": ("preemptable", "reclaimable"),
+    "gang": (
+        "job_valid",
+        "job_ready",
+        "sub_job_ready",
+        "job_pipelined",
+        "sub_job_pipelined",
+        "job_starving",
+        "evictable",
+    ),
+    "network-topology-aware": (
+        "gradient_for_job",
+        "gradient_for_sub_job",
+        "hyper_node_order",
+        "near_its_gang",
+        "full_hypernodes",
+    ),
+    "priority": ("job_starving", "preemptable"),
+    "proportion": ("allocatable", "reclaimable"),
+    "tdm": ("job_pipelined",),
+}
 PLUGINS = plugins_at(
     {
         "binpack": "pumice.volcano.plugins.binpack:Binpack",
@@ -52,7 +79,8 @@ PLUGINS = plugins_at(
         "task-topology": "pumice.volcano.plugins.task_topology:TaskTopologies",
         "tdm": "pumice.volcano.plugins.tdm:Tdm",
         "usage": "pumice.volcano.plugins.usage:Usage",
-    }
+    },
+    _EQUAL_ANSWERS,
 )
 
 DEFAULT_CONF = """\

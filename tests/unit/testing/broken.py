@@ -13,7 +13,6 @@ from pumice.api import (
     NOW,
     PODS,
     ROWS,
-    SIGNATURE,
     Bool,
     Candidates,
     ClassRows,
@@ -36,6 +35,7 @@ from pumice.api import (
     plugin,
     points,
 )
+from tests.unit.framework.kit import answers_equally
 
 # -- reads what it does not declare ------------------------------------------------------------------------------------
 
@@ -159,8 +159,9 @@ class Unforeseen:
         self.ssn.journal.add(self.placed, times > 0, sign * times[times > 0])
 
 
+@answers_equally
 @plugin("second-thoughts")
-@points.predicate(reads=(ROWS, SIGNATURE))
+@points.predicate(reads=(ROWS,))
 def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     """Has nothing to say of the first task of a class in a job, and objects to the next ones."""
     tasks, rows = ssn.tables.tasks, task.job.tasks
@@ -169,8 +170,9 @@ def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult |
     return FilterResult.of(np.zeros(len(nodes), dtype=bool), Unfit("one is enough"))
 
 
+@answers_equally
 @plugin("waits-for-others")
-@points.node_order(reads=(ROWS, JOBS, SIGNATURE))
+@points.node_order(reads=(ROWS, JOBS))
 def waits_for_others(ssn: Session, task: Task, nodes: NodeRows) -> F64 | None:
     """Has nothing to say of a task until others of another class of its job are placed."""
     tasks = ssn.tables.tasks
@@ -232,17 +234,19 @@ class OfJob(TaskFilter):
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
+@answers_equally
 @plugin("odd-names")
-@points.job_valid(reads=(SIGNATURE,))
+@points.job_valid(reads=(ROWS,))
 def odd_names(ssn: Session, job: Job) -> Invalid | None:
-    """By what no signature knows."""
+    """By the name, though it is listed as answering equally for equal jobs."""
     return None if int(job.group.name[1:]) % 2 else Invalid("Even", "its name is even")
 
 
+@answers_equally
 @plugin("odd-tasks")
-@points.allocatable(reads=(ROWS, SIGNATURE))
+@points.allocatable(reads=(ROWS,))
 def odd_tasks(ssn: Session, queue: Queue, tasks: TaskRows) -> int:
-    """By the names of jobs, though it says that it knows only their signatures."""
+    """By the names of jobs, though it is listed as answering equally for equal tasks."""
     jobs = [tasks.tables.jobs.uids[row][-1] for row in tasks.job.tolist()]
     return 0 if jobs and ord(jobs[0]) % 2 else len(tasks)
 

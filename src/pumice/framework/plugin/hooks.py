@@ -31,7 +31,7 @@ Askable = Question | Asked[Any, Any]
 
 class Hook(NamedTuple):
     """One function of one plugin at one point. ``reads``: None as by default. ``several``: says the same of several
-    classes; None: there is no such."""
+    classes; None: there is no such. ``for_equals``: its answer about one job or task holds for equal ones."""
 
     plugin: str
     point: Question
@@ -39,6 +39,7 @@ class Hook(NamedTuple):
     reads: Reads | None
     call: Callable[..., Any]
     several: Callable[[ClassRows, NodeRows], Any] | None = None
+    for_equals: bool = False
 
     def answers(self, question: Asked[Any, Any]) -> Callable[..., Any]:
         """What to call for a question that is put in the form that whoever asks has."""
@@ -163,7 +164,7 @@ class Hooks:
     def _hook(self, wire: Wire) -> Hook:
         instance = self._opened[wire.position]
         several = getattr(instance, wire.several) if wire.several else None
-        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), several)
+        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), several, wire.for_equals)
 
     def _of(self, plugin: int, point: Question) -> list[Hook]:
         """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the

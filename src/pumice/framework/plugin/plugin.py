@@ -51,7 +51,8 @@ class PluginSpec(Struct, frozen=True, dict=True):
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
     (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
     hooks while it opens, beside those at which its class has some. ``page``: the path of what is served while it is in
-    the policy that is in force, empty for none.
+    the policy that is in force, empty for none. ``equal_answers``: methods that answer equally for equal jobs and their
+    tasks although they are given single ones, by the table of the plugin's language.
     """
 
     name: str
@@ -62,6 +63,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
     keeps: str
     adds: tuple[Question, ...] = ()
     page: str = ""
+    equal_answers: frozenset[str] = frozenset()
 
     def may_answer_at(self, point: Question) -> bool:
         """Whether it has hooks at the point, or may add some."""

@@ -24,19 +24,13 @@ HOOKS_ATTRIBUTE = "__pumice_hooks__"
 
 #: Words of ``reads=`` beside names of columns, which are ``plugin.column``.
 ROWS = "rows"  # the rows that were asked about, in every column of their table and of the plugin's on the same axis
-SIGNATURE = "signature"  # of a job: its scheduling signature and its tasks by state, so the same for all jobs like it
 NOW = "now"  # the clock
 PODS = "pods"  # pods, and where they are: any task's row
 QUEUES = "queues"
 JOBS = "jobs"
-WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS)
+WORDS = (ROWS, NOW, PODS, QUEUES, JOBS)
 
 Reads = tuple[str, ...]
-
-
-def by_signature(reads: Reads | None) -> bool:
-    """Whether a hook that reads this says the same of jobs with one signature, and of their tasks."""
-    return reads is not None and SIGNATURE in reads
 
 
 P = TypeVar("P")  # the plugin (self), or the session of a plugin that is one function

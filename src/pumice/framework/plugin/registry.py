@@ -43,9 +43,16 @@ def actions_at(places: Mapping[str, str], also_when_idle: tuple[str, ...] = ()) 
     return OnDemand(places, lambda name, run: action_spec(name, run, only_for_waiting=name not in also_when_idle))
 
 
-def plugins_at(places: Mapping[str, str]) -> Mapping[str, PluginSpec]:
-    """Plugins by name, each imported when a policy names it."""
-    return OnDemand(places, lambda name, target: plugin_specs((target,))[name])
+def plugins_at(
+    places: Mapping[str, str], equal_answers: Mapping[str, tuple[str, ...]] | None = None
+) -> Mapping[str, PluginSpec]:
+    """Plugins by name, each imported when a policy names it. ``equal_answers``: of some plugins, the methods that
+    answer equally for equal jobs and their tasks."""
+
+    def spec(name: str, target: Callable[..., Any]) -> PluginSpec:
+        return replace(plugin_specs((target,))[name], equal_answers=frozenset((equal_answers or {}).get(name, ())))
+
+    return OnDemand(places, spec)
 
 
 def plugin_specs(targets: Iterable[Callable[..., Any]]) -> dict[str, PluginSpec]:

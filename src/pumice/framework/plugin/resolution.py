@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 class Wire(NamedTuple):
     """A hook without the instance whose it is: the plugin at a ``position`` of the policy has it as ``attribute``, or
-    is it itself (no attribute)."""
+    is it itself (no attribute). ``for_equals``: its answer about one job or task holds for equal ones."""
 
     position: int
     plugin: str
@@ -28,6 +28,7 @@ class Wire(NamedTuple):
     reads: Words | None
     several: str | None
     attribute: str
+    for_equals: bool
 
     def call_of(self, instance: Any) -> Any:
         """The function to call."""
@@ -111,6 +112,10 @@ _WHOLE_TABLES = (
 )
 
 
+#: Forms of hooks that are given a class and no single task.
+_ABOUT_CLASSES = frozenset({"class", "class_node", "of_tasks"})
+
+
 class Unused(NamedTuple):
     """Points that an instance does not answer at, and single methods that it does not answer with."""
 
@@ -142,7 +147,16 @@ class Wiring:
             return []
         spec = self._policy.options[position].spec
         return [
-            Wire(position, spec.name, point, form, reads, several, attribute)
+            Wire(
+                position,
+                spec.name,
+                point,
+                form,
+                reads,
+                several,
+                attribute,
+                form in _ABOUT_CLASSES or attribute in spec.equal_answers,
+            )
             for form, reads, several, attribute in spec.hooks_at(point)
             if attribute not in unused.hooks
         ]

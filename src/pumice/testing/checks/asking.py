@@ -13,7 +13,6 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.hooks import Hook
 from pumice.framework.plugin.incremental import ALONE, FilterInTurn, InTurn, ScoreInTurn
-from pumice.framework.plugin.point import by_signature
 from pumice.placing.choose import placing_of
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
@@ -299,7 +298,7 @@ _TURNS = (
 
 
 def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
-    """A hook that has nothing to say (None, or one number for all nodes) of a class, or of a task by its SIGNATURE, has
+    """A hook that has nothing to say (None, or one number for all nodes) of a class, or of a task for equal ones, has
     nothing else to say of further tasks of the class, wherever the first ones go. Raises: Breach."""
     runs = [run for run in placeable(asking.ssn) if len(run) > 1]
     if runs:
@@ -323,7 +322,7 @@ def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question
     """Questions about a task and nodes to hooks whose silence is taken for that of the whole class."""
     about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
     hooks = [asking.hooks[q.plugin, q.point, q.hook] for q in about]
-    shared = [hook.form == "task" and (hook.several is not None or by_signature(hook.reads)) for hook in hooks]
+    shared = [hook.form == "task" and (hook.several is not None or hook.for_equals) for hook in hooks]
     return [q for q, is_shared in zip(about, shared, strict=True) if is_shared and q.point in _OF_NODES]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from pumice.columns.table import Table
 from pumice.framework.plugin.hooks import Hook
-from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject, asked_for
@@ -57,13 +57,6 @@ class Seen:
         return {
             each.name: each.levels for each in (table.objs[row] for row in range(table.capacity)) if each is not None
         }
-
-    def signature(self, job: str) -> Hashable:
-        """Equal for jobs to which the same happens while nothing of them is placed; None for one like no other."""
-        jobs, row = self.tables.jobs, self.names.jobs.get(job, -1)
-        if row < 0 or jobs.signature[row] < 0:
-            return None
-        return int(jobs.signature[row]), jobs.counts[row].tobytes()
 
     def job_of(self, task: str) -> str:
         """The job of a task, empty without."""
@@ -135,15 +128,7 @@ class Moved:
             or (QUEUES in words and self.queues)
             or (JOBS in words and self.jobs)
             or (PODS in words and self.tasks)
-            or (SIGNATURE in words and self._signature_moved(question))
             or (ROWS in words and self._rows_moved(question.subjects, is_by_row(hook)))
-        )
-
-    def _signature_moved(self, question: Question) -> bool:
-        jobs = [job for subject in question.subjects for job in self._jobs_of(subject)]
-        return any(
-            (found := self.before.signature(job)) != self.after.signature(job) or (found is None and job in self.jobs)
-            for job in jobs
         )
 
     def _rows_moved(self, subjects: Iterable[Subject], one_by_one: bool) -> bool:

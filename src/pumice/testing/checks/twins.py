@@ -1,4 +1,4 @@
-"""Jobs with one signature, and their tasks: a hook that declares SIGNATURE answers the same about each of them."""
+"""Jobs with one signature, and their tasks: a hook whose answer is shared answers the same about each of them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from typing import Any
 
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.testing.checks.answers import Asking
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject
 
 
 def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> None:
-    """A hook that reads the SIGNATURE of a job says the same of another job with that signature. Raises: Breach."""
+    """A hook whose answer holds for equal jobs says the same of another job with the signature. Raises: Breach."""
     twins = dict(_twins(asking.ssn))
     for question in dict.fromkeys(questions):
         hook = asking.hook(question)
-        if hook is None or hook.reads is None or SIGNATURE not in hook.reads:
+        if hook is None or not hook.for_equals:
             continue
-        if question.point in _SHARED_BY_TASKS:
+        if question.point in _SHARED_BY_TASKS and hook.form not in ("class", "class_node"):
             _tasks_like_it_fare_alike(asking, question, twins)
         if question.subjects[0].kind != "job":
-            continue
-        if ROWS in hook.reads and len(question.subjects) == 1:
             continue
         (job,) = question.subjects[0].names
         for twin in twins.get(job, ()):
@@ -33,7 +30,7 @@ def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> No
             one, two = asking.ask(question), asking.ask(other)
             if one != two:
                 facts = [("asked", question.text), ("answer", one), (f"of {twin}", two)]
-                problem = "says SIGNATURE and tells two jobs apart that have one"
+                problem = "is listed as answering equally for equal jobs and tells two of them apart"
                 raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
 
 
@@ -64,7 +61,7 @@ def _tasks_like_it_fare_alike(asking: Asking, question: Question, twins: Mapping
         one, two = asking.ask(question), asking.ask(other)
         if one != two:
             facts = [("asked", question.text), ("answer", one), (f"of {twin}", two)]
-            problem = "says SIGNATURE and tells two tasks apart that are equal"
+            problem = "is listed as answering equally for equal tasks and tells two of them apart"
             raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
 
 
@@ -74,8 +71,8 @@ def _alike_in(tasks: Any) -> tuple[AnyArray, ...]:
 
 
 _SIGNATURE = (
-    "Jobs of one signature have equal tasks, minima and counts; names, labels, age and priority are not in it. Write"
-    " reads=(ROWS,), or say no reads= at all."
+    "Equal jobs have equal tasks, minimums and counts; names, labels, age and priority may differ. Take the hook off"
+    " the language's table of equal answers."
 )
 
 

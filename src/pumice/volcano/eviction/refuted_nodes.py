@@ -1,9 +1,9 @@
 """Remember nodes on which victims would not free enough for a task, so that plugins are not asked about them again.
 
 Votes about a node hold while all is unchanged that plugins read: the node, the jobs of the tasks that run there, and
-what the hooks declare besides (``reads=``). If all hooks read the SIGNATURE, tasks are equal if their class is equal
-and their jobs agree in scheduling signature, priority and tasks by status. Otherwise a task is equal to itself only,
-while its job is unchanged.
+what the hooks declare besides (``reads=``). If all hooks answer equally for equal jobs, tasks are equal if their class
+is equal and their jobs agree in scheduling signature, priority and tasks by status. Otherwise a task is equal to itself
+only, while its job is unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Ground, ground
-from pumice.framework.plugin.point import QUEUES, Asked, by_signature
+from pumice.framework.plugin.point import QUEUES, Asked
 from pumice.framework.plugin.resolution import Reading
 from pumice.model.status import PREEMPTABLE_STATUSES
 
@@ -53,7 +53,7 @@ class Refuted:
         self._nodes_by_job = node[order]
         self._job_starts = np.searchsorted(job[order], np.arange(self._tables.jobs.capacity + 1))
         about = ssn.hooks.at(votes.points[0])
-        self._alike = all(by_signature(hook.reads) for hook in about)
+        self._alike = all(hook.for_equals for hook in about)
         read = {id(column): column for column in Reading.of(about).columns(world)}
         by_row = [column for axis in ("node", "job", "queue") for column in world.columns_on(axis)]
         self._columns = [c for c in read.values() if not any(c is other for other in by_row)]

@@ -50,9 +50,8 @@ class _Reads(NamedTuple):
         """Sort the hooks of an attempt that asks at ``asks``."""
         about_tasks = [hook for hook in at(*points.ABOUT_NODES) if hook.form not in ("class", "class_node")]
         before, of_queue = at(*asks, points.pre_predicate), at(points.allocatable)
-        alike = [h for h in before if h.form == "class" or point.by_signature(h.reads)]
-        # A hook at allocatable is given tasks, so unless it declares SIGNATURE it may tell two equal ones apart.
-        one = [hook for hook in (*before, *of_queue) if hook not in alike and not point.by_signature(hook.reads)]
+        alike = [hook for hook in before if hook.for_equals]
+        one = [hook for hook in (*before, *of_queue) if not hook.for_equals]
         return cls(
             bool(one),
             of_one=Reading.of(one),

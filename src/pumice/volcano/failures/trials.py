@@ -13,7 +13,7 @@ from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, Memo, ground, ground_of_rows
 from pumice.framework.plugin import points
 from pumice.framework.plugin.hooks import Hooks
-from pumice.framework.plugin.point import Question, by_signature
+from pumice.framework.plugin.point import Question
 from pumice.framework.plugin.resolution import Reading
 
 
@@ -27,10 +27,9 @@ class Trials:
         about_nodes = hooks.at(*points.ABOUT_NODES)
         self._about_tasks = [hook for hook in about_nodes if hook.form not in ("class", "class_node")]
         others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
-        before_nodes = hooks.at(points.pre_predicate)
-        of_one = (hook for hook in (*about_nodes, *before_nodes) if hook.form in ("task", "task_node"))
-        self._tells_apart = not all(by_signature(hook.reads) for hook in of_one)
-        self._columns = Reading.of((*others, *before_nodes, *hooks.at(*asks))).columns(world)
+        before = *hooks.at(points.pre_predicate), *hooks.at(*asks)
+        self._tells_apart = not all(hook.for_equals for hook in (*about_nodes, *before))
+        self._columns = Reading.of((*others, *before)).columns(world)
 
     def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
         """Return the columns that trials of equal tasks rest on, and answers that hold for all nodes.

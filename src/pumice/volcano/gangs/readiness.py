@@ -7,7 +7,6 @@ from __future__ import annotations
 from pumice.columns.views import Job, SubJob
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.hooks import At
-from pumice.framework.plugin.point import by_signature
 from pumice.volcano import points
 
 
@@ -43,7 +42,5 @@ def sub_pipelined(ssn: Session, sub: int) -> bool:
 
 
 def takes_on_by_class(at: At) -> bool:
-    """Return True if every hook at allocatable answers equally for equal tasks: it takes TaskRows and declares
-    SIGNATURE."""
-    # A hook without SIGNATURE may read a label, so it is asked for each job.
-    return all(hook.form == "run" and by_signature(hook.reads) for hook in at(points.allocatable))
+    """Return True if every hook at allocatable takes TaskRows and answers equally for equal tasks."""
+    return all(hook.form == "run" and hook.for_equals for hook in at(points.allocatable))

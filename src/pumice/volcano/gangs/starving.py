@@ -10,7 +10,6 @@ from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.point import SIGNATURE
 from pumice.volcano import points
 
 
@@ -35,12 +34,12 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
 
 
 def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
-    """Which of these jobs are valid and starve. Where plugins only look at its scheduling signature and its tasks by
-    state, one is asked about for all like it of which nothing is placed yet. Shape (rows,)."""
+    """Which of these jobs are valid and starve. Where all hooks answer equally for equal jobs, they are asked about one
+    of those of which nothing is placed yet. Shape (rows,)."""
     jobs, found = ssn.tables.jobs, np.zeros(len(rows), dtype=bool)
     signature = jobs.signature[rows]
     hooks = ssn.hooks.at(points.job_valid, points.job_starving)
-    if any(hook.reads is None or SIGNATURE not in hook.reads for hook in hooks):
+    if not all(hook.for_equals for hook in hooks):
         alike = np.zeros(len(rows), dtype=bool)
     else:
         alike = (signature >= 0) & (jobs.counts[rows, PENDING] == jobs.size[rows])

@@ -15,7 +15,6 @@ from pumice.api import (
     PODS,
     QUEUES,
     ROWS,
-    SIGNATURE,
     AnyArray,
     Bool,
     Candidates,
@@ -47,10 +46,10 @@ from pumice.volcano.queues.reserved_room import ReservedRoom, has_gated_pods
 from pumice.volcano.queues.tree import QueueTree
 
 #: What the eviction order rests on. Any plugin may contribute to it, so it rests on everything.
-VICTIMS = (ROWS, SIGNATURE, QUEUES, JOBS, PODS)
+VICTIMS = (ROWS, QUEUES, JOBS, PODS)
 #: What a queue may take rests on all its ancestors, on devices, and on reservations for some tasks.
 _TAKES_ON = ("allocated", "most", "works", "devices", "naming", "kept_room", "kept_for")
-TAKES_ON = (ROWS, SIGNATURE, *(f"capacity.{name}" for name in _TAKES_ON))
+TAKES_ON = (ROWS, *(f"capacity.{name}" for name in _TAKES_ON))
 
 #: Column -> name of the published figure.
 FIGURES = {

@@ -8,7 +8,6 @@ from pumice.api import (
     JOBS,
     PODS,
     ROWS,
-    SIGNATURE,
     Bool,
     Candidates,
     EvictionContext,
@@ -34,8 +33,8 @@ class Conformance:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
-    @points.reclaimable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS,))
+    @points.reclaimable(reads=(ROWS,))
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
         """Return the candidates that are neither critical nor system pods. Shape (rows,)."""
         return ordinary(candidates)

@@ -15,7 +15,6 @@ from pumice.api import (
     PODS,
     QUEUES,
     ROWS,
-    SIGNATURE,
     AnyArray,
     Bool,
     Candidates,
@@ -73,7 +72,7 @@ class Drf:
         assert self.tree is not None
         return self.tree.compare(left, right)
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS,))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Return the tasks of jobs whose share without the task would not be smaller than the preemptor's share with
         its task. Shape (rows,)."""
@@ -84,7 +83,7 @@ class Drf:
         share = dominant_share(allocated[jobs] - taken_so_far(candidates.apart(jobs), candidates.req), total)
         return np.asarray((own < share) | (np.abs(own - share) <= SAME))
 
-    @points.reclaimable(reads=(*TREE, SIGNATURE))
+    @points.reclaimable(reads=TREE)
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Return the tasks whose queue would still come after the reclaimer's, with the reclaimer placed and the task
         gone. Shape (rows,)."""

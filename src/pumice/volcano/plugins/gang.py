@@ -14,7 +14,6 @@ from pumice.api import (
     I32,
     READY,
     ROWS,
-    SIGNATURE,
     VALID,
     AnyArray,
     Bool,
@@ -82,7 +81,7 @@ class Gang:
         ready = missing <= jobs.best_effort
         return {"job.lacking": np.where(ready, 0, missing), "job.ready": ready}
 
-    @points.job_valid(reads=(SIGNATURE,))
+    @points.job_valid(reads=(ROWS,))
     def job_valid(self, job: Job) -> Invalid | None:
         """Return why the existing pods cannot complete the gang, or None."""
         if not self._roles_meet(job, VALID, with_best_effort=False):
@@ -109,7 +108,7 @@ class Gang:
         """Return the order key: sub-jobs that are not ready first."""
         return float(sub.is_ready)
 
-    @points.job_ready(reads=(SIGNATURE,))
+    @points.job_ready(reads=(ROWS,))
     def job_ready(self, job: Job) -> int:
         """Return how many tasks the job lacks at least, 0 if it is ready."""
         missing = job.missing_count
@@ -117,12 +116,12 @@ class Gang:
             return missing
         return 0 if self._roles_meet(job, READY) and self._groups_meet(job, lambda sub: sub.is_ready) else 1
 
-    @points.sub_job_ready(reads=(SIGNATURE,))
+    @points.sub_job_ready(reads=(ROWS,))
     def sub_job_ready(self, sub: SubJob) -> int:
         """Return how many tasks the sub-job lacks."""
         return max(0, sub.missing_count)
 
-    @points.job_pipelined(reads=(SIGNATURE,))
+    @points.job_pipelined(reads=(ROWS,))
     def job_pipelined(self, job: Job) -> Vote:
         """Permit if the job would be ready once releasing resources are free."""
         met = (
@@ -132,18 +131,18 @@ class Gang:
         )
         return Vote.PERMIT if met else Vote.REJECT
 
-    @points.sub_job_pipelined(reads=(SIGNATURE,))
+    @points.sub_job_pipelined(reads=(ROWS,))
     def sub_job_pipelined(self, sub: SubJob) -> Vote:
         """Permit if the sub-job would be ready once releasing resources are free."""
         return Vote.PERMIT if sub.is_pipelined else Vote.REJECT
 
-    @points.job_starving(reads=(SIGNATURE,))
+    @points.job_starving(reads=(ROWS,))
     def job_starving(self, job: Job) -> bool:
         """Return True if the job is below its minimum, including pipelined tasks."""
         return job.is_starving
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
-    @points.reclaimable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS,))
+    @points.reclaimable(reads=(ROWS,))
     def evictable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Return the tasks above the minimum of their gangs. Shape (rows,)."""
         jobs, job = candidates.tables.jobs, candidates.job

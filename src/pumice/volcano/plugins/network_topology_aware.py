@@ -16,7 +16,6 @@ from pumice.api import (
     IDLE,
     PENDING,
     ROWS,
-    SIGNATURE,
     USED,
     Bool,
     Job,
@@ -92,7 +91,7 @@ class NetworkTopologyAware:
 
     # -- which hypernodes to try --------------------------------------------------------------------------------------
 
-    @points.hyper_node_gradient_for_job(reads=(SIGNATURE, *ROOM))
+    @points.hyper_node_gradient_for_job(reads=(ROWS, *ROOM))
     def gradient_for_job(self, job: Job, start: int, purpose: str) -> list[list[int]] | None:
         """Return the hypernodes to try for a job, by tier."""
         bound = job_bound(self.ssn.tables, job.row)
@@ -102,7 +101,7 @@ class NetworkTopologyAware:
         held = int(self.ssn.tables.jobs.hypernode[job.row])
         return self._gradient(start, bound, held, self.ssn.tables.jobs.min_resources[job.row], purpose)
 
-    @points.hyper_node_gradient_for_sub_job(reads=(SIGNATURE, *ROOM))
+    @points.hyper_node_gradient_for_sub_job(reads=(ROWS, *ROOM))
     def gradient_for_sub_job(self, sub: SubJob, start: int, purpose: str) -> list[list[int]] | None:
         """Return the hypernodes to try for a sub-job, by tier."""
         bound = sub_bound(self.ssn.tables, sub.row)
@@ -192,7 +191,7 @@ class NetworkTopologyAware:
         overflow = ((after > allocatable) & there).any(axis=1)
         return np.where(overflow, 0.0, parts.sum(axis=1) / total_weight)
 
-    @points.hyper_node_order(reads=(SIGNATURE, ROWS))
+    @points.hyper_node_order(reads=(ROWS,))
     def hyper_node_order(self, sub: SubJob, hypernodes: I32) -> F64:
         """Return scores: fuller hypernodes first, among equals those that hold more of the job. Shape (rows,)."""
         tasks = self.ssn.tables.tasks
@@ -224,7 +223,7 @@ class NetworkTopologyAware:
         np.add.at(found, ancestors[ancestors >= 0], 1.0 / len(rows))
         return found
 
-    @points.batch_node_order(reads=(SIGNATURE, ROWS))
+    @points.batch_node_order(reads=(ROWS,))
     def near_its_gang(self, task: Task, nodes: NodeRows) -> F64 | float | None:
         """Return a higher score for nodes near what the gang holds, or None for tasks without topology. Shape
         (rows,)."""
@@ -236,7 +235,7 @@ class NetworkTopologyAware:
             return float(self._nearness(task, leaves[:2])[0])
         return self._nearness(task, leaves)
 
-    @points.batch_node_order(reads=(SIGNATURE, ROWS, f"{NAME}.used", ROOM[0]))
+    @points.batch_node_order(reads=(ROWS, f"{NAME}.used", ROOM[0]))
     def full_hypernodes(self, task: Task, nodes: NodeRows) -> F64 | None:
         """Return a higher score for nodes in full hypernodes, for tasks without topology. Shape (rows,)."""
         if not self.normal_pods or self.ssn.tables.subs.topologies[task.sub_job.row] is not None:

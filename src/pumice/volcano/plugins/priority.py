@@ -7,7 +7,6 @@ import numpy as np
 from pumice.api import (
     I64,
     ROWS,
-    SIGNATURE,
     Bool,
     Candidates,
     EvictionContext,
@@ -47,12 +46,12 @@ class Priority:
         """Return the order key of a sub-job, lower first."""
         return -float(sub.tables.subs.priority[sub.row])
 
-    @points.job_starving(reads=(SIGNATURE,))
+    @points.job_starving(reads=(ROWS,))
     def job_starving(self, job: Job) -> bool:
         """Return True if some tasks of the job are neither placed nor pipelined."""
         return job.ready_count + job.waiting_count < job.size
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS,))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Return tasks of jobs with lower priority, and tasks of lower priority in the preemptor's own job.
         Shape (rows,)."""

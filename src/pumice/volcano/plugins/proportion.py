@@ -11,7 +11,6 @@ from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_s
 from pumice.api import (
     F64,
     ROWS,
-    SIGNATURE,
     AnyArray,
     Bool,
     Candidates,
@@ -88,7 +87,7 @@ class Proportion:
         """Return True if the queue holds at least what it deserves in every dimension."""
         return all_at_most(self.deserved.array[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
-    @points.allocatable(reads=(ROWS, SIGNATURE))
+    @points.allocatable(reads=(ROWS,))
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int:
         """Return how many tasks stay within what the queue deserves, in the dimensions that each asks for; none in a
         closed queue."""
@@ -119,7 +118,7 @@ class Proportion:
         held = self.allocated.array[queue.row]
         return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
-    @points.reclaimable(reads=(ROWS, SIGNATURE, "proportion.allocated", "proportion.deserved"))
+    @points.reclaimable(reads=(ROWS, "proportion.allocated", "proportion.deserved"))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Return the tasks of queues above what they deserve, counted down victim by victim. Shape (rows,)."""
         return self._beyond_deserved(candidates, candidates.apart(candidates.queue))

@@ -15,7 +15,6 @@ from pumice.api import (
     F64,
     I32,
     ROWS,
-    SIGNATURE,
     AnyArray,
     Bool,
     Candidates,
@@ -200,7 +199,7 @@ class Tdm:
         """Return the order key: preemptable jobs last. Shape (rows,)."""
         return self.preemptable[jobs.rows].astype(np.float64)
 
-    @points.job_pipelined(reads=(SIGNATURE,))
+    @points.job_pipelined(reads=(ROWS,))
     def job_pipelined(self, job: Job) -> Vote:
         """Permit if the job would be ready once releasing resources are free."""
         return Vote.PERMIT if job.is_pipelined else Vote.REJECT

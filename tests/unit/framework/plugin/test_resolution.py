@@ -11,7 +11,7 @@ from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import ROWS, SIGNATURE, Question
+from pumice.framework.plugin.point import ROWS, Question
 from pumice.framework.plugin.resolution import Reading, Unused, Wiring
 from pumice.testing.build import policy
 
@@ -24,7 +24,7 @@ class TwoPoints:
     def order(self, jobs: JobRows) -> Any:
         return jobs.rows
 
-    @points.job_ready(reads=(SIGNATURE, "two-points.share"))
+    @points.job_ready(reads=("two-points.share",))
     def ready(self, job: Job) -> int:
         return 3
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pumice.api import ROWS, SIGNATURE, Bool, Candidates, Session, Task, plugin, points
+from pumice.api import ROWS, Bool, Candidates, Session, Task, plugin, points
 from pumice.testing.build import cluster, node, session
 from pumice.volcano.eviction.refuted_nodes import Refuted
+from tests.unit.framework.kit import answers_equally
 from tests.unit.volcano.evicting import LEVELS, gang
 
 
@@ -17,8 +18,9 @@ def nobody(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
     return np.zeros(len(candidates), dtype=bool)
 
 
+@answers_equally
 @plugin("like")
-@points.preemptable(reads=(ROWS, SIGNATURE))
+@points.preemptable(reads=(ROWS,))
 def like(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
     return nobody(ssn, preemptor, candidates)
 

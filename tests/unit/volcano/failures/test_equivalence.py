@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pumice.api import ROWS, SIGNATURE, Bool, Candidates, Session, Task, TaskRows, plugin, points
+from pumice.api import ROWS, Bool, Candidates, Session, Task, TaskRows, plugin, points
 from pumice.framework.memo import Memo
 from pumice.model.blockers import CannotEvict
 from pumice.model.events import Object, Seen
 from pumice.testing.build import cluster, node, pod, policy, run
+from tests.unit.framework.kit import answers_equally
 from tests.unit.volcano.evicting import LEVELS, gang
 
 
@@ -27,13 +28,13 @@ class Counting:
             asked.append((preemptor.key, len(candidates)))
             return np.zeros(len(candidates), dtype=bool)
 
-        hook = points.preemptable(reads=(ROWS, SIGNATURE))(nobody) if alike else points.preemptable(nobody)
+        mine = plugin("nobody")(points.preemptable(reads=(ROWS,))(nobody))
         conf = """
         actions: preempt
         tiers:
         - plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}, {name: nobody}]
         """
-        return policy(conf, plugins=[plugin("nobody")(hook)])
+        return policy(conf, plugins=[answers_equally(mine) if alike else mine])
 
 
 def crowd(count: int) -> list[Object]:

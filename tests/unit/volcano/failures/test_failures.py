@@ -13,11 +13,11 @@ from pumice.framework.cycle.trace import Attempt, Question
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import SIGNATURE
+from pumice.framework.plugin.point import ROWS
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, queue, session
 from pumice.volcano.failures.failures import Failures
-from tests.unit.framework.kit import anew
+from tests.unit.framework.kit import anew, answers_equally
 
 NO_ROOM = FitErrors(message="no room")
 
@@ -29,19 +29,19 @@ def ready(self: Any, job: Job) -> int:
 class World:
     """Gangs by name and queue; ``first`` has failed, with a task that found no node."""
 
-    def __init__(self, *, reads: tuple[str, ...] | None = (SIGNATURE,), asks_queue: bool = False) -> None:
+    def __init__(self, *, equal: bool = True, asks_queue: bool = False) -> None:
         class Mine:
             def __init__(self, ssn: Session) -> None: ...
 
-        Mine.ready = points.job_ready(reads=reads)(anew(ready)) if reads else points.job_ready(anew(ready))  # type: ignore[attr-defined]
+        Mine.ready = points.job_ready(reads=(ROWS,))(anew(ready))  # type: ignore[attr-defined]
         gangs = {"first": "q", "equal": "q", "elsewhere": "r", "larger": "q"}
         objects: list[Any] = [node("a"), node("b"), queue("q"), queue("r")]
         for i, (name, of) in enumerate(gangs.items()):
             count = 3 if name == "larger" else 2
             objects += [podgroup(name, count, of, phase="Inqueue", creation=float(i)), *pods(name, count, cpu=9)]
         objects += [podgroup("small", 1, "r", creation=9.0), *pods("small", 1)]
-        conf = "tiers: [{plugins: [{name: mine}]}]"
-        self.ssn = ssn = session(cluster(objects), conf, plugins=[plugin("mine")(Mine)])
+        conf, mine = "tiers: [{plugins: [{name: mine}]}]", plugin("mine")(Mine)
+        self.ssn = ssn = session(cluster(objects), conf, plugins=[answers_equally(mine, "ready") if equal else mine])
         asks = (points.job_ready,)
         self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "place", asks)
         first = self.row("first")
@@ -83,7 +83,7 @@ def test_a_failure_is_told_by_position_and_befalls_its_job() -> None:
 
 
 def test_a_hook_about_single_jobs_makes_a_failure_the_job_s_own() -> None:
-    world = World(reads=None)
+    world = World(equal=False)
     first, equal = world.row("first"), world.row("equal")
     assert not world.failures.stands_for_all(first)
     assert world.failures.of(first) is not None

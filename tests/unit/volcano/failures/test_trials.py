@@ -17,11 +17,10 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.incremental import TaskFilter
 from pumice.framework.plugin.plugin import plugin
-from pumice.framework.plugin.point import SIGNATURE
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, session
 from pumice.volcano.failures.trials import Trials
-from tests.unit.framework.kit import anew
+from tests.unit.framework.kit import anew, answers_equally
 
 
 def before_nodes(self: Any, task: Task) -> Unfit | None:
@@ -48,7 +47,7 @@ def speaks(self: Any, task: Task, nodes: NodeRows) -> FilterResult | None:
     return FilterResult.of(nodes.rows >= 0, Unfit("no"))
 
 
-def opened(point: Any, hook: Any, **mark: Any) -> Session:
+def opened(point: Any, hook: Any, *, equal: bool = False, **mark: Any) -> Session:
     """With a plugin that has a column of its own and one hook, and a gang that waits."""
 
     class Mine:
@@ -56,8 +55,10 @@ def opened(point: Any, hook: Any, **mark: Any) -> Session:
             self.own: Column[Any] = ssn.column("mine.own", values=np.zeros(1))
 
     Mine.hook = (point(**mark) if mark else point)(anew(hook))  # type: ignore[attr-defined]
+    mine = plugin("mine")(Mine)
+    listed = answers_equally(mine, "hook") if equal else mine
     objects = node("a"), node("b"), podgroup("g", 2), pods("g", 2)
-    return session(cluster(*objects), "tiers: [{plugins: [{name: mine}]}]", plugins=[plugin("mine")(Mine)])
+    return session(cluster(*objects), "tiers: [{plugins: [{name: mine}]}]", plugins=[listed])
 
 
 def trials(ssn: Session) -> Trials:
@@ -70,12 +71,12 @@ def trials(ssn: Session) -> Trials:
         pytest.param(points.node_order, of_class, {}, 1, id="about classes: on what the plugin keeps"),
         pytest.param(points.node_order, of_class, {"reads": ()}, 0, id="that read nothing: on nothing"),
         pytest.param(points.predicate, silent, {}, None, id="about this task: no other is like it"),
-        pytest.param(points.predicate, silent, {"reads": (SIGNATURE,)}, 0, id="about all tasks like it, nothing"),
+        pytest.param(points.predicate, silent, {"reads": (), "equal": True}, 0, id="about all tasks like it, nothing"),
         pytest.param(points.predicate, no_matter, {}, 0, id="the tasks of the class do not matter"),
         pytest.param(points.predicate, matter, {}, None, id="each task of the class matters"),
-        pytest.param(points.predicate, speaks, {"reads": (SIGNATURE,)}, 0, id="about all tasks like it"),
+        pytest.param(points.predicate, speaks, {"reads": (), "equal": True}, 0, id="about all tasks like it"),
         pytest.param(points.pre_predicate, before_nodes, {}, None, id="about the single task, before nodes"),
-        pytest.param(points.pre_predicate, before_nodes, {"reads": (SIGNATURE,)}, 0, id="about all, before nodes"),
+        pytest.param(points.pre_predicate, before_nodes, {"reads": (), "equal": True}, 0, id="about all, before nodes"),
     ],
 )
 def test_what_a_trial_rests_on(point: Any, hook: Any, mark: dict[str, Any], columns: int | None) -> None:
