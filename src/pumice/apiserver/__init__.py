@@ -1,1 +1,1 @@
-"""A Kubernetes API server of our own, in one process: enough for an unmodified kubectl and for ``pumice run``."""
+"""A Kubernetes API server in one process: enough for an unmodified kubectl and for ``pumice run``."""

@@ -1,6 +1,6 @@
-"""What one object may come to, and what one request may cost: every number here that a client chooses is bounded.
+"""Bounds of objects and requests: every number that a client chooses is bounded.
 
-A server of one event loop answers nobody while it works on a request; a request that takes minutes is an outage.
+A server with one event loop answers no client while it works on a request, so a request of minutes is an outage.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import msgspec
 from pumice.apiserver.api.refusals import Refusal, bad_request, too_large
 from pumice.model.manifest.reading.fields import Obj
 
-#: Of one object as JSON. Source: etcd's bound on a request, which is what a real API server keeps objects to.
+#: Bytes of one object as JSON. Source: etcd's limit of a request, which limits objects of a real API server.
 OBJECT_BYTES_MAX = 1_572_864
-#: Of one body, and of one object: plain values, lists and objects in it, all counted.
+#: Values, lists and objects in one body or object, all counted.
 VALUES_MAX = 100_000
-#: Lists and objects inside of each other. The deepest definitions of kinds that are in use have some fifty.
+#: Nesting of lists and objects. The deepest definitions of kinds in use have about fifty.
 DEPTH_MAX = 128
-#: All objects together, as JSON. Their decoded form takes some four times as much.
+#: All objects together, as JSON. Their decoded form takes about four times as much.
 STORE_BYTES_MAX = 1 << 30
-#: Steps of judging one object by a schema: a schema's author, too, is a client.
+#: Steps of validating one object by a schema. The author of a schema is a client, too.
 JUDGING_STEPS_MAX = 300_000
-#: Terms of disruption budgets that are looked at for one eviction.
+#: Terms of disruption budgets that are evaluated for one eviction.
 BUDGET_STEPS_MAX = 2_000_000
-#: Bytes that the copies of one JSON patch come to. Source: Kubernetes' ``JSONPatchMaxCopyBytes``.
+#: Bytes of copies in one JSON patch. Source: Kubernetes' ``JSONPatchMaxCopyBytes``.
 COPIED_BYTES_MAX = 3 << 20
-#: Items of lists that the operations of one JSON patch push along.
+#: Items of lists that the operations of one JSON patch move.
 MOVED_ITEMS_MAX = 20_000_000
 
 _encode = msgspec.json.Encoder().encode
 _TOO_DEEP = f"it is nested more than {DEPTH_MAX} deep"
-_SEPARATOR_BYTES = 64  # what a value takes in memory beside its text, about
+_SEPARATOR_BYTES = 64  # about what a value takes in memory in addition to its text
 
 
 class Work:
-    """Counts down: the steps that are left, or the bytes. Raises: Refusal 413 where there are none."""
+    """Counts down steps or bytes. Raises: Refusal 413 when none are left."""
 
     __slots__ = ("_left", "_what")
 
@@ -50,26 +50,26 @@ class Work:
 
 
 def check_value(value: Any, raw: bytes) -> None:
-    """What a body holds, whose text is ``raw``. Raises: Refusal 400 where it is nested too deep, 413 for too much."""
+    """Check the contents of a body with the text ``raw``. Raises: Refusal 400 if nested too deep, 413 if too large."""
     containers = raw.count(b"{") + raw.count(b"[")
     if containers <= DEPTH_MAX and containers + raw.count(b",") < VALUES_MAX:
-        return  # as good as always
+        return  # the usual case
     values, depth = 0, 0
     for level in _levels(value):
         values, depth = values + len(level), depth + 1
         if values > VALUES_MAX:
             raise Refusal(413, "RequestEntityTooLarge", f"there are more than {VALUES_MAX} values in it")
-        if depth > DEPTH_MAX + 1:  # the last holds plain values
+        if depth > DEPTH_MAX + 1:  # the last level has plain values
             raise bad_request(_TOO_DEEP)
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether walking through it could come to the end of the stack."""
+    """Return True if walking through a value could overflow the stack."""
     return any(depth > DEPTH_MAX for depth, _ in enumerate(_levels(value)))
 
 
 def _levels(value: Any) -> Iterator[list[Any]]:
-    """The value, what is in it, what is in that, and so on."""
+    """Yield the value, what it contains, what that contains, and so on."""
     level = [value]
     while level:
         yield level
@@ -83,7 +83,8 @@ def _levels(value: Any) -> Iterator[list[Any]]:
 
 
 def check_object(obj: Obj) -> bytes:
-    """An object that is about to be kept; its JSON. Raises: Refusal as ``check_value``, and 413 for too many bytes."""
+    """Check an object that will be stored, and return its JSON. Raises: Refusal as ``check_value``, and 413 for too
+    many bytes."""
     try:
         raw = _encode(obj)
     except RecursionError:
@@ -97,5 +98,5 @@ def check_object(obj: Obj) -> bytes:
 
 
 def weight(raw: bytes) -> int:
-    """About how many bytes an object takes in memory, its JSON and its decoded form together."""
+    """Return about how many bytes an object takes in memory, as JSON and decoded."""
     return len(raw) + _SEPARATOR_BYTES * (raw.count(b",") + raw.count(b"{") + raw.count(b"["))

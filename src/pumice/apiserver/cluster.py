@@ -1,4 +1,4 @@
-"""A cluster without machines: the store, what is served from it, and those who act on it, put together."""
+"""A cluster without machines: the store, the API over it, and the parts that act on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _log = logging.getLogger("pumice.apiserver")
 
 
 class Cluster(Struct, frozen=True):
-    """``store`` holds everything, and all of it is written through ``objects``."""
+    """``store`` has everything, and all writes go through ``objects``."""
 
     store: Store
     registry: Registry
@@ -41,7 +41,7 @@ class Cluster(Struct, frozen=True):
     _parts: tuple[Supervised, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
-        """How what is behind the objects is."""
+        """Return the health of the parts that act on objects."""
         spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
         spared["node-life"] = self.node_life.spared
 
@@ -52,9 +52,9 @@ class Cluster(Struct, frozen=True):
         return {part.name: partial(check, part) for part in self._parts}
 
     def place(self, obj: Obj) -> None:
-        """Create an object of a manifest, with its status; one that is there already stays.
+        """Create an object of a manifest, with its status. An existing one stays.
 
-        It is taken as a client would have sent it: what JSON cannot say is refused. Raises: Refusal.
+        It is treated as sent by a client: what JSON cannot express is refused. Raises: Refusal.
         """
         obj = body_of(check_object(obj))
         resource = self.registry.of_kind(str(obj.get("apiVersion")), str(obj.get("kind")))
@@ -71,7 +71,7 @@ class Cluster(Struct, frozen=True):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """With nodes and garbage collection at work."""
+        """Run nodes and garbage collection."""
         tasks = [asyncio.create_task(part.run()) for part in self._parts]
         try:
             yield
@@ -90,7 +90,7 @@ def make_cluster(
     seed: int | None = None,
     speed: float = 1.0,
 ) -> Cluster:
-    """A cluster over a store, with the namespaces that are always there and these CustomResourceDefinitions."""
+    """Return a cluster over a store, with the namespaces that always exist and these CustomResourceDefinitions."""
     registry = Registry(store)
     objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
     objects.at_start()

@@ -1,9 +1,8 @@
-"""What survives a restart: every change as a line of JSON, and now and then all objects anew.
+"""Persistence: every change as a line of JSON, and from time to time all objects in a new file.
 
-A change is written before it is answered, so a killed process loses nothing; it is forced to the disk once a second,
-so a power cut loses a second at most. A line that was cut off at the end is dropped, with a message. So is one that is
-damaged, or says of an object what no server wrote: the others are there all the same (``left_out`` tells, and keeps
-what is put aside).
+A change is written before it is answered, so a killed process loses nothing. It is forced to the disk once a second, so
+a power failure loses a second at most. An incomplete line at the end is dropped, with a message. So is a damaged one,
+or one with an object that no server wrote; all others are used (``left_out`` reports, and keeps what is put aside).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class DataError(Exception):
-    """A data folder that cannot be used: which, and why."""
+    """A data folder cannot be used: which, and why."""
 
 
 class _Head(msgspec.Struct):
@@ -41,7 +40,7 @@ class _Head(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """One object at one version; ``o`` is None where it was deleted."""
+    """An object at one version. ``o`` is None if it was deleted."""
 
     v: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
     t: str
@@ -55,7 +54,7 @@ _line_decoder = msgspec.json.Decoder(_Line)
 
 
 class Journal:
-    """The files of one data folder. Use ``open_journal``."""
+    """The files of a data folder. Use ``open_journal``."""
 
     def __init__(self, folder: Path, store: Store, lock: IO[bytes], log_bytes_max: int) -> None:
         self.failure: OSError | None = None
@@ -66,7 +65,7 @@ class Journal:
         self._dirty = False
 
     async def run(self) -> None:
-        """Force what was written to the disk, for ever, until cancelled."""
+        """Force written changes to the disk until cancelled."""
         while True:
             await asyncio.sleep(SYNC_S)
             if self._dirty:
@@ -74,14 +73,14 @@ class Journal:
                 await asyncio.to_thread(os.fsync, self._log.fileno())
 
     def close(self) -> None:
-        """Everything is on the disk after this."""
+        """Close the files. Everything is on the disk after this."""
         self._store.sinks.remove(self.write)
         os.fsync(self._log.fileno())
         self._log.close()
         self._lock.close()
 
     def write(self, change: Change) -> None:
-        """Raises: OSError; ``failed`` is set then, and nothing more is taken."""
+        """Write a change. Raises: OSError; then ``failed`` is set, and no more changes are accepted."""
         try:
             if self.failure is not None:
                 raise self.failure
@@ -98,7 +97,8 @@ class Journal:
             raise
 
     def rewrite(self) -> None:
-        """All objects in one new file; the log begins anew. Lines that the new file holds are skipped when read."""
+        """Write all objects to a new file and begin a new log. Lines that the new file contains are skipped when
+        read."""
         made = self._folder / "objects.part"
         with open(made, "wb", opener=open_private) as file:
             file.write(_encode(_Head(self._store.version, _FORMAT)) + b"\n")
@@ -118,11 +118,11 @@ def open_journal(
     log_bytes_max: int = LOG_BYTES_MAX,
     salvage: bool = False,
 ) -> Journal:
-    """Load a data folder into a store, and have the store's changes written to it from now on.
+    """Load a data folder into a store, and write the store's changes to it from now on.
 
-    ``unsound`` (table, key, object): why an object is none that this server can have kept; it is left out then.
-    ``salvage``: lines that are left out are put aside in a file of their own, and the others written anew.
-    Raises: DataError for a folder that another server uses, or others may write to; OSError.
+    ``unsound`` (table, key, object): returns why an object cannot have been stored by this server; it is left out then.
+    ``salvage``: lines that are left out are moved to a file of their own, and the others are written again. Raises:
+    DataError for a folder that another server uses, or to which others can write; OSError.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
@@ -149,13 +149,13 @@ def open_journal(
 
 
 class _Reader(Struct, frozen=True):
-    """Reads the lines of a folder's files; those that cannot be used go to ``left_out``."""
+    """Reads the lines of a folder's files. Unusable lines go to ``left_out``."""
 
     left_out: LeftOut
     unsound: Callable[[str, str, Obj], str]
 
     def load(self, folder: Path, store: Store) -> int:
-        """The version of the newest change."""
+        """Load the files. Return the version of the newest change."""
         version = 0
         objects = folder / "objects.jsonl"
         if objects.exists():
@@ -177,9 +177,9 @@ class _Reader(Struct, frozen=True):
         return version
 
     def _head(self, path: Path, raw: bytes) -> int:
-        """The version of the objects in a file; 0, which is below all of them, where its first line cannot be read.
+        """Return the version of the objects in a file; 0, which is below all, if its first line cannot be read.
 
-        Raises: DataError for another format, which another version of this program wrote.
+        Raises: DataError for another format, written by another version of this program.
         """
         try:
             head = _head_decoder.decode(raw)
@@ -191,7 +191,7 @@ class _Reader(Struct, frozen=True):
         return head.version
 
     def _changes(self, path: Path) -> Iterator[_Line]:
-        """The changes in the log. What was cut off at its end is taken off the file."""
+        """Yield the changes in the log. An incomplete line at its end is removed from the file."""
         if not path.exists():
             return
         good = 0
@@ -224,7 +224,7 @@ def _line(table: str, key: str, version: int, raw: bytes | None) -> bytes:
 
 def _write_all(file: IO[bytes], data: bytes) -> None:
     done = file.write(data)
-    while done < len(data):  # an unbuffered file may take less than it is given
+    while done < len(data):  # an unbuffered file may write less than it is given
         done += file.write(data[done:])
 
 

@@ -1,7 +1,7 @@
-"""Lines of a data folder that cannot be used: told, counted and, where it is asked for, put aside for good.
+"""Unusable lines of a data folder: reported, counted and, if requested, moved to a file.
 
-Left out, a line costs the change that it held: its object stays as the line before made it, or is not there. The
-first lines of a file are told by that object where it can still be read.
+A line that is left out costs the change in it: its object stays as the line before made it, or does not exist. The
+first lines of a file are reported with that object, if it can be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pumice.kube.api.errors import clean
 from pumice.runtime.files.private import open_private
 
 ASIDE: Final = "damaged.jsonl"
-_TOLD_MAX: Final = 20  # lines, each by itself
+_TOLD_MAX: Final = 20  # lines that are reported one by one
 _NAMED = re.compile(rb'\{"v":\d+,"t":"([^"\\]{1,300})","k":"([^"\\]{1,600})"')
 _log = logging.getLogger("pumice.apiserver")
 
@@ -27,11 +27,12 @@ _log = logging.getLogger("pumice.apiserver")
 class _Line(Struct, frozen=True):
     place: str
     why: str
-    named: tuple[str, str] | None  # table and key, where they can be read
+    named: tuple[str, str] | None  # table and key, if readable
 
 
 class LeftOut:
-    """What was met while a folder is read. With ``aside`` the bytes of each line go to that file first."""
+    """Unusable lines that were found while a folder is read. With ``aside``, the bytes of each line go to that file
+    first."""
 
     def __init__(self, aside: Path | None = None) -> None:
         self.count = 0
@@ -39,7 +40,7 @@ class LeftOut:
         self._told: list[_Line] = []
 
     def add(self, path: Path, number: int, raw: bytes, why: str, named: tuple[str, str] | None = None) -> None:
-        """Raises: OSError where the line cannot be put aside; nothing is lost then."""
+        """Add a line. Raises: OSError if it cannot be put aside; then nothing is lost."""
         self.count += 1
         if self._aside is not None:
             with open(self._aside, "ab", opener=open_private) as file:
@@ -48,7 +49,7 @@ class LeftOut:
             self._told.append(_Line(f"{path} line {number}", why, named or _named(raw)))
 
     def tell(self, folder: Path, version_of: Callable[[str, str], int | None]) -> None:
-        """After all is read. ``version_of`` (table, key): the version that is there now."""
+        """Report the lines after everything is read. ``version_of`` (table, key): returns the present version."""
         if not self.count:
             return
         for line in self._told:
@@ -61,7 +62,7 @@ class LeftOut:
 
 
 def version_in(store: Store) -> Callable[[str, str], int | None]:
-    """The version of what a store has under (table, key); None where it has nothing."""
+    """Return a function that returns the version of what a store has under (table, key), None if nothing."""
 
     def version_of(table: str, key: str) -> int | None:
         row = store.find(table, key)

@@ -1,4 +1,4 @@
-"""Creating, changing and deleting objects: what each does to the store, and when it is refused."""
+"""Create, change and delete objects: effects on the store, and refusals."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system
 _NEVER_DELETED = frozenset({"default", "kube-system", "kube-public"})
 _NAME_TRIES = 8
 _ACTED_ON = ("pods", "nodes", CRDS)
-#: Kinds of which a deletion answers with the object that went, and not with a Status. Source: Kubernetes' registries.
+#: Kinds whose deletion returns the deleted object and not a Status. Source: Kubernetes' registries.
 _GIVEN_BACK = frozenset(
     {"pods", "services", "serviceaccounts", "resourcequotas", "persistentvolumes", "persistentvolumeclaims"}
     | {"storageclasses.storage.k8s.io", "csinodes.storage.k8s.io", "csidrivers.storage.k8s.io"}
 )
 _GRACE_S = 30
-_GRACE_MAX_S = 10 * 365 * 86_400  # of a deletion: what is longer has no end that can be written as a time
+_GRACE_MAX_S = 10 * 365 * 86_400  # of a deletion; a longer one would end at a time that cannot be written
 
 
 class Target(Struct, frozen=True):
-    """What a request is about: a kind, perhaps in a namespace, perhaps one object of it, perhaps a part of that."""
+    """What a request is about: a kind, and optionally a namespace, an object, and a part of it."""
 
     resource: Resource
     namespace: str = ""
@@ -58,7 +58,7 @@ class Target(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """How a write is meant. ``unknown_fields``: Strict, Warn or Ignore. ``warnings`` for the user are added to."""
+    """Options of a write. ``unknown_fields``: Strict, Warn or Ignore. ``warnings``: for the user, are added to."""
 
     dry_run: bool = False
     manager: str = ""
@@ -69,7 +69,7 @@ class Options(Struct, frozen=True):
 
 
 class Deletion(Struct, frozen=True):
-    """How a delete is meant. ``grace_s`` None: as the object says."""
+    """Options of a deletion. ``grace_s`` None: as the object says."""
 
     grace_s: int | None = None
     uid: str = ""
@@ -78,13 +78,13 @@ class Deletion(Struct, frozen=True):
 
 
 class Objects:
-    """The writes of a server, each whole or not at all. Nothing here waits."""
+    """The writes of a server, each as a whole or not at all. Nothing here waits."""
 
     def __init__(self, store: Store, registry: Registry, stamps: Stamps) -> None:
         self.store, self.registry, self.stamps = store, registry, stamps
 
     def at_start(self) -> None:
-        """The namespaces that every cluster has."""
+        """Create the namespaces that every cluster has."""
         resource = self.registry.find("", "v1", "namespaces")
         assert resource is not None
         for name in NAMESPACES_AT_START:
@@ -92,7 +92,7 @@ class Objects:
                 self.create(Target(resource), {"metadata": {"name": name}}, Options())
 
     def get(self, target: Target) -> Stored:
-        """Raises: Refusal 404."""
+        """Return a stored object. Raises: Refusal 404."""
         found = self.store.find(target.resource.table, target.key)
         if found is None:
             raise not_found(target.resource.full_name, target.name)
@@ -101,7 +101,7 @@ class Objects:
     # -- create --------------------------------------------------------------------------------------------------------
 
     def create(self, target: Target, body: Obj, options: Options) -> Obj:
-        """The object as it was kept. Raises: Refusal."""
+        """Create an object and return it as stored. Raises: Refusal."""
         resource = target.resource
         _check_kind(resource, body)
         self._check_namespace(target)
@@ -130,7 +130,7 @@ class Objects:
     # -- change --------------------------------------------------------------------------------------------------------
 
     def replace(self, target: Target, body: Obj, options: Options) -> Obj:
-        """PUT. Raises: Refusal."""
+        """Replace an object (PUT). Raises: Refusal."""
         _check_kind(target.resource, body)
         name = metadata_of(body).get("name")
         if name != target.name:
@@ -140,7 +140,8 @@ class Objects:
         return self.change(target, lambda _: body, options)
 
     def change(self, target: Target, edit: Callable[[Obj], Obj], options: Options) -> Obj:
-        """Make a new state out of what is there. What changes nothing is not written. Raises: Refusal, as ``edit``."""
+        """Store a new state made from the present one. If nothing changes, nothing is written. Raises: Refusal, and
+        what ``edit`` raises."""
         resource = target.resource
         old = self.get(target)
         seen = as_seen(resource, old.obj)
@@ -162,14 +163,14 @@ class Objects:
         return as_seen(resource, self.write(resource, old, new).obj)
 
     def write(self, resource: Resource, old: Stored, new: Obj) -> Stored:
-        """Keep the new state; an object that only waited for its last finalizer goes."""
+        """Store the new state. An object that only waited for its last finalizer is removed."""
         if _may_go(new) and not _may_go(old.obj):
             self.store.put(resource.table, old.key, new)
             return self.store.remove(resource.table, old.key)
         return self.store.put(resource.table, old.key, new)
 
     def _part(self, target: Target, old: Obj, new: Obj) -> Obj:
-        """The part of a change that its path may write: the status, or everything else."""
+        """Return the part of a change that its path may write: the status, or everything else."""
         if not target.resource.status:
             return new
         if target.subresource == "status":
@@ -182,7 +183,7 @@ class Objects:
     # -- delete --------------------------------------------------------------------------------------------------------
 
     def delete(self, target: Target, how: Deletion) -> Obj:
-        """The object where it takes time to go, else a Status. Raises: Refusal."""
+        """Delete an object. Return it if that takes time, else a Status. Raises: Refusal."""
         resource = target.resource
         old = self.get(target)
         _check_preconditions(resource, old.obj, how)
@@ -217,7 +218,7 @@ class Objects:
         return as_seen(resource, self.write(resource, old, new).obj)
 
     def delete_all(self, resource: Resource, rows: Iterable[Stored], how: Deletion) -> None:
-        """A collection, as far as it is still there."""
+        """Delete objects that still exist."""
         for row in list(rows):
             metadata = row.obj["metadata"]
             namespace = metadata.get("namespace", "")
@@ -225,7 +226,7 @@ class Objects:
                 self.delete(Target(resource, namespace, metadata["name"]), how)
 
     def _drop_all(self, crd: Obj) -> None:
-        """The objects of a kind whose definition goes."""
+        """Delete the objects of a kind whose definition is deleted."""
         table = crd["metadata"]["name"]
         for row in list(self.store.rows(table)):
             self.store.remove(table, row.key)
@@ -233,7 +234,7 @@ class Objects:
     # -- pieces --------------------------------------------------------------------------------------------------------
 
     def _check_room(self, raw: bytes, before: bytes) -> None:
-        """Raises: Refusal 507 for what grows where everything together is as large as it may be."""
+        """Raise Refusal 507 for a larger object if all objects together have reached their limit."""
         grows = len(raw) - len(before)
         if grows > 0 and self.store.bytes + grows > STORE_BYTES_MAX:
             raise Refusal(507, "InsufficientStorage", f"all objects together are {STORE_BYTES_MAX} bytes: delete some")
@@ -270,7 +271,7 @@ def _check_preconditions(resource: Resource, obj: Obj, how: Deletion) -> None:
 
 
 def _grace(resource: Resource, obj: Obj, asked_s: int | None) -> int:
-    """Seconds that the object gets to end: only a pod on a node that has not ended needs any."""
+    """Return the grace period in seconds: only a pod on a node that has not ended needs one."""
     if resource.full_name != "pods":
         return 0
     if not obj["spec"].get("nodeName") or obj["status"].get("phase") in ("Succeeded", "Failed"):
@@ -280,7 +281,7 @@ def _grace(resource: Resource, obj: Obj, asked_s: int | None) -> int:
 
 
 def _may_go(obj: Obj) -> bool:
-    """Whether an object is being deleted and nothing holds it any more."""
+    """Return True if an object is being deleted and nothing holds it."""
     metadata = obj["metadata"]
     held = metadata.get("finalizers") or obj.get("kind") == "Namespace"
     return "deletionTimestamp" in metadata and not held and not metadata.get("deletionGracePeriodSeconds")
@@ -300,9 +301,9 @@ def _has_new_generation(resource: Resource, old: Obj, new: Obj) -> bool:
 
 
 def unsound(table: str, key: str, obj: Obj) -> str:
-    """Why what is kept under a key is no object that was created here; empty where it may be.
+    """Return why an object under a key cannot have been created here, "" if it may have been.
 
-    Those who act on objects without being asked (nodes, garbage collection) count on what this looks at.
+    Parts that act on objects unasked (nodes, garbage collection) rely on what this checks.
     """
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):

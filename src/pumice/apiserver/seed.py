@@ -1,4 +1,4 @@
-"""What a cluster has from the start: nodes by number, and the objects of manifests."""
+"""Initial contents of a cluster: nodes by number, and objects of manifests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pumice.runtime.files.documents import Document, documents
 from pumice.runtime.problems.problem import Problem, unforeseen
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "Queue")  # what others refer to
+_FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "Queue")  # kinds that others refer to
 
 
 def node_object(node: Node) -> Obj:
-    """A node as an object of the API: its name, labels and amounts."""
+    """Return a node as an object of the API: its name, labels and amounts."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -27,7 +27,7 @@ def node_object(node: Node) -> Obj:
 
 
 def place_manifests(cluster: Cluster, paths: Iterable[Path]) -> list[Problem]:
-    """Everything in these files and folders is created; what cannot be is a problem, the rest is there all the same."""
+    """Create everything in these files and folders. What cannot be created is a problem, and the rest is used."""
     problems: list[Problem] = []
     found: list[Document] = []
     for path in paths:
@@ -56,7 +56,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _items(document: Document) -> Iterator[Document]:
-    """The objects of a document: itself, or those of a list."""
+    """Yield the objects of a document: itself, or those of a list."""
     obj = document.obj
     if not isinstance(obj, dict):
         return
@@ -69,7 +69,7 @@ def _items(document: Document) -> Iterator[Document]:
 
 
 def _place(cluster: Cluster, obj: Obj) -> None:
-    """A namespace that a manifest names and nobody made is made."""
+    """Create an object, and its namespace if that does not exist."""
     metadata = obj.get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
     if isinstance(namespace, str) and namespace:

@@ -1,7 +1,7 @@
-"""The objects there are, under one version that counts every change, and the changes that were, as far back as is kept.
+"""The stored objects, under one version that counts every change, and past changes, as far as they are kept.
 
-A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind is told so.
-Objects are never changed in place: whoever writes puts a new one.
+A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind is told so. Objects
+are never changed in place: a write stores a new one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pumice.apiserver.api.refusals import Refusal, expired
 from pumice.apiserver.bounds import weight
 from pumice.model.manifest.reading.fields import Obj
 
-HISTORY_MAX = 20_000  # changes that are kept, of each kind
-HISTORY_BYTES_MAX = 128 << 20  # what they may take in memory, of all kinds together
+HISTORY_MAX = 20_000  # changes that are kept per kind
+HISTORY_BYTES_MAX = 128 << 20  # memory of all kept changes
 
 _encode = msgspec.json.Encoder().encode
 _version_of = attrgetter("version")
 
 
 class Stored(NamedTuple):
-    """One object as it is kept. ``key``: namespace/name, or the name of a cluster-wide one. ``raw``: its JSON."""
+    """A stored object. ``key``: namespace/name, or the name of a cluster-wide one. ``raw``: its JSON."""
 
     key: str
     version: int
@@ -37,7 +37,7 @@ class Stored(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What happened to one object. ``now`` of a deleted one: as it was last, at the version of its deletion."""
+    """A change of one object. ``now``, if deleted: its last state, at the version of its deletion."""
 
     table: str
     version: int
@@ -51,7 +51,7 @@ Sink = Callable[[Change], None]
 
 @dataclass(slots=True)
 class _Table:
-    """The objects of one kind, by key and in the order of keys. Changes up to version ``floor`` are forgotten."""
+    """The objects of one kind, by key and in the order of keys. Changes up to version ``floor`` are no longer kept."""
 
     floor: int
     rows: dict[str, Stored] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class _Table:
 
 
 class Store:
-    """``version`` is that of the last change. ``sinks`` hear of each change at once, in order, and must not write.
+    """``version``: of the last change. ``sinks``: called with each change at once, in order; they must not write.
 
-    ``bytes``: of all objects, as JSON. What is kept of history is bounded by count and by memory: whoever reads on from
-    before that is told 410, and lists anew.
+    ``bytes``: of all objects, as JSON. The history is bounded by count and by memory: a watcher that continues from
+    before its start is answered 410, and lists again.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class Store:
         return None if found is None else found.rows.get(key)
 
     def rows(self, table: str, prefix: str = "", after: str = "", at: int | None = None) -> Iterator[Stored]:
-        """Objects whose key begins with ``prefix`` and comes after ``after``, in the order of keys.
+        """Yield objects whose key begins with ``prefix`` and comes after ``after``, in the order of keys.
 
-        ``at``: as they were at that version. Raises: Refusal 410 where that is too long ago.
+        ``at``: as they were at that version. Raises: Refusal 410 if that is too long ago.
         """
         found = self._tables.get(table)
         if found is None:
@@ -104,7 +104,7 @@ class Store:
             yield rows[keys[i]]
 
     def tables(self) -> list[str]:
-        """The tables that hold something, sorted."""
+        """Return the tables that are not empty, sorted."""
         return sorted(name for name, table in self._tables.items() if table.rows)
 
     def count(self, table: str) -> int:
@@ -114,7 +114,7 @@ class Store:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def put(self, table: str, key: str, obj: Obj) -> Stored:
-        """Keep an object, as a new version. It gets its resourceVersion here; nobody changes it after that."""
+        """Store an object as a new version. Its resourceVersion is set here and never changed after that."""
         rows = self._table(table)
         before = rows.rows.get(key)
         now = self._next(key, obj)
@@ -126,7 +126,7 @@ class Store:
         return now
 
     def remove(self, table: str, key: str) -> Stored:
-        """Forget an object. The answer is what it was last, at the version of its deletion."""
+        """Remove an object. Return its last state, at the version of its deletion."""
         rows = self._table(table)
         before = rows.rows.pop(key)
         self.bytes -= len(before.raw)
@@ -136,7 +136,7 @@ class Store:
         return now
 
     def load(self, table: str, key: str, version: int, obj: Obj) -> None:
-        """Put back what was kept on disk: no change that anybody hears of."""
+        """Restore an object from the disk, without a change for watchers."""
         self.unload(table, key)
         rows = self._table(table)
         insort(rows.keys, key)
@@ -144,7 +144,7 @@ class Store:
         self.bytes += len(rows.rows[key].raw)
 
     def unload(self, table: str, key: str) -> None:
-        """The deletion among what was kept on disk."""
+        """Apply a deletion from the disk."""
         rows = self._table(table)
         before = rows.rows.pop(key, None)
         if before is not None:
@@ -152,7 +152,7 @@ class Store:
             del rows.keys[bisect_left(rows.keys, key)]
 
     def loaded(self, version: int) -> None:
-        """All is loaded: history begins here."""
+        """End the restoration: history begins here."""
         self.version = self._first_version = max(version, self.version)
         for rows in self._tables.values():
             rows.floor = self.version
@@ -160,9 +160,9 @@ class Store:
     # -- following -----------------------------------------------------------------------------------------------------
 
     def since(self, table: str, version: int, count_max: int | None = None) -> list[Change]:
-        """The first changes after that version.
+        """Return the first changes after a version.
 
-        Raises: Refusal 410 where they are no longer kept, or are yet to come.
+        Raises: Refusal 410 if they are no longer kept, or for a future version.
         """
         rows = self._table(table)
         if version < rows.floor:
@@ -173,13 +173,13 @@ class Store:
         return rows.history[first : None if count_max is None else first + count_max]
 
     def last(self, table: str) -> int:
-        """The version of the last change of that kind, as far as it is kept."""
+        """Return the version of the last change of a kind, as far as it is kept."""
         rows = self._table(table)
         return rows.history[-1].version if rows.history else rows.floor
 
     @contextmanager
     def bell(self, table: str) -> Iterator[Event]:
-        """An event that is set whenever something of this kind changes."""
+        """Yield an event that is set whenever something of this kind changes."""
         rows = self._table(table)
         event = Event()
         rows.bells.add(event)
@@ -189,7 +189,7 @@ class Store:
             rows.bells.discard(event)
 
     def ring(self, table: str = "") -> None:
-        """Wake who follows a kind (all kinds) although nothing changed: there may be nothing left to follow."""
+        """Wake watchers of a kind (or all) although nothing changed: there may be nothing left to watch."""
         for name, rows in self._tables.items():
             if table in ("", name):
                 for bell in rows.bells:
@@ -215,7 +215,7 @@ class Store:
         added = _weight(change)
         rows.history_bytes += added
         self._history_bytes += added
-        if len(rows.history) > 2 * self._history_max:  # in large steps: cutting a list costs its length
+        if len(rows.history) > 2 * self._history_max:  # in large steps, because cutting a list costs its length
             self._forget(rows, len(rows.history) - self._history_max)
         while self._history_bytes > self._history_bytes_max:
             largest = max(self._tables.values(), key=lambda table: table.history_bytes)
@@ -226,7 +226,7 @@ class Store:
             bell.set()
 
     def _forget(self, rows: _Table, count: int) -> None:
-        """The oldest changes of a kind."""
+        """Forget the oldest changes of a kind."""
         freed = sum(map(_weight, rows.history[:count]))
         rows.history_bytes -= freed
         self._history_bytes -= freed
@@ -235,7 +235,7 @@ class Store:
 
 
 def _weight(change: Change) -> int:
-    """What it holds in memory, about."""
+    """Return about how much memory a change takes."""
     return weight(change.now.raw) + (weight(change.before.raw) if change.before is not None else 0)
 
 
@@ -244,7 +244,7 @@ def _too_old(version: int, floor: int) -> Refusal:
 
 
 def _as_it_was(table: _Table, at: int) -> tuple[list[str], dict[str, Stored]]:
-    """Keys and objects at an earlier version: the changes since then taken back, newest first."""
+    """Return keys and objects at an earlier version, by undoing later changes, newest first."""
     if at < table.floor:
         raise _too_old(at, table.floor)
     rows = dict(table.rows)

@@ -1,10 +1,10 @@
-"""Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
+"""Choose nodes: for a run of equal tasks at once, or for one task with all hooks that look at a single task.
 
-Tasks of a gang are chosen for together and then placed in one operation; each as if those before it had been placed.
-For a run of equal tasks that takes one look at all nodes, and gives exactly what one after the other would give
-(``ladder``). Otherwise tasks are booked on their nodes for the time of choosing.
-Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row, where
-Volcano draws lots.
+Nodes for the tasks of a gang are chosen together, and the tasks are then placed in one operation. Each task is chosen
+as if those before it had been placed. For a run of equal tasks, all nodes are examined once, which gives exactly what
+one task after the other would give (``k_best``). Otherwise tasks are booked on their nodes while the others are chosen.
+Source: Volcano's choice of the best node (actions/allocate, prioritizeNodes): idle nodes first, then nodes on which
+resources are being released. Of equal nodes the first row is taken, where Volcano draws at random.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _ABOUT_NODES = (*points.ABOUT_NODES, points.node_map, points.node_reduce, points
 
 
 class Choice:
-    """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``.
-    ``passed``, of the nodes that were looked at: which nothing objects to."""
+    """Where one task can go: ``node``, and whether it is ``idle`` there (otherwise it waits for what is being
+    released), or ``errors``. ``passed`` (rows,): nodes to which no filter objects."""
 
     __slots__ = ("errors", "idle", "node", "passed")
 
@@ -51,7 +51,7 @@ class Choice:
 
 
 class Placing:
-    """Chooses nodes by what the hooks of a session say."""
+    """Chooses nodes by the answers of the hooks of a session."""
 
     __slots__ = (
         "_apart",
@@ -75,8 +75,10 @@ class Placing:
         self._by_class = feasible.at_once and not hooks.has(points.node_reduce)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
         self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
+        # Trial bookings are invisible to a hook that reads queues or jobs, or whose plugin keeps state that the journal
+        # cannot take back. Then each task must really be placed before the next is chosen.
         self._tries = not looks_beyond and self._asked.isdisjoint(hooks.with_python_state)
-        self._told: list[Hook] | None = None  # until somebody is held
+        self._told: list[Hook] | None = None  # found when the first task is booked
 
     # -- several tasks ------------------------------------------------------------------------------------------------
 
@@ -87,13 +89,13 @@ class Placing:
         open_to: dict[int, Bool] | None = None,
         between: Callable[[int, int, int], None] | None = None,
     ) -> list[int]:
-        """Nodes on idle resources for tasks of one sub-job, in order, each chosen as if those before it had been
-        placed; up to the first task that finds none, or that has to be placed by itself.
+        """Return nodes with idle resources for tasks of one sub-job, in order, each chosen as if those before it had
+        been placed. The list ends before the first task that finds no node, or that must be placed by itself.
 
-        ``open_to``: by role, which of the nodes have not failed a task of it yet; what these tasks find is noted there.
-        None: every task looks at all nodes. ``between``: called with a task, its node and the task after it, to put
-        into the journal what hooks see of the latter; it is taken back. Call ``took`` when all of the nodes have been
-        taken.
+        ``open_to``: for each role, the nodes that have not failed one of its tasks; what these tasks find is written
+        there. None: every task looks at all nodes. ``between``: called with a task, its node and the next task, to put
+        into the journal what hooks see of the latter; the entries are taken back. Call ``took`` when all nodes have
+        been taken.
         """
         self._picks.none()
         classes = self._tables.tasks.cls[rows].tolist()
@@ -117,8 +119,8 @@ class Placing:
             self._world.journal.rollback(mark)
 
     def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
-        """What is said of single tasks of one class as they are placed one after the other; None where that, or what
-        becomes of nodes, is known only once each is booked."""
+        """Return what hooks say of single tasks of one class as they are placed one after the other, or None if that,
+        or how nodes change, is only known after each has been booked."""
         if not self._by_class or (self._apart and len(rows) > 1):
             return None
         return said_of(self._hooks, TaskRows(self._tables, np.array(rows)), nodes)
@@ -131,7 +133,7 @@ class Placing:
         open_to: dict[int, Bool] | None,
         between: Callable[[int, int, int], None] | None,
     ) -> list[int] | None:
-        """Nodes for tasks of one class, of which none is booked; None where each has to be booked."""
+        """Return nodes for tasks of one class without booking any, or None if each must be booked."""
         cls = int(self._tables.tasks.cls[rows[0]])
         if said.is_plain and open_to is None:
             return self._equal(cls, len(rows), nodes)
@@ -146,8 +148,8 @@ class Placing:
         return not self._apart and self._same_everywhere(task, nodes) is not None
 
     def _same_everywhere(self, task: Task, nodes: NodeRows) -> float | None:
-        """What hooks that look at the single task add to the score of every node; None where one objects to some node
-        or prefers one."""
+        """Return what hooks about single tasks add to the score of every node, or None if one objects to a node or
+        prefers one."""
         if self._hooks.ask(points.task_filters, task, nodes):
             return None
         score = self._hooks.ask(points.task_scores, task, nodes, 0.0)
@@ -161,7 +163,8 @@ class Placing:
         open_to: dict[int, Bool] | None,
         between: Callable[[int, int, int], None] | None,
     ) -> list[int]:
-        """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
+        """Return nodes for tasks of several classes, in order. Each is booked before the next is chosen; the caller
+        takes the bookings back."""
         picked: list[int] = []
         mixes = between is None and self.feasible.at_once and not self._reduces and not self._apart
         for few in portions(classes, mixes=mixes, roles_matter=open_to is not None):
@@ -184,20 +187,22 @@ class Placing:
         open_to: dict[int, Bool] | None,
         between: Callable[[int, int, int], None] | None,
     ) -> list[int]:
-        """Nodes for tasks of one class, which are left booked there."""
+        """Return nodes for tasks of one class, and leave the tasks booked there."""
         said = self._said(rows, nodes) if len(rows) > 1 else None
         found = None if said is None else self._foreseen(rows, nodes, said, open_to, between)
         if found is None:
             return self._one_by_one(rows, nodes, open_to, between)
+        # Nodes that were foreseen are booked now, so that tasks of the next class see them as taken.
         return found if not found or self._hold(rows[: len(found)], found) else []
 
     def _mixed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
-        """Nodes for tasks of several classes, which are left booked there."""
+        """Return nodes for tasks of several classes, and leave the tasks booked there."""
         picked: list[int] = []
         while len(picked) < len(rows):
             left = rows[len(picked) :]
             found = self._guessed(left[: tasks_at_once(len(nodes))], nodes, open_to)
             if not found:
+                # A task to which the guess does not apply is chosen by itself; the guess goes on after it.
                 found = self._one_by_one(left[:1], nodes, open_to, None)
                 if not found:
                     break
@@ -205,14 +210,15 @@ class Placing:
         return picked
 
     def _guessed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
-        """The same for the first of them, to which no hook about single tasks objects; nobody, where the first one has
-        to be looked at by itself."""
+        """Return nodes for the first tasks to which no hook about single tasks objects, and leave them booked there;
+        empty if the first task must be examined by itself."""
         alike: list[float] = []
         for row in rows:
             same = self._same_everywhere(Task(self._tables, row), nodes)
             if same is None:
                 break
             alike.append(same)
+        # One task alone gains nothing from a guess, and without room for the first the guess ends at once.
         if len(alike) < 2 or not self.feasible.fits_some(int(self._tables.tasks.cls[rows[0]]), nodes):
             return []
         return SpeculativeBatch(self.feasible, nodes, rows[: len(alike)], alike, open_to).choose(
@@ -226,7 +232,7 @@ class Placing:
         open_to: dict[int, Bool] | None,
         between: Callable[[int, int, int], None] | None,
     ) -> list[int]:
-        """The same, each looked at by itself."""
+        """Return nodes for tasks, each examined by itself, and leave the tasks booked there."""
         picked: list[int] = []
         for row in rows:
             if picked and between is not None:
@@ -234,6 +240,7 @@ class Placing:
             role = int(self._tables.tasks.role[row])
             mask = open_to.get(role) if open_to is not None else None
             choice = self.choose(row, nodes, open_to=mask, explain=False)
+            # A node without idle resources ends the run: a task that waits there is placed by its caller.
             if choice.node < 0 or not choice.idle or not self._hold([row], [choice.node]):
                 break
             if open_to is not None and role:
@@ -242,15 +249,16 @@ class Placing:
         return picked
 
     def _hold(self, rows: Sequence[int], nodes: Sequence[int]) -> bool:
-        """Book tasks on nodes as far as hooks about nodes can see. Whether the plugins agree."""
+        """Book tasks on nodes as far as hooks about nodes can see it. Return True if all plugins accept that."""
         if self._told is None:
+            # Only plugins that are asked about nodes are told. What others count cannot change a choice, and is costly.
             self._told = [hook for hook in self._hooks.at(points.on_allocate) if hook.plugin in self._asked]
         run = TaskRun(self._tables, Placement(rows, nodes))
         self._world.ledger.hold(run)
         return all(self._hooks.ask_one(hook, run) is None for hook in self._told)
 
     def _equal(self, cls: int, count: int, nodes: NodeRows) -> list[int]:
-        """Nodes for up to ``count`` tasks of a class, in order of picking; fewer when no node is left."""
+        """Return nodes for up to ``count`` tasks of a class, in the order of choice; fewer if no node is left."""
         fit = self.feasible.of(cls, ahead=count > 1)
         everywhere = nodes is self.feasible.all_nodes
         score = fit.idle_score if everywhere else fit.idle_score[nodes.rows]
@@ -271,20 +279,22 @@ class Placing:
 
         assert fit.next_score is not None
         second: list[float] = fit.next_score[rows].tolist()
+        # A node leads until its score after one more task falls below the next node's. Most nodes take one or two
+        # tasks, so the second score is known beforehand and only later ones are computed.
         steps = [list(both) for both in zip(scores, second, strict=True)]
         return KBestMerge(rows, rows, steps, count, score_after).climb()
 
     def _nowhere(self, fit: ClassFit) -> list[int]:
-        """No node takes a task of the class. Raises: PluginFault where that is for a score that is no number."""
+        """Return no node. Raises: PluginFault if that is because a score is not a number."""
         if not isfinite(fit.score.min(initial=0.0)):
             self._finite(fit.cls, np.nan)
         return []
 
     def _finite(self, cls: int, best: float) -> float:
-        """The best score of a class, or the sum of some. A score that is no number is the best one for NumPy, so it is
-        found here.
+        """Return the best score of a class, or a sum of scores, as it is.
 
-        Raises: PluginFault for what is no number or infinitely good.
+        NumPy takes a score that is not a number for the greatest, so every such score is found by checking the best
+        one. Raises: PluginFault if the score is not a number or is infinite.
         """
         if best == np.inf or isnan(best):
             self._hooks.ask(points.class_scores_checked, TaskClass(self._tables, cls), self.feasible.all_nodes)
@@ -294,7 +304,7 @@ class Placing:
         return "picks", cls, self._tables.classes.identity(cls)
 
     def took(self, count: int) -> None:
-        """The first ``count`` nodes that ``run`` gave have been taken."""
+        """Note that the first ``count`` nodes that ``run`` returned have been taken."""
         self._picks.took(count)
 
     # -- one task -----------------------------------------------------------------------------------------------------
@@ -309,15 +319,16 @@ class Placing:
         resources: bool = True,
         explain: bool = True,
     ) -> Choice:
-        """The best node for one task among ``nodes``.
+        """Return the best node for one task among ``nodes``.
 
-        ``open_to`` (rows,): nodes that have not failed its role. ``hypernode``: the one that ``nodes`` are, for
-        messages. ``resources`` False leaves out the check of resources (backfill). A Choice without node and without
-        errors: there were candidates, but none was scored, or ``explain`` is False.
+        ``open_to`` (rows,): nodes that have not failed its role. ``hypernode``: name of the hypernode that ``nodes``
+        are, for messages. ``resources`` False leaves out the check of resources (backfill). A Choice without a node and
+        without errors means that candidates existed and none was scored, or that ``explain`` is False.
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
         filter_results = self._hooks.ask(points.task_filters_by_hook, task, nodes)
+        # Known from an equal task. In a full cluster, most tasks end here.
         if every and resources and not filter_results and self._none_is_left(cls):
             choice = Choice(np.zeros(len(nodes), dtype=bool))
             choice.errors = self._errors(task, nodes, [], hypernode, resources) if explain else None
@@ -335,6 +346,7 @@ class Placing:
         if open_to is not None:
             passes &= open_to
         choice = Choice(passes)
+        # A nominated node goes first: others were evicted for the task there. If it no longer fits, all are looked at.
         nominated = int(self._tables.tasks.nominated[row])
         if nominated >= 0 and passes[rows == nominated].any() and fit.future_fits[nominated]:
             passes = passes & (rows == nominated)
@@ -350,10 +362,12 @@ class Placing:
         return choice
 
     def _none_is_left(self, cls: int) -> bool:
-        """Whether it is known that no node takes a task of a class, neither now nor once others have left."""
+        """Return True if it is known that no node takes a task of a class, neither now nor after others have left."""
         return not self._world.futures_differ and self._picks.none_is_left(self._run_of(cls))
 
     def _errors(self, task: Task, nodes: NodeRows, objects: ByHook, hypernode: str, resources: bool) -> FitErrors:
+        """Return why none of the nodes takes the task."""
+        # Over all nodes, equal tasks share one answer; it is kept until a node changes.
         if nodes is self.feasible.all_nodes and resources and not objects and not hypernode:
             return self.feasible.errors(task.cls.row)
         of_task = self._hooks.with_plugins(points.task_filters_by_hook, objects)
@@ -362,7 +376,8 @@ class Placing:
     def _groups(
         self, task: Task, fit: ClassFit, candidates: AnyArray, resources: bool
     ) -> Iterator[tuple[bool, AnyArray]]:
-        """Candidates by preference: idle before releasing; inside each the own shard before others."""
+        """Yield candidates by preference: idle before releasing, and within each this scheduler's shard before
+        others."""
         mask = self.feasible.shard_mask
         kinds = [(True, candidates)]
         if resources and self._world.futures_differ:
@@ -375,7 +390,8 @@ class Placing:
                     yield is_idle, part
 
     def best(self, task: Task, fit: ClassFit, group: AnyArray) -> int:
-        """The candidate to take: the only one, what a plugin names, else the highest score (first row among equals)."""
+        """Return the node to take: the only candidate, or the one that a plugin names, or the first with the best
+        score."""
         if len(group) == 1:
             return int(group[0])
         nodes = NodeRows(self._tables, group)
@@ -391,12 +407,12 @@ class Placing:
         return int(group[best])
 
     def scores(self, task: Task, fit: ClassFit, nodes: NodeRows) -> F64:
-        """How good each of some nodes is for the task, among these; not checked to be numbers. Shape (rows,)."""
+        """Return the score of each of some nodes for the task. Shape (rows,). They are not checked to be numbers."""
         score: F64 = np.asarray(self._hooks.ask(points.task_scores, task, nodes, fit.score[nodes.rows]))
         return score + self._reduced(task, nodes) if self._reduces else score
 
     def _reduced(self, task: Task, nodes: NodeRows) -> F64 | float:
-        """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
+        """Return the sum of mapped scores after the reduction of each plugin; a map without one counts as nothing."""
         total: F64 | float = 0.0
         pairs = zip(
             self._hooks.by_plugin(points.node_map),
@@ -411,7 +427,7 @@ class Placing:
 
 
 def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:
-    """Plugins with hooks about nodes, and whether one reads what is not booked before a task is really placed."""
+    """Return the plugins with hooks about nodes, and whether one of them reads what a trial booking does not change."""
     hooks = at(*_ABOUT_NODES)
     looks_beyond = any(hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads) for hook in hooks)
     return {hook.plugin for hook in hooks}, looks_beyond
@@ -423,7 +439,7 @@ def _tells_equal_tasks_apart(at: At) -> bool:
 
 
 def placing_of(ssn: Session) -> Placing:
-    """Where tasks of the session can go: made by the first that asks."""
+    """Return the chooser of the session, made at the first call."""
 
     def build() -> Placing:
         return Placing(ssn.world, ssn.hooks, ssn.memo, Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard))

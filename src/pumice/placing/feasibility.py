@@ -1,7 +1,7 @@
-"""Where a class of tasks can go, and how good each node is for it.
+"""Where tasks of a class can go, and how good each node is for them.
 
-A class is evaluated over all nodes once, then only for node rows that changed since: their stamps tell. What was found
-is an answer like any other, so it is kept from one cycle to the next.
+A class is evaluated over all nodes once, and then only over rows of nodes that have changed, which their stamps tell.
+What was found is kept in the memo like any other answer, also from one cycle to the next.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from pumice.model.resources import Resource
 _FIT_REASON = "Insufficient {}"
 _OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
 _BARRED = Unfit("node(s) hold what cannot be read", Code.UNRESOLVABLE)
-#: A fit: flags, scores and stamps.
+#: Flags, scores and stamps of a ClassFit, in bytes per node.
 _BYTES_A_NODE = 3 + 3 * 8 + 8
 
 
 class Look(NamedTuple):
-    """What nodes are for a class (rows,). ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request
-    fits what is idle / what will be. ``score``: sum of all scores that look at one node alone."""
+    """What nodes are for a class, each array (rows,). ``allowed``: no filter objects. ``idle_fits`` and
+    ``future_fits``: the request fits what is idle, or what will be. ``score``: sum of all scores that look at one node
+    alone."""
 
     allowed: Bool
     idle_fits: Bool
@@ -46,20 +47,23 @@ class Look(NamedTuple):
     score: F64
 
     def part(self, rows: slice) -> Look:
-        """Some of the rows, in the same memory."""
+        """Return some of the rows, as views of the same memory."""
         return Look(self.allowed[rows], self.idle_fits[rows], self.future_fits[rows], self.score[rows])
 
     def where_idle(self) -> F64:
-        """The score where the class may be placed now, -inf elsewhere."""
+        """Return the score where the class may be placed now, and -inf elsewhere. Shape (rows,)."""
         return np.where(self.allowed & self.idle_fits, self.score, -np.inf)
 
 
 class ClassFit(NamedTuple):
-    """One class over all nodes (N,), as of ``seen``, the nodes' stamps, and ``moved``, the versions of what moves
-    there. A value: it is replaced, and never written on. The first four arrays are as in ``Look``; ``idle_score`` is
-    the score where the class may be placed now, -inf elsewhere. Equal tasks are placed one after the other, and few
-    nodes get more than one of them: ``next_score`` is the ``idle_score`` after one more on each node, None where that
-    was not wanted."""
+    """One class over all nodes (N,), as of ``seen``, the stamps of nodes, and ``moved``, the versions of what moves
+    there.
+
+    It is a value, which is replaced and never changed. The first four arrays are as in ``Look``. ``idle_score``: the
+    score where the class may be placed now, -inf elsewhere. ``next_score``: the ``idle_score`` after one more task on
+    each node, or None if it was not requested; equal tasks are placed one after the other, and few nodes take more than
+    one of them.
+    """
 
     cls: int
     allowed: Bool
@@ -73,14 +77,14 @@ class ClassFit(NamedTuple):
 
     @classmethod
     def of(cls, number: int, look: Look, after: Look | None, seen: I64, moved: Ground) -> ClassFit:
-        """A class as all nodes look for it, and would after one more."""
+        """Return a class from how all nodes look, and how they would after one more task."""
         allowed, idle_fits, future_fits, score = map(read_only, look)
         next_score = None if after is None else read_only(after.where_idle())
         idle_score = read_only(look.where_idle())
         return cls(number, allowed, idle_fits, future_fits, score, idle_score, next_score, seen, moved)
 
     def with_rows(self, rows: AnyArray, look: Look, after: Look | None, seen: I64, moved: Ground) -> ClassFit:
-        """The same, where some nodes look otherwise now."""
+        """Return this class with other values in some rows."""
         return ClassFit(
             self.cls,
             _replaced(self.allowed, rows, look.allowed),
@@ -95,11 +99,13 @@ class ClassFit(NamedTuple):
 
 
 def _replaced(whole: AnyArray, rows: AnyArray, part: AnyArray) -> AnyArray:
-    """An array with other values in some rows; the very same one where they are equal."""
+    """Return an array with other values in some rows, or the same object if they are equal."""
+    # Flags change rarely, so in most cases no array is copied.
     return whole if part.tobytes() == whole[rows].tobytes() else _written(whole, rows, part)
 
 
 def _written(whole: AnyArray, rows: AnyArray, part: AnyArray) -> AnyArray:
+    """Return a copy with other values in some rows, which cannot be written."""
     found = whole.copy()
     found[rows] = part
     found.setflags(write=False)
@@ -107,14 +113,15 @@ def _written(whole: AnyArray, rows: AnyArray, part: AnyArray) -> AnyArray:
 
 
 class _Reads(NamedTuple):
-    """What hooks about classes and nodes read; ``told``: plugins of those that read more than rows and hear of
-    placements, after which they may answer otherwise for what they keep, and not for what the rows show."""
+    """What hooks about classes and nodes read. ``told``: plugins of hooks that read more than rows and are told of
+    placements, after which their answers may change although no row does."""
 
     reading: Reading
     told: list[str]
 
 
 def _about_classes(at: At) -> _Reads:
+    """Return what hooks about classes read, and the plugins among theirs that are told of placements."""
     about = [hook for hook in at(*points.ABOUT_NODES) if hook.form in ("class", "class_node")]
     hear = {hook.plugin for hook in at(points.on_allocate, points.on_deallocate)}
     told = [hook.plugin for hook in about if hook.plugin in hear and (hook.reads is None or ROWS not in hook.reads)]
@@ -124,9 +131,10 @@ def _about_classes(at: At) -> _Reads:
 class Feasibility:
     """Evaluates classes, and keeps what it finds in the memo.
 
-    ``at_once``: a run of equal tasks may be placed in one go, for every hook about classes may be asked about rows as
-    they would be, and none has the last word on single candidates. ``shard_mask`` (N,): nodes of this scheduler's
-    shard, None without sharding; ``outside`` (N,): nodes that nothing may be placed on because of it, None for no such.
+    ``at_once``: a run of equal tasks may be placed together, because every hook about classes may be asked about rows
+    as they would be, and no hook names the best node by itself. ``shard_mask`` (N,): nodes of this scheduler's shard,
+    or None without sharding. ``outside`` (N,): nodes that nothing may be placed on because of the shard, or None if
+    there are none.
     """
 
     __slots__ = (
@@ -155,6 +163,8 @@ class Feasibility:
             self.outside = ~self.shard_mask if shard.hard else None
         reads = hooks.known("feasible", (*points.ABOUT_NODES, points.on_allocate, points.on_deallocate), _about_classes)
         nodes = world.tables.nodes
+        # Bookings and columns of plugins change with each placement, and the stamps of rows tell where. Everything else
+        # makes the whole answer out of date.
         self._columns = [*reads.reading.columns(world), nodes["barred_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
         self._all_columns = (*self._columns, *self._moving)
@@ -163,7 +173,7 @@ class Feasibility:
         self.at_once = shard is None and not hooks.has(points.best_node) and not moves_unseen
 
     def of(self, cls: int, *, ahead: bool = False) -> ClassFit:
-        """The class as nodes are now; ``ahead``: with its ``next_score``."""
+        """Return the class as nodes are now. ``ahead``: with its ``next_score``."""
         question, rests_on = ("fit", cls, self._tables.classes.identity(cls)), self.beside_rows()
         fit: ClassFit | None = self._memo.recall(question, rests_on)
         moved, stamps = ground(*self._moving), self._tables.nodes.stamps
@@ -171,6 +181,7 @@ class Feasibility:
         if fit is None or (ahead and fit.next_score is None):
             fit = ClassFit.of(cls, *self._looks(cls, self.all_nodes, ahead=ahead), stamps.copy(), moved)
         elif fit.moved == moved:
+            # Nothing has moved since, so not even stamps must be compared.
             return fit
         else:
             rows = (stamps != fit.seen).nonzero()[0]
@@ -179,27 +190,28 @@ class Feasibility:
         return self._memo.keep(question, rests_on, fit, len(stamps) * _BYTES_A_NODE)
 
     def everything(self) -> Ground:
-        """What answers about classes rest on, over all nodes."""
+        """Return what answers about classes over all nodes rest on."""
         return (self._tables.nodes.facts.version, *ground(*self._all_columns))
 
     def beside_rows(self) -> Ground:
-        """What answers about classes rest on beside the rows of nodes that they are about."""
+        """Return what answers about classes rest on, except for the rows of nodes that they are about."""
         return (self._tables.nodes.facts.version, *ground(*self._columns))
 
     def _looks(self, cls: int, nodes: NodeRows, *, ahead: bool) -> tuple[Look, Look | None]:
-        """How some rows look, and ``ahead`` how they would after one more of the class on each."""
+        """Return how some rows look, and for ``ahead`` how they would after one more task of the class on each."""
         if not ahead:
             return self.look(cls, nodes), None
+        # Both in one call, because a hook costs about the same for twice as many rows.
         count, rows = len(nodes), np.concatenate((nodes.rows, nodes.rows))
         both = self.look(cls, NodeRows(self._tables, rows, after=_none_then_one(count), cls=cls))
         return both.part(slice(count)), both.part(slice(count, None))
 
     def look(self, cls: int, nodes: NodeRows) -> Look:
-        """How some rows look, which may be hypothetical."""
+        """Return how some rows look for a class. The rows may be hypothetical."""
         handle, ask = TaskClass(self._tables, cls), self._hooks.ask
         idle_fits = nodes.has_room(cls, IDLE)
         future_fits = idle_fits
-        if self._world.futures_differ:  # what is idle may be promised to somebody
+        if self._world.futures_differ:  # what is idle may be promised to a pod that waits
             future_fits = nodes.has_room(cls, FUTURE)
             idle_fits &= future_fits
         allowed = self._tables.nodes.barred_by[nodes.rows] == 0
@@ -211,11 +223,11 @@ class Feasibility:
         )
 
     def fits_some(self, cls: int, nodes: NodeRows) -> bool:
-        """Whether what is idle of some of the nodes suffices for the class, whatever filters say."""
+        """Return True if the idle resources of one of the nodes suffice for the class, whatever filters say."""
         return bool(np.count_nonzero(nodes.has_room(cls, IDLE)))
 
     def look_of_each(self, classes: ClassRows, nodes: NodeRows) -> Look:
-        """How some rows, as they are, look for each of some classes. Shapes (classes, rows)."""
+        """Return how some rows, as they are, look for each of some classes. Shapes (classes, rows)."""
         idle_fits = classes.have_room(nodes, IDLE)
         future_fits = idle_fits
         if self._world.futures_differ:
@@ -228,7 +240,7 @@ class Feasibility:
         return Look(allowed, idle_fits, future_fits, self._hooks.ask(points.classes_scored, classes, nodes))
 
     def idle_for(self, task: Task, fit: ClassFit, nodes: AnyArray) -> Bool:
-        """On which of some nodes that take a task it could be bound at once. Shape (rows,)."""
+        """Return on which of some nodes that take a task it could be bound at once. Shape (rows,)."""
         idle: Bool = fit.idle_fits[nodes]
         if self._some_wait:
             waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, nodes))
@@ -236,29 +248,30 @@ class Feasibility:
         return idle
 
     def waits_for(self, task: Task, node: int) -> bool:
-        """Whether a task would have to wait on a node for something beside resources."""
+        """Return True if a task would have to wait on a node for something other than resources."""
         if not self._some_wait:
             return False
         waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, np.array([node])))
         return waits is not None and bool(waits[0])
 
     def mendable(self, cls: int) -> Bool:
-        """Nodes against which no filter says of the class what others' leaving cannot mend. Shape (N,). Not to be
-        written on."""
+        """Return the nodes where each objection of a filter to the class can be mended by evictions. Shape (N,).
+        Read-only."""
         nodes, question = self._tables.nodes, ("mendable", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
         rests_on = self.beside_rows()
         return self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._mendable(cls, rows))
 
     def _mendable(self, cls: int, rows: AnyArray) -> Bool:
+        """Compute ``mendable`` for some rows."""
         nodes = NodeRows(self._tables, rows)
         filter_results = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
         found: Bool = can_mend(filter_results, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
         return found
 
     def capacity(self, cls: int) -> F64:
-        """How many tasks of a class fit what will be idle of each node, -1 where a filter objects. Shape (N,). Not to
-        be written on."""
+        """Return how many tasks of a class fit what will be idle on each node, -1 where a filter objects. Shape (N,).
+        Read-only."""
         nodes, question = self._tables.nodes, ("capacity", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
         rests_on = self.beside_rows()
@@ -266,15 +279,17 @@ class Feasibility:
         return found
 
     def has_room(self, cls: int, node: int) -> bool:
-        """Whether a task of a class fits what will be idle of a node, and no filter objects: its capacity is above
-        0."""
+        """Return True if a task of a class fits what will be idle on a node, and no filter objects."""
         tables = self._tables
+        # Resources first: most nodes fail there, and asking filters costs more.
         room, need = tables.nodes.books[node, FUTURE].tolist(), tables.classes.req[cls].tolist()
         return _fits(room, need) > 0 and bool(self._capacity(cls, np.array([node]))[0] > 0)
 
     def _capacity(self, cls: int, rows: AnyArray) -> F64:
+        """Compute ``capacity`` for some rows."""
         tables = self._tables
         req, nodes = tables.classes.req[cls], NodeRows(tables, rows)
+        # Python floats: for one row, the calls of NumPy would cost more than the arithmetic.
         if len(rows) == 1:
             found = np.array([_fits(tables.nodes.books[rows[0], FUTURE].tolist(), req.tolist())])
         else:
@@ -291,7 +306,7 @@ class Feasibility:
     # -- why not ------------------------------------------------------------------------------------------------------
 
     def errors(self, cls: int) -> FitErrors:
-        """Why no node takes the class right now, by the filters that look at a class."""
+        """Return why no node takes the class now, by the filters that look at a class."""
         question = ("why not", cls, self._tables.classes.identity(cls))
         return self._memo.get(
             question, self.everything(), lambda: self.errors_of(TaskClass(self._tables, cls), self.all_nodes)
@@ -306,10 +321,10 @@ class Feasibility:
         *,
         resources: bool = True,
     ) -> FitErrors:
-        """The reasons against every row: the shard and resources first, then the first filter that objects.
+        """Return the reasons against every row: the shard and resources first, then the first filter that objects.
 
-        ``of_task``: plugins that look at the single task, and what they answered for the same rows. ``resources``
-        False: they were not looked at (backfill).
+        ``of_task``: plugins that look at the single task, with their answers for the same rows. ``resources`` False:
+        they were not checked (backfill).
         """
         filter_results: list[tuple[str, FilterResult]] = []
         if self.outside is not None:
@@ -326,6 +341,7 @@ class Feasibility:
         why: list[tuple[Unfit, ...]] = [()]
         by = [""]
         for plugin, filter_result in filter_results:
+            # Each node counts once, for the first filter that objects, as in Volcano, which stops at the first error.
             fresh = (first == 0) & (filter_result.codes > 0)
             code[fresh] = filter_result.codes[fresh] + len(why) - 1
             first[fresh] = 1
@@ -347,18 +363,19 @@ class Feasibility:
 
 
 def _fits(room: list[float], need: list[float]) -> float:
-    """How many times what is needed fits into the room."""
+    """Return how many times the need fits into the room; inf if nothing is needed."""
     fits = [floor((there + EPS) / each) for there, each in zip(room, need, strict=True) if each > 0]
     return float(max(0, min(fits))) if fits else inf
 
 
 @lru_cache(maxsize=1024)
 def _none_then_one(count: int) -> F64:
+    """Return ``count`` zeros and as many ones. Shape (2 * count,). Read-only."""
     return read_only(np.repeat([0.0, 1.0], count))
 
 
 def shortage(cls: TaskClass, nodes: NodeRows) -> FilterResult:
-    """Which dimension is short first, against what will be free. Shape (rows,)."""
+    """Return which dimension is short first, against what will be free. Shape (rows,)."""
     short = (cls.req - nodes.future >= EPS) & cls.tables.classes.compared[cls.row]
     first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
     axis = cls.tables.axis
@@ -368,7 +385,7 @@ def shortage(cls: TaskClass, nodes: NodeRows) -> FilterResult:
 
 @lru_cache(maxsize=64)
 def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit, ...], ...]:
-    """The reason of each dimension; ``asked``: where something is that nobody offers."""
+    """Return the reason for each dimension. ``asked``: a request that names something which no node offers."""
     names = axis.names if asked is None else [axis.name(column, asked) for column in range(len(axis))]
     return ((), *((Unfit(_FIT_REASON.format(name), resource=name),) for name in names))
 
@@ -384,8 +401,7 @@ def _against(cls: TaskClass, nodes: NodeRows, plugin: str, unfit: Unfit, count: 
 
 
 def can_mend(filter_results: Iterable[FilterResult], count: int) -> Bool:
-    """Rows where the departure of other pods could help: no filter gives a reason other than Unschedulable. Shape
-    (count,)."""
+    """Return the rows where the departure of other pods could help: each reason is Unschedulable. Shape (count,)."""
     found = np.ones(count, dtype=bool)
     for filter_result in filter_results:
         final = [any(unfit.code not in _MENDABLE for unfit in reasons) for reasons in filter_result.why]
@@ -398,4 +414,5 @@ _MENDABLE = (Code.SUCCESS, Code.UNSCHEDULABLE)
 
 @lru_cache(maxsize=1024)
 def _worst(reasons: tuple[Unfit, ...]) -> Code:
+    """Return the worst code of some reasons."""
     return max((unfit.code for unfit in reasons), default=Code.SUCCESS)

@@ -1,4 +1,4 @@
-"""One hash for everything that was decided: equal digests mean equal decisions, in equal order."""
+"""A hash of all decisions: equal digests mean equal decisions in equal order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pumice.model.decisions import Bind, Decision
 
 
 class Digest:
-    """Add decisions as they come, read the hash at any time."""
+    """Add decisions as they are made, and read the hash at any time."""
 
     def __init__(self) -> None:
         self._hash = sha256()
 
     def add(self, now: float, decisions: Sequence[Decision]) -> None:
-        """``now``: moment of the cycle that decided. Cycles that decide nothing leave no mark."""
+        """``now``: time of the cycle that decided. Cycles without decisions do not change the hash."""
         if not decisions:
             return
         at = repr(now)

@@ -1,4 +1,4 @@
-"""In which order waiting jobs would have their turn, if nothing could be placed: what somebody asks who waits."""
+"""The order in which waiting jobs would be tried if none could be placed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pumice.kai.engine.tree_order import Turns, waiting_jobs
 
 
 def job_order(snapshot: Snapshot, policy: Policy, now: float) -> dict[str, Any]:
-    """Of all queues together, and of each by its name. Jobs by the UID of their PodGroup, with its key and priority.
+    """Return the order of all queues together and of each queue by its name. Jobs by the UID of their PodGroup, with
+    key and priority.
 
-    Raises: PluginFault. Source: KAI reflectjoborder, whose fields these are; ``name`` is ours.
+    Raises: PluginFault. Source: KAI reflectjoborder, with its fields; ``name`` is ours.
     """
     ssn, every, by_queue = looking(snapshot, policy, now), [], dict[str, list[dict[str, Any]]]()
     try:

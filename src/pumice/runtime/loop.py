@@ -1,7 +1,7 @@
-"""The loop around the cycle: what happened goes into the store, what was decided goes to the cluster.
+"""The loop around the cycle: events go into the store, decisions go to the cluster.
 
-One ``step`` is one cycle. When to take it is the caller's business: a simulation steps when its virtual clock says so,
-a live scheduler when something changed and a schedule period has passed.
+One ``step`` is one cycle. The caller decides when: a simulation when its virtual clock says so, a live scheduler when
+something has changed and a schedule period has passed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pumice.runtime.telemetry.plugin_faults import FaultLog
 from pumice.state.store import Store
 
 
-def _nobody(seen: object) -> None:
-    """Nobody watches."""
+def _ignore(seen: object) -> None:
+    """Observe nothing."""
 
 
 @dataclass(slots=True)
 class ClusterPlanner:
-    """Carries decisions out on a cluster as they are committed, and keeps those that were taken."""
+    """Carries out decisions on a cluster as they are committed, and keeps those that were accepted."""
 
     cluster: Cluster
     taken: list[Decision] = field(default_factory=list)
@@ -44,7 +44,7 @@ class ClusterPlanner:
 
 @dataclass(slots=True)
 class ListPlanner:
-    """Takes every decision and does nothing with it: for one cycle on a snapshot."""
+    """Accepts every decision and does nothing with it: for one cycle on a snapshot."""
 
     taken: list[Decision] = field(default_factory=list)
 
@@ -54,9 +54,9 @@ class ListPlanner:
 
 
 class Loop:
-    """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps; ``memo`` is
-    what one step finds out and the next need not find out again; ``faults`` is what plugins did wrong;
-    ``outside`` gives each cycle whom its plugins may ask; ``publishes``: figures are wanted of every cycle."""
+    """A store, a policy and a cluster. ``decisions``: those of the last step. ``cycles``: number of steps. ``memo``:
+    what later steps need not compute again. ``faults``: faults of plugins. ``outside``: returns the port to external
+    programs for a cycle. ``publishes``: figures are wanted from every cycle."""
 
     def __init__(self, store: Store, policy: Policy, cluster: Cluster, *, publishes: bool = False) -> None:
         self.store = store
@@ -71,19 +71,19 @@ class Loop:
         self.outside: Callable[[], Outside] = lambda: NO_PROGRAMS
 
     def begin_anew(self, store: Store, cluster: Cluster) -> None:
-        """Go on with another store and cluster, and keep nothing of the old ones. Counts and digest go on."""
+        """Continue with another store and cluster, and keep nothing of the old ones. Counts and digest continue."""
         self.store, self.cluster, self.decisions, self.memo = store, cluster, [], Memo()
 
     def take_in(self) -> int:
-        """Apply what happened since the last call. Returns how many news there were."""
+        """Apply the events since the last call. Return their number."""
         news = self.cluster.drain()
         self.store.apply_all(news)
         self.store.take_in()
         return len(news)
 
-    def step(self, now: float, observe: Observer = _nobody, saw: Callable[[Snapshot], object] = _nobody) -> Outcome:
-        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided. ``saw`` is told what it
-        begins with."""
+    def step(self, now: float, observe: Observer = _ignore, saw: Callable[[Snapshot], object] = _ignore) -> Outcome:
+        """Run one cycle at ``now`` (seconds since the epoch) and carry out its decisions. ``saw``: called with its
+        snapshot."""
         self.store.keep_usage(self.policy.usage_windows)
         self.take_in()
         planner = ClusterPlanner(self.cluster)
@@ -97,11 +97,11 @@ class Loop:
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)
         self._write(outcome)
-        self.store.assume(planner.taken, outcome.tables)  # before any event says what became of it
+        self.store.assume(planner.taken, outcome.tables)  # before any event reports their results
         return outcome
 
     def _write(self, outcome: Outcome) -> None:
-        """Hand the cluster what changed in statuses, and the store what it should remember."""
+        """Give the cluster changed statuses, and the store what it should remember."""
         self.store.remember(outcome.writes)
         for removal in outcome.gates:
             self.cluster.take_off_gate(removal)

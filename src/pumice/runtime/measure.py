@@ -1,4 +1,4 @@
-"""What one cycle costs: time by phase, CPU, memory; then what the next one costs, and one in which nothing changed."""
+"""Measure a cycle: time by phase, CPU, memory; then the next cycle, and one in which nothing changes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,13 @@ from pumice.runtime.memory import leave_old_objects_alone, old_objects_left_alon
 from pumice.state.store import Store
 
 SETTLING_CYCLES = 3
-QUIET_CYCLES = 7  # odd: one of them is the median
+QUIET_CYCLES = 7  # odd, so that one of them is the median
 
 
 class Figures(Struct, frozen=True):
-    """``bound``, ``evicted``, ``pipelined``: pods; ``moved``: those that were evicted and promised another place.
-
-    ``phases``: wall seconds by phase.
-
-    Wall time of later cycles, ``next_ms``: of the very next one, when what the first decided has come true;
-    ``quiet_ms``: of one with nothing new, the median of some.
-    """
+    """``bound``, ``evicted``, ``pipelined``: pods. ``moved``: those that were evicted with another place reserved.
+    ``phases``: wall seconds by phase. Wall time of later cycles: ``next_ms``, the very next one, after the decisions of
+    the first have been carried out; ``quiet_ms``, one without changes, the median of several."""
 
     bound: int
     evicted: int
@@ -67,7 +63,7 @@ class Figures(Struct, frozen=True):
 
 
 class _Stopwatch:
-    """Told the name of each phase as it begins."""
+    """Is called with the name of each phase as it begins."""
 
     def __init__(self) -> None:
         self.phases: dict[str, float] = {}
@@ -83,7 +79,8 @@ class _Stopwatch:
 
 
 def measure_cycle(objects: Iterable[Object], policy: Policy, scheduler_names: Iterable[str] = ("volcano",)) -> Figures:
-    """One cycle on these objects, at the moment of the newest. Peak memory is the process's, up to the cycle's end."""
+    """Measure one cycle on these objects, at the time of the newest. Peak memory is that of the process, up to the end
+    of the cycle."""
     store = Store(scheduler_names=scheduler_names)
     pods: dict[str, Pod] = {}
     groups: dict[str, PodGroup] = {}
@@ -96,7 +93,7 @@ def measure_cycle(objects: Iterable[Object], policy: Policy, scheduler_names: It
             groups[obj.key] = obj
             newest = max(newest, obj.creation)
     store.take_in()
-    with old_objects_left_alone():  # as a live scheduler does once it is up
+    with old_objects_left_alone():  # as a live scheduler does after its start
         return _measured(store, policy, newest, pods, groups)
 
 
@@ -126,7 +123,7 @@ def _measured(
 def _carry_out(
     store: Store, outcome: Outcome, decisions: list[Decision], pods: dict[str, Pod], groups: dict[str, PodGroup]
 ) -> None:
-    """Have everything come true that was decided: statuses are written, bound pods run, evicted ones are gone."""
+    """Carry out all decisions: statuses are written, bound pods run, evicted ones are gone."""
     _write(store, outcome, groups)
     for decision in decisions:
         if isinstance(decision, Evict):
@@ -147,7 +144,7 @@ def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
 
 
 def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> tuple[float, float]:
-    """The next cycle; then, once nothing is left to write, the median of some in which nothing changed."""
+    """Return the time of the next cycle, and, once nothing is left to write, the median of several without changes."""
     first, *_ = [_cycle_ms(store, policy, now, groups, memo) for _ in range(SETTLING_CYCLES)]
     leave_old_objects_alone()
     quiet = sorted(_cycle_ms(store, policy, now, groups, memo) for _ in range(QUIET_CYCLES))
@@ -155,7 +152,7 @@ def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGro
 
 
 def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> float:
-    """A further cycle, whose statuses are then written."""
+    """Return the time of a further cycle, and write its statuses."""
     began = perf_counter()
     outcome = run_cycle(store.snapshot(), policy, now, ListPlanner(), memo=memo)
     took = 1000 * (perf_counter() - began)
@@ -164,6 +161,6 @@ def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGro
 
 
 def _peak_rss_mb() -> float:
-    """The most memory that this process has had. Units: kilobytes on Linux, bytes on macOS."""
+    """Return the peak memory of this process. Units: kilobytes on Linux, bytes on macOS."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024

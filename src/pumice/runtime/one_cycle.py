@@ -1,4 +1,4 @@
-"""One cycle over a set of objects or a snapshot, and everything that users ask about it afterwards."""
+"""One cycle over objects or a snapshot, with everything that users ask about it afterwards."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class Answer(Struct, frozen=True):
-    """``objects`` are those that were decided on, ``scheduler_names`` whose pods.
+    """The result. ``objects``: those that were decided on. ``scheduler_names``: of which pods.
 
-    ``pipelined`` (pod -> node) are promises on room that others leave; ``unscheduled`` (pod -> why) is all that
-    waits and was promised nothing. ``statuses`` are those of all PodGroups, after the cycle."""
+    ``pipelined``: (pod -> node), reservations of resources that others release. ``unscheduled``: (pod -> why), all pods
+    that wait without one. ``statuses``: of all PodGroups, after the cycle.
+    """
 
     outcome: Outcome
     objects: Sequence[Object]
@@ -43,12 +44,12 @@ class Answer(Struct, frozen=True):
 
     @property
     def hints(self) -> dict[str, str]:
-        """By PodGroup key: what would help, for each job that waits and of which that can be told."""
+        """By PodGroup key: what would help, for each waiting job for which that is known."""
         return hints(self.outcome) | hints_outside(self.objects, self.scheduler_names)
 
     @property
     def blockers(self) -> dict[str, tuple[Blocker, ...]]:
-        """By PodGroup key: what stands in the way of each job of the session that waits."""
+        """By PodGroup key: the blockers of each waiting job of the session."""
         return blockers_of(self.outcome)
 
     @property
@@ -63,9 +64,9 @@ class Answer(Struct, frozen=True):
 def schedule_once(
     objects: Sequence[Object], policy: Policy, now: float, scheduler_names: Sequence[str] = SCHEDULER_NAMES
 ) -> Answer:
-    """Run one cycle at ``now`` (seconds since the epoch) on the objects as they are.
+    """Run one cycle at ``now`` (seconds since the epoch) on the objects.
 
-    ``scheduler_names``: whose pods are to be placed.
+    ``scheduler_names``: of the pods to be placed.
     """
     store = Store(scheduler_names=scheduler_names)
     store.keep_usage(policy.usage_windows)
@@ -83,7 +84,7 @@ def decide(
 ) -> Answer:
     """Run one cycle at ``now`` (seconds since the epoch) on a snapshot.
 
-    ``objects``: those about which users ask. ``scheduler_names``: whose pods are to be placed, None: all of them.
+    ``objects``: those about which users ask. ``scheduler_names``: of the pods to be placed, None: all.
     """
     planner = ListPlanner()
     outcome = run_cycle(snapshot, policy, now, planner)
@@ -113,7 +114,7 @@ def _unscheduled(
     why: Mapping[str, str],
     scheduler_names: Sequence[str] | None,
 ) -> dict[str, str]:
-    """Every pod without a node, in the session or not."""
+    """Return every pod without a node, in the session or not, with why it waits."""
     done = frozenset(placed)
     found = {}
     for pod in objects:
@@ -123,7 +124,7 @@ def _unscheduled(
 
 
 def _not_ours(pod: Pod, groups: Mapping[str, PodGroup], scheduler_names: Sequence[str] | None) -> str:
-    """Why a pod was not part of the session."""
+    """Return why a pod was not part of the session."""
     if scheduler_names is not None and pod.scheduler_name not in scheduler_names:
         return f"belongs to another scheduler: {pod.scheduler_name}"
     if pod.deletion is not None:

@@ -1,4 +1,4 @@
-"""What the shell asks of a cluster: the same port over a simulated one and over an API server."""
+"""The port to a cluster, simulated or behind an API server."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from pumice.model.resources import Resource
 
 
 class Cluster(Protocol):
-    """A cluster to schedule. Calls return at once; what comes of them is told as events."""
+    """A cluster to schedule. Calls return at once; their results arrive as events."""
 
     def drain(self) -> Sequence[News]:
-        """What happened since the last call, oldest first."""
+        """Return the events since the last call, oldest first."""
         ...
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        """Put pods on their nodes and take pods off theirs, in this order. The refusals, by place: of those decisions
-        nothing was done."""
+        """Bind and evict pods, in this order. Return refusals by index: of those decisions nothing was done."""
         ...
 
     def write_group(self, update: PodGroupUpdate) -> None:
@@ -28,11 +27,11 @@ class Cluster(Protocol):
         ...
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
-        """Write a queue's status.allocated, and what else the status of a queue of KAI's says."""
+        """Write a queue's status.allocated, and the further status of a queue of KAI."""
         ...
 
     def take_off_gate(self, removal: GateRemoval) -> None:
-        """Take the queue gate off a pod. One that fails comes again with a later cycle."""
+        """Remove the queue gate from a pod. If it fails, a later cycle requests it again."""
         ...
 
     def notice(self, notice: PodNotice) -> None:

@@ -1,4 +1,4 @@
-"""Text that comes from users, as it may be shown: names are made to move cursors, and to look like lines of ours."""
+"""Make text from users safe to show: a name may try to move cursors, or to look like one of our lines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def escaped(text: str) -> str:
-    """On one line, and nothing in it moves a cursor."""
+    """Return the text on one line, without characters that move a cursor."""
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
 def escaped_lines(text: str) -> str:
-    """The same, where lines are meant."""
+    """Return the text with its lines, each escaped."""
     return text if text.isprintable() else "\n".join(map(escaped, text.split("\n")))
 
 
@@ -24,9 +24,9 @@ def _escaped(char: str) -> str:
 
 
 def json_text(value: Any, indent: int | None = None, *, dense: bool = False) -> str:
-    """JSON, every character of which may be printed: others are written as ``\\uXXXX``, which means the same.
+    r"""Return JSON of printable characters only; others are written as ``\uXXXX``, which is equivalent.
 
-    ``dense``: without spaces. Raises: ValueError for a number that JSON has not.
+    ``dense``: without spaces. Raises: ValueError for a number that JSON does not have.
     """
     separators = (",", ":") if dense else None
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, separators=separators)

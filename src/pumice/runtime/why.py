@@ -1,6 +1,6 @@
-"""Why work waits after a cycle, in words: read from what the cycle noted, decided by nothing.
+"""Why jobs wait after a cycle, in words: read from what the cycle recorded. Nothing is decided by it.
 
-A short form counts well (``no node fits: Insufficient cpu``), a long one says all there is to say about one job.
+The short text is for counting (``no node fits: Insufficient cpu``), the long one has everything about one job.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from pumice.volcano.status.fit_errors import FitTexts, error_text, reasons
 
 
 class Why(NamedTuple):
-    """``short`` is the same for all jobs that wait for the same thing."""
+    """``short`` is equal for all jobs that wait for the same reason."""
 
     short: str
     text: str
 
 
 def why_jobs_wait(outcome: Outcome, only: Bool | None = None) -> dict[str, Why]:
-    """By PodGroup key: every job of the session that waits for admission or has pods that wait for a node.
+    """Return the reason by PodGroup key, for every job of the session that waits for admission or has waiting pods.
 
     ``only``: these rows of jobs. Shape (J,).
     """
@@ -44,7 +44,7 @@ def why_jobs_wait(outcome: Outcome, only: Bool | None = None) -> dict[str, Why]:
 
 
 def why_pods_wait(outcome: Outcome) -> dict[str, str]:
-    """By pod key: every pod of the session's jobs that waits for a node and was promised none."""
+    """Return the reason by pod key, for every waiting pod of the session's jobs without a reservation."""
     reader = _Reader(outcome)
     tables = outcome.tables
     tasks, pods = tables.tasks, tables.tasks.pods
@@ -113,7 +113,7 @@ class _Reader:
             yield key, Why(why.short, "; ".join((why.text, *tried))) if tried else why
 
     def was_tried(self, job: int) -> bool:
-        """Whether nodes were looked at for the job in this cycle."""
+        """Return True if nodes were examined for the job in this cycle."""
         return bool(self.trace.errors_of(job)) or self._was_undone(job)
 
     def _was_undone(self, job: int) -> bool:
@@ -150,7 +150,7 @@ class _Reader:
         return Why("not its turn", "others came first and the cycle ended")
 
     def _of_gang(self, job: int) -> Why:
-        """Of a gang of KAI's, which nobody has to admit."""
+        """Return the reason of a gang of KAI, which needs no admission."""
         tables, jobs = self.tables, self.tables.jobs
         rows = jobs.tasks[job]
         if len(rows) and not (tables.tasks.gate[rows] == NO_GATE).any():
@@ -168,7 +168,7 @@ class _Reader:
 
     @cached_property
     def told(self) -> dict[str, str]:
-        """By pod, what its notice says."""
+        """The text of each pod's notice."""
         return {notice.pod: notice.message for notice in self.outcome.notices()}
 
     def _not_admitted(self, queue: int, said: str | None) -> Why:

@@ -1,4 +1,4 @@
-"""What goes because something else went: objects whose owners are gone, and all that is in a namespace."""
+"""Delete dependents: objects whose owners are gone, and everything in a deleted namespace."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.serving.supervision import Spared
 
 _log = logging.getLogger("pumice.apiserver")
-_AT_ONCE = 200  # objects of a namespace that are deleted before requests come again
+_AT_ONCE = 200  # objects of a namespace that are deleted before requests are served again
 _Place = tuple[str, str]  # table, key
 
 
 class Collector:
-    """Hears every change, notes what to look at, and looks at it in ``step``: never within the change itself.
+    """Receives every change, notes what to examine, and examines it in ``step``, never within the change itself.
 
-    ``spared``: what it could not deal with.
+    ``spared``: objects that it skipped because of faults.
     """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self.spared = Spared(_log, "garbage collection")
-        self._owned: dict[str, dict[_Place, None]] = {}  # uid of an owner -> what it owns, in the order it came
+        self._owned: dict[str, dict[_Place, None]] = {}  # UID of an owner -> what it owns, in the order of arrival
         self._alive: set[str] = set()
-        self._orphaned: deque[str] = deque()  # uids of owners that went
+        self._orphaned: deque[str] = deque()  # UIDs of deleted owners
         self._suspects: deque[_Place] = deque()
         self._ending: dict[str, None] = {}  # namespaces that are being deleted
         self._work = asyncio.Event()
@@ -42,15 +42,15 @@ class Collector:
         store.sinks.append(self._hear)
 
     async def run(self) -> None:
-        """For ever, until cancelled."""
+        """Run until cancelled."""
         while True:
             self._work.clear()
             while self.step():
-                await asyncio.sleep(0)  # requests come first
+                await asyncio.sleep(0)  # requests go first
             await self._work.wait()
 
     def step(self) -> bool:
-        """Look at one thing; whether there was one."""
+        """Examine one thing. Return True if there was one."""
         if self._orphaned:
             for place in list(self._owned.get(self._orphaned.popleft(), ())):
                 self._suspects.append(place)
@@ -69,7 +69,7 @@ class Collector:
         return False
 
     def release(self, uid: str) -> None:
-        """Let the dependents of an owner that goes live on: take its reference out of them."""
+        """Keep the dependents of a deleted owner: remove its reference from them."""
         for table, key in list(self._owned.get(uid, ())):
             row = self._objects.store.find(table, key)
             resource = self._objects.registry.of_table(table)
@@ -115,7 +115,7 @@ class Collector:
             self._work.set()
 
     def _left(self, change: Change) -> None:
-        """Something in a namespace that waits to be empty may have been the last there."""
+        """Note that a namespace which is being deleted may be empty now."""
         namespace = change.now.obj["metadata"].get("namespace")
         found = self._objects.store.find("namespaces", namespace) if namespace else None
         if found is not None and "deletionTimestamp" in found.obj["metadata"]:
@@ -125,7 +125,7 @@ class Collector:
     # -- what is done --------------------------------------------------------------------------------------------------
 
     def _judge(self, table: str, key: str) -> None:
-        """Delete an object all of whose owners are gone."""
+        """Delete an object if all its owners are gone."""
         row = self._objects.store.find(table, key)
         resource = self._objects.registry.of_table(table)
         if row is None or resource is None:
@@ -135,7 +135,7 @@ class Collector:
             self._delete(resource, row)
 
     def _end(self, namespace: str) -> None:
-        """Delete what is in a namespace; the namespace itself once nothing is left."""
+        """Delete the contents of a namespace, and the namespace once it is empty."""
         store = self._objects.store
         empty, left = True, _AT_ONCE
         for table in store.tables():
@@ -143,11 +143,11 @@ class Collector:
             if resource is None or not resource.namespaced:
                 continue
             for row in list(store.rows(table, prefix=f"{namespace}/")):
-                if "deletionTimestamp" in row.obj["metadata"]:  # it takes its time: its end is heard
+                if "deletionTimestamp" in row.obj["metadata"]:  # it is being deleted already, and its end is a change
                     empty = False
                     continue
                 if left <= 0:
-                    self._ending[namespace] = None  # to be gone on with
+                    self._ending[namespace] = None  # to be continued
                     return
                 left -= 1
                 with self.spared.whatever(f"{table} {row.key}"):
@@ -159,7 +159,7 @@ class Collector:
 
     def _delete(self, resource: Resource, row: Stored) -> None:
         metadata = row.obj["metadata"]
-        with suppress(Refusal):  # what may not be deleted stays
+        with suppress(Refusal):  # an object that may not be deleted stays
             self._objects.delete(Target(resource, metadata.get("namespace", ""), metadata["name"]), Deletion())
 
 

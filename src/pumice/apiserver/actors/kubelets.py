@@ -1,7 +1,7 @@
-"""Nodes without machines: a bound pod runs at once, ends after the time that it says, and goes when it is deleted.
+"""Nodes without machines: a bound pod runs at once, ends after the time that it states, and goes when it is deleted.
 
-``pumice.dev/duration: 90m`` on a pod, or on the job that controls it, is how long it runs; without it a pod runs until
-it is deleted. A node that nobody said anything about is ready.
+``pumice.dev/duration: 90m`` on a pod, or on the job that controls it, is its run time; without it, a pod runs until it
+is deleted. A node without a condition is ready.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _POD_ADDRESSES = 2**22
 
 
 class Kubelets:
-    """All nodes at once. ``clock``: seconds since the epoch; ``speed``: seconds of a pod in one of the clock.
+    """All nodes together. ``clock``: seconds since the epoch. ``speed``: seconds of a pod per second of the clock.
 
-    ``spared``: what they could not deal with.
+    ``spared``: objects that they skipped because of faults.
     """
 
     def __init__(self, objects: Objects, clock: Callable[[], float], speed: float = 1.0) -> None:
@@ -43,7 +43,7 @@ class Kubelets:
         self.spared = Spared(_log, "nodes")
         self._todo: deque[tuple[str, str]] = deque()  # table, key
         self._ends: list[tuple[float, str, str]] = []  # when, key, uid
-        self._timed: set[str] = set()  # uids of pods in ``_ends``
+        self._timed: set[str] = set()  # UIDs of pods in ``_ends``
         self._addresses = 0
         self._work = asyncio.Event()
         pods, nodes = (objects.registry.find("", "v1", plural) for plural in ("pods", "nodes"))
@@ -57,11 +57,11 @@ class Kubelets:
         objects.store.sinks.append(self._hear)
 
     async def run(self) -> None:
-        """For ever, until cancelled."""
+        """Run until cancelled."""
         await work_for_ever(self.step, self._todo, self._work, self._clock)
 
     def step(self, count_max: int = 100) -> float | None:
-        """Do what is to be done by now, at most so many things; when the next pod ends, None where none will."""
+        """Do what is due, at most ``count_max`` things. Return when the next pod ends, None if none will."""
         for _ in range(min(count_max, len(self._todo))):
             table, key = self._todo.popleft()
             with self.spared.whatever(f"{table} {key}"):
@@ -118,7 +118,7 @@ class Kubelets:
             self._work.set()
 
     def _duration(self, pod: Obj) -> float | None:
-        """How long a pod runs: as it says itself, else as the job that it belongs to says."""
+        """Return how long a pod runs: as it states, else as its job states."""
         metadata = pod["metadata"]
         own = seconds_of(metadata.get("annotations") or {}, DURATION_ANNOTATION)
         owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
@@ -198,11 +198,11 @@ def _containers(pod: Obj, ready: bool, state: Obj) -> list[Obj]:
 
 
 def _phase(pod: Obj) -> str:
-    """A pod whose phase was taken away has not begun."""
+    """Return the phase of a pod. A pod without one has not begun."""
     return (pod.get("status") or {}).get("phase") or "Pending"
 
 
 def _started(pod: Obj) -> float | None:
-    """When a pod started, seconds since the epoch, as it was written down in whole seconds."""
+    """Return when a pod started, in seconds since the epoch, as it was written in whole seconds."""
     text = (pod.get("status") or {}).get("startTime")
     return epoch_of(text) if isinstance(text, str) else None

@@ -1,4 +1,4 @@
-"""The loop of a part that acts on objects: what is to be done now, and then when the next thing is due."""
+"""The loop of a part that acts on objects: do what is due, and wait for the next thing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import suppress
 async def work_for_ever(
     step: Callable[[], float | None], todo: Sized, wake: asyncio.Event, clock: Callable[[], float]
 ) -> None:
-    """Until cancelled. ``step`` does some of ``todo`` and says when the next thing is due, by the ``clock``, None for
-    nothing; ``wake`` is set by who adds to it."""
+    """Run until cancelled. ``step``: does some of ``todo`` and returns when the next thing is due, by the ``clock``,
+    None for nothing. ``wake``: set when something is added to it."""
     while True:
         due = step()
         if todo:
-            await asyncio.sleep(0)  # requests come first
+            await asyncio.sleep(0)  # requests go first
             continue
         wake.clear()
         with suppress(TimeoutError):

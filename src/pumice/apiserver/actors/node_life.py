@@ -1,9 +1,9 @@
-"""What becomes of pods whose node goes or is not well: they go too, as under the controllers of a real cluster.
+"""Delete pods whose node is deleted or not well, like the controllers of a real cluster.
 
-Pods of a node that was deleted are deleted. A node that says of itself that it is not ready, or of which nobody knows,
-is tainted, until it is ready again. From a node with a ``NoExecute`` taint go the pods that do not tolerate it, and
-those that tolerate it for some seconds when these are over. Source: Kubernetes' node lifecycle, taint eviction and pod
-garbage collection controllers; without their waiting for nodes that might come back.
+Pods of a deleted node are deleted. A node that reports that it is not ready, or whose state is unknown, is tainted
+until it is ready again. From a node with a ``NoExecute`` taint, pods that do not tolerate it are deleted, and those
+that tolerate it for some seconds when these are over. Source: Kubernetes' node lifecycle, taint eviction and pod
+garbage collection controllers, without their waiting for nodes that might come back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STAYS_MAX_S = 10 * 365 * 86_400
 
 
 class NodeLife:
-    """``clock``: seconds since the epoch. ``spared``: what it could not deal with."""
+    """``clock``: seconds since the epoch. ``spared``: objects that it skipped because of faults."""
 
     def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
         self._objects, self._clock = objects, clock
@@ -55,12 +55,11 @@ class NodeLife:
         objects.store.sinks.append(self._hear)
 
     async def run(self) -> None:
-        """For ever, until cancelled."""
+        """Run until cancelled."""
         await work_for_ever(self.step, self._todo, self._work, self._clock)
 
     def step(self, count_max: int = 100) -> float | None:
-        """Do what is to be done by now, at most so many things. Returns when the next pod has to leave, None for
-        none."""
+        """Do what is due, at most ``count_max`` things. Return when the next pod must leave, None for none."""
         for _ in range(count_max):
             if not self._todo:
                 break
@@ -104,7 +103,7 @@ class NodeLife:
     # -- what is done --------------------------------------------------------------------------------------------------
 
     def _look_at_node(self, name: str) -> None:
-        """Its own taints first; then every pod on it is looked at."""
+        """Set the taints of a node, then examine every pod on it."""
         row = self._objects.store.find("nodes", name)
         if row is not None:
             self._taint(row)
@@ -129,7 +128,7 @@ class NodeLife:
             self._objects.write(self._nodes, node, {**node.obj, "spec": left | ({"taints": kept} if kept else {})})
 
     def _look_at_pod(self, key: str, uid: str = "") -> None:
-        """Whether it has to leave its node, now or later. ``uid``: the one whose time is over."""
+        """Examine whether a pod must leave its node, now or later. ``uid``: of the pod whose time is over."""
         row = self._objects.store.find("pods", key)
         if row is None or (uid and row.obj["metadata"]["uid"] != uid):
             return
@@ -151,7 +150,7 @@ class NodeLife:
             heapq.heappush(self._leaves, (self._clock() + stays, key, row.obj["metadata"]["uid"]))
 
     def _was_there(self, pod: Stored) -> bool:
-        """Whether its node has gone; one that was bound to a node that never was waits for it."""
+        """Return True if a pod's node is gone. A pod that is bound to a node that never existed waits for it."""
         return (pod.obj.get("status") or {}).get("phase") not in (None, "", "Pending")
 
     def _delete(self, pod: Stored, grace_s: int | None = 0) -> None:
@@ -165,7 +164,7 @@ def _no_execute(node: Obj) -> list[Obj]:
 
 
 def _stays_s(pod: Obj, taints: Iterable[Obj]) -> float | None:
-    """For how long a pod may stay beside some taints, None for ever, 0 not at all."""
+    """Return for how long a pod may stay on a node with these taints: None for ever, 0 not at all."""
     found: list[float] = []
     for taint in taints:
         covering = [t for t in (pod.get("spec") or {}).get("tolerations") or () if _covers(t, taint)]

@@ -1,4 +1,4 @@
-"""What there is to ask for: versions, groups and resources, one by one or all at once (aggregated discovery)."""
+"""Discovery: versions, groups and resources, one by one or all together (aggregated discovery)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.kinds.resources import Resource
 from pumice.model.manifest.reading.fields import Obj
 
-#: The Kubernetes version whose API this server speaks, as far as it does.
+#: The Kubernetes version whose API this server implements, in part.
 KUBERNETES = ("1", "36", "v1.36.3")
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _SUB_VERBS = {
@@ -21,11 +21,11 @@ _SUB_KINDS = {
     "binding": ("", "v1", "Binding"),
     "eviction": ("policy", "v1", "Eviction"),
 }
-#: Reviews: they are created and answered, never kept.
+#: Reviews, which are created and answered, and never stored.
 WHO_AM_I = ["authentication.k8s.io", "v1", "selfsubjectreviews"]
 REVIEWS = {"selfsubjectaccessreviews": "SelfSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview"}
 REVIEW_GROUP = "authorization.k8s.io"
-#: Groups whose names of kinds others have as well: a client takes a bare name for that of the first group it reads of.
+#: Groups whose kinds have the same names as those of others. A client resolves a bare name to the first group listed.
 _BEHIND = frozenset({"scheduling.run.ai"})
 
 
@@ -59,7 +59,7 @@ def group_list(registry: Registry) -> Obj:
 
 
 def group(registry: Registry, name: str) -> Obj | None:
-    """One group; None where there is no such group."""
+    """Return a group, or None if it does not exist."""
     versions = _named_groups(registry).get(name)
     if versions is None:
         return None
@@ -74,7 +74,7 @@ def group(registry: Registry, name: str) -> Obj | None:
 
 
 def resource_list(registry: Registry, group: str, version: str) -> Obj | None:
-    """The resources of one version; None where there is no such version."""
+    """Return the resources of a version, or None if it does not exist."""
     found = [r for r in registry.resources() if (r.group, r.version) == (group, version)]
     reviews = REVIEWS.items() if (group, version) == (REVIEW_GROUP, "v1") else ()
     listed = [entry for resource in found for entry in _entries(resource)]
@@ -86,7 +86,8 @@ def resource_list(registry: Registry, group: str, version: str) -> Obj | None:
 
 
 def aggregated(registry: Registry, named: bool, version: str) -> Obj:
-    """``named``: the named groups, else the core group. ``version`` of the format: v2 or v2beta1."""
+    """Return aggregated discovery. ``named``: the named groups, else the core group. ``version`` of the format: v2 or
+    v2beta1."""
     groups = _named_groups(registry) if named else {"": ["v1"]}
     items = [_group_entry(registry, name, versions) for name, versions in groups.items()]
     return {

@@ -1,4 +1,4 @@
-"""The HTTP API over a cluster: each request checked, carried out, answered in the form that the client takes."""
+"""The HTTP API over a cluster: each request is checked, carried out, and answered in a form that the client accepts."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ _JSON = "application/json"
 _MERGE, _STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 _JSON_PATCH, _APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 _OPEN_PATHS = ("livez", "readyz", "healthz")
-#: Answered to anybody, and however busy the server is.
+#: Answered to all clients, and however busy the server is.
 HEALTH: Final = tuple(f"/{path}" for path in _OPEN_PATHS)
-_CHUNK_BYTES = 256 << 10  # of a long answer, at once: it waits in memory until the client has read it
+_CHUNK_BYTES = 256 << 10  # of a long answer, because it is kept in memory until the client has read it
 
 
 class Limits(Struct, frozen=True):
-    """What clients may cost. ``connections``: requests that are answered at a time.
+    """What clients may cost. ``connections``: concurrent requests.
 
-    ``watch_s``: how long a watch takes that does not say.
+    ``watch_s``: duration of a watch that does not state one.
     """
 
     body_bytes: int = 3 << 20
@@ -74,16 +74,17 @@ class Limits(Struct, frozen=True):
 
     @classmethod
     def here(cls) -> Limits:
-        """As many connections as this process has file descriptors for, and room beside all watches."""
+        """Return limits with as many connections as this process has file descriptors for, and room beside all
+        watches."""
         connections = connections_here(cls().connections)
         return cls(connections=connections, watches=connections * 3 // 4)
 
 
 class Api:
-    """Answers requests. With no ``token`` only those that come to the loopback interface by its name are taken.
+    """Answers requests. Without a ``token``, only those that address the loopback interface by its name are accepted.
 
-    ``metrics``: those of a scheduler in this process, at ``/metrics``. ``checks``, by name: how what is at work beside
-    this is, for ``/readyz`` to tell; others may add theirs.
+    ``metrics``: those of a scheduler in this process, at ``/metrics``. ``checks``: by name, the health of other parts,
+    for ``/readyz``; others may be added.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Api:
     # -- who may ask ---------------------------------------------------------------------------------------------------
 
     def _check_allowed(self, request: web.Request, first: str) -> None:
-        """Raises: Refusal 401 without the token; 403 for what a web page had a browser send."""
+        """Raise Refusal 401 without the token, 403 for requests that a web page made a browser send."""
         if self._token:
             if first not in _OPEN_PATHS and not self._is_known(request):
                 raise Refusal(401, "Unauthorized", "Unauthorized")
@@ -137,7 +138,7 @@ class Api:
             raise Refusal(403, "Forbidden", "without a token this server answers programs on this machine only")
 
     def _is_known(self, request: web.Request) -> bool:
-        """Whether it came with the token, or none is asked for."""
+        """Return True if the request has the token, or none is required."""
         given = request.headers.get("Authorization", "").encode(errors="replace")
         return not self._token or hmac.compare_digest(given, f"Bearer {self._token}".encode())
 
@@ -172,8 +173,8 @@ class Api:
         raise no_such_path()
 
     def _ready(self, request: web.Request) -> web.Response:
-        """A line for each part where there is something to say, in Kubernetes' form. 503 where a part is not at work:
-        requests are answered all the same. Strangers are not told why."""
+        """Return a line for each part with a note, in Kubernetes' format, and 503 if a part does not work; requests are
+        answered nevertheless. Clients without the token are not told why."""
         found = {name: check() for name, check in self.checks.items()}
         why = {name: f": {clean(health.note)}" for name, health in found.items()} if self._is_known(request) else {}
         lines = [
@@ -204,7 +205,7 @@ class Api:
         return _json(found)
 
     async def _review(self, request: web.Request, parts: list[str]) -> web.Response:
-        """Whoever is let in may do everything."""
+        """Answer a review: a client that has access may do everything."""
         kind = discovery.REVIEWS.get(parts[-1])
         if kind is None or request.method != "POST":
             raise no_such_path()
@@ -217,7 +218,7 @@ class Api:
         )
 
     async def _who_am_i(self, request: web.Request) -> web.Response:
-        """There is one user: whoever is let in."""
+        """Answer with the only user: the client that has access."""
         if request.method != "POST":
             raise method_not_allowed()
         body = await _body(request)
@@ -374,7 +375,7 @@ class Api:
     def _written(
         self, request: web.Request, target: Target, obj: Obj, options: Options, code: int = 200
     ) -> web.Response:
-        """The object after a write, in the form that was asked for, with what there is to warn of."""
+        """Return the object after a write, in the requested form, with warnings."""
         form = form_of(request.headers.get("Accept", ""), "Table", "PartialObjectMetadata")
         version = int(obj["metadata"].get("resourceVersion", 0))
         row = Stored("", version, obj, _encode(obj) if form == Form() else b"")
@@ -390,7 +391,7 @@ def _options(request: web.Request) -> Options:
 
 
 async def _body(request: web.Request) -> Obj:
-    """Raises: Refusal 415 for a body that is neither JSON nor protobuf, 400 for one that is no object."""
+    """Return the body. Raises: Refusal 415 if it is neither JSON nor protobuf, 400 if it is not an object."""
     kind, raw = request.content_type, await request.read()
     if kind == protobuf.MEDIA:
         return protobuf.decoded(raw)
@@ -412,7 +413,7 @@ def _raw(body: bytes, code: int = 200) -> web.Response:
 
 
 async def _streamed(request: web.Request, parts: Iterable[bytes]) -> web.StreamResponse:
-    """An answer that may be long: what the client has not read is not made yet."""
+    """Send an answer that may be long. A part is made only when the client has read those before it."""
     chunk, size, answer = [], 0, None
     for part in parts:
         chunk.append(part)
@@ -438,6 +439,6 @@ def refused(refusal: Refusal) -> web.Response:
 
 
 def _quoted(text: str) -> str:
-    """Text as it may stand between quotes in a header: what comes from a user ends no line."""
+    """Return text that can be between quotes in a header. Text from a user must not end a line."""
     plain = "".join(char if " " <= char <= "~" else "?" for char in text[:500])
     return plain.replace("\\", "\\\\").replace('"', '\\"')

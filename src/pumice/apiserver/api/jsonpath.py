@@ -1,4 +1,4 @@
-"""The JSONPath of printer columns: fields, indices, wildcards, and filters for one equal value."""
+"""JSONPath of printer columns: fields, indices, wildcards, and filters for one equal value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Part = tuple[str, str, str]  # kind, name, value
 
 @lru_cache(maxsize=1024)
 def _parts(path: str) -> tuple[_Part, ...] | None:
-    """None for what is no path that can be read."""
+    """Return the parts of a path, or None if it is invalid."""
     found: list[_Part] = []
     text = path.strip("{}").replace("\\.", "\0")
     text = text if text.startswith((".", "[")) else f".{text}"
@@ -33,14 +33,14 @@ def _parts(path: str) -> tuple[_Part, ...] | None:
 
 
 def _escaped(text: str) -> tuple[_Part, ...] | None:
-    """A path whose names hold dots, written ``\\.``."""
+    r"""Return a path whose names contain dots, written ``\.``."""
     if "\0" not in text or "[" in text:
         return None
     return tuple(("field", name.replace("\0", "."), "") for name in text.split(".") if name)
 
 
 def lookup(obj: Any, path: str) -> list[Any]:
-    """Every value at a path, in order; none where there is none."""
+    """Return every value at a path, in order."""
     parts = _parts(path)
     if parts is None:
         return []

@@ -1,4 +1,4 @@
-"""The kubeconfig that leads a client to this server."""
+"""Write a kubeconfig for this server."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pumice.apiserver.api.tls import AccessError
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.files.private import write_private
 
-_NO_TOKEN = "none-is-asked-for"  # lightkube takes a user without credentials for a missing one
+_NO_TOKEN = "none-is-asked-for"  # lightkube treats a user without credentials as missing
 _MARK = "# Written by pumice serve; each start overwrites it.\n"
 
 
 def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b"") -> None:
-    """Raises: AccessError where a file of somebody else's is in the way, OSError."""
+    """Write a kubeconfig. Raises: AccessError if a foreign file is in the way, OSError."""
     if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
         raise AccessError(f"{path} is there and was not written by pumice serve; name another file with --kubeconfig")
     cluster: Obj = {"server": url}

@@ -1,4 +1,4 @@
-"""How the items of lists are told apart: what strategic merge patch and server-side apply need to know of a kind."""
+"""How items of lists are identified: what strategic merge patch and server-side apply need to know about a kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from pumice.apiserver.kinds.resources import Resource
 from pumice.model.manifest.reading.fields import Obj
 
-#: Lists of Kubernetes' own kinds whose items are told apart by a key, by the name of their field.
+#: Lists of Kubernetes' own kinds whose items are identified by a key, by name of their field.
 _KEYS: Final[dict[str, tuple[str, ...]]] = {
     "containers": ("name",),
     "initContainers": ("name",),
@@ -32,26 +32,27 @@ _KEYS: Final[dict[str, tuple[str, ...]]] = {
     "versions": ("name",),
     "podIPs": ("ip",),
 }
-#: Ports by the kind of thing that has them.
+#: Keys of ports, by the kind of object that has them.
 _PORT_KEYS: Final = (("containerPort", "protocol"), ("port", "protocol"))
 #: Lists of plain values that are sets.
 _SETS: Final = frozenset({"finalizers", "podCIDRs"})
-#: Strategic merge patch knows one key only, where server-side apply has two.
+#: Strategic merge patch has one key where server-side apply has two.
 _STRATEGIC: Final = {"taints": "key", "topologySpreadConstraints": "topologyKey"}
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def identity(value: Any) -> Hashable:
-    """What stands for a value in a set: equal ones have the same. Looking an item up by it costs nothing of the list.
+    """Return a hashable that represents a value in a set. Equal values have equal ones, and a look-up does not depend
+    on the length of the list.
 
-    A plain value stands for itself, anything else is told by its JSON.
+    A plain value represents itself; others are represented by their JSON.
     """
     return (_encode(value),) if isinstance(value, dict | list) else value
 
 
 class Shape:
-    """What is known of one place in an object: a kind, a field of it, or an item of a list."""
+    """What is known of a place in an object: a kind, a field of it, or an item of a list."""
 
     __slots__ = ("_name", "_schema", "_typed")
 
@@ -60,11 +61,11 @@ class Shape:
 
     @classmethod
     def of(cls, resource: Resource) -> Shape:
-        """A kind: told by its schema where it has one, else by what Kubernetes' own kinds call their fields."""
+        """Return the shape of a kind: by its schema, else by the names of fields in Kubernetes' own kinds."""
         return cls(resource.schema, typed=resource.schema is None)
 
     def below(self, name: str) -> Shape:
-        """A field."""
+        """Return the shape of a field."""
         if self._typed or (name == "metadata" and not self._name):
             return Shape(None, name)
         schema = self._schema or {}
@@ -73,7 +74,7 @@ class Shape:
         return Shape(found or (others if isinstance(others, dict) else {}), name, False)
 
     def item(self) -> Shape:
-        """An item of a list."""
+        """Return the shape of an item of a list."""
         if self._typed:
             return Shape(None, "")
         return Shape((self._schema or {}).get("items") or {}, "item", False)
@@ -86,13 +87,13 @@ class Shape:
 
     @property
     def is_atomic(self) -> bool:
-        """An object that is owned and merged as a whole."""
+        """True if an object is owned and merged as a whole."""
         if self._typed:
             return self._name in ("selector", "nodeSelectorTerms", "fieldRef", "resourceFieldRef")
         return (self._schema or {}).get("x-kubernetes-map-type") == "atomic"
 
     def keys(self, items: list[Any]) -> tuple[str, ...]:
-        """What tells the items apart; empty where the list is one value."""
+        """Return what identifies the items, empty if the list is one value."""
         if not all(isinstance(item, dict) for item in items):
             return ()
         if not self._typed:
@@ -107,7 +108,7 @@ class Shape:
         return _KEYS.get(self._name, ())
 
     def merge_key(self, items: list[Any]) -> str:
-        """The one key by which strategic merge patch tells items apart; empty where it replaces the list."""
+        """Return the key by which strategic merge patch identifies items, "" if it replaces the list."""
         if not self._typed:
             return ""
         return _STRATEGIC.get(self._name) or next(iter(self.keys(items)), "")

@@ -1,7 +1,8 @@
-"""Server-side apply: who owns which fields, conflicts between owners, and fields that go when their owner drops them.
+"""Server-side apply: owners of fields, conflicts between owners, and fields that are removed when their owner drops
+them.
 
-Owners are kept from the first server-side apply to an object on; an object that is only ever written the older way
-carries no ``managedFields``.
+Owners are kept from the first server-side apply to an object on. An object that is only written in the older way has no
+``managedFields``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ABSENT = object()
 
 
 class Writer(Protocol):
-    """Who writes: ``applied`` is what was applied, None for any other write."""
+    """The writer. ``applied``: what was applied, None for any other write."""
 
     @property
     def manager(self) -> str: ...
@@ -44,9 +45,9 @@ class Writer(Protocol):
 
 
 def applied_to(resource: Resource, old: Obj, config: Obj, writer: Writer) -> Obj:
-    """What is there, with the configuration merged in and without what its owner dropped.
+    """Return the present object, with the configuration merged in and without what its owner dropped.
 
-    Raises: Refusal 409 that names every field of somebody else's, unless forced.
+    Raises: Refusal 409 that names every field of another owner, unless forced.
     """
     shape = Shape.of(resource)
     owners = _owners(old)
@@ -63,7 +64,7 @@ def applied_to(resource: Resource, old: Obj, config: Obj, writer: Writer) -> Obj
 
 
 def keep_owners(resource: Resource, old: Obj | None, new: Obj, writer: Writer, now: str, subresource: str = "") -> Obj:
-    """The new state with its ``managedFields`` as this write leaves them."""
+    """Return the new state with its ``managedFields`` after this write."""
     before = old["metadata"].get("managedFields") if old is not None else None
     if writer.applied is None and not before:
         return new
@@ -75,7 +76,7 @@ def keep_owners(resource: Resource, old: Obj | None, new: Obj, writer: Writer, n
     if writer.applied is not None:
         mine, written = (writer.manager, "Apply", ""), {path for path, _ in _values(writer.applied, shape)}
         owners[mine] = written
-        # What an apply left as it was is shared with those who owned it.
+        # Fields that an apply did not change are shared with their previous owners.
         taken = {path for path in written if was.get(path, _ABSENT) != there.get(path, _ABSENT)}
     else:
         mine = (writer.manager or "unknown", "Update", subresource)
@@ -92,7 +93,7 @@ def keep_owners(resource: Resource, old: Obj | None, new: Obj, writer: Writer, n
 
 
 def check_config(config: Obj, manager: str) -> None:
-    """Raises: Refusal 400 for what cannot be applied."""
+    """Raise Refusal 400 for a configuration that cannot be applied."""
     if not manager:
         raise bad_request(
             "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
@@ -137,7 +138,7 @@ def _conflicts(causes: list[Cause], message: str) -> Refusal:
 
 
 def _values(obj: Obj, shape: Shape) -> Iterator[tuple[Path, Any]]:
-    """(path, value) of each field that can have an owner."""
+    """Yield (path, value) of each field that can have an owner."""
     for key, value in obj.items():
         if key == "metadata":
             named = {k: v for k, v in value.items() if k not in _IDENTITY}
@@ -171,7 +172,7 @@ _KEY_DEFAULTS = {"protocol": "TCP"}
 
 
 def _laid_over(old: Any, config: Any, shape: Shape) -> Any:
-    """The configuration over what is there: objects and lists with keys are merged, anything else is replaced."""
+    """Return the configuration merged into the object: objects and lists with keys are merged, others are replaced."""
     if isinstance(old, dict) and isinstance(config, dict) and not shape.is_atomic:
         found = dict(old)
         for key, value in config.items():
@@ -192,7 +193,7 @@ def _laid_over(old: Any, config: Any, shape: Shape) -> Any:
 
 
 def _without(obj: Any, shape: Shape, gone: Obj) -> Any:
-    """What is left without the fields of a tree of paths; what is left empty by that goes too."""
+    """Return what is left without the fields of a tree of paths. What becomes empty by that is removed, too."""
     if isinstance(obj, dict):
         return _object_without(obj, shape, gone)
     if not isinstance(obj, list):
@@ -222,7 +223,7 @@ def _object_without(obj: Obj, shape: Shape, gone: Obj) -> Obj:
                 del found[name]
             else:
                 found[name] = left
-        elif not (isinstance(found[name], dict) and found[name]):  # it was empty when applied, and still is
+        elif not (isinstance(found[name], dict) and found[name]):  # it was empty when it was applied, and still is
             del found[name]
     return found
 
@@ -231,7 +232,7 @@ def _object_without(obj: Obj, shape: Shape, gone: Obj) -> Obj:
 
 
 def _owners(obj: Obj) -> dict[tuple[str, str, str], set[Path]]:
-    """(manager, operation, subresource) -> the fields that it owns."""
+    """Return (manager, operation, subresource) -> the fields that it owns."""
     return {
         _owner_of(entry): set(_flat(entry.get("fieldsV1") or {}, ()))
         for entry in obj["metadata"].get("managedFields") or ()
@@ -251,7 +252,7 @@ def _flat(fields: Obj, path: Path) -> Iterator[Path]:
 
 
 def _nested(paths: set[Path]) -> Obj:
-    """Paths as the tree that FieldsV1 is."""
+    """Return paths as the tree of FieldsV1."""
     tree: Obj = {}
     for path in sorted(paths):
         at = tree

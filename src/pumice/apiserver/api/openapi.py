@@ -1,4 +1,4 @@
-"""OpenAPI documents, as far as kubectl reads them: which options a path takes, and the fields of a kind."""
+"""OpenAPI documents, as far as kubectl reads them: options of paths, and fields of kinds."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pumice.model.manifest.reading.fields import Obj
 
 _encode = msgspec.json.Encoder().encode
 _OPEN: Obj = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-#: Not the strategic merge patch: without it kubectl merges by the types that it was built with, which know more.
+#: Without the strategic merge patch, because kubectl then merges by its built-in types, which know more.
 _PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 _WRITE_OPTIONS = ("dryRun", "fieldManager", "fieldValidation")
 
 
-#: The media type of OpenAPI 2 in protobuf, and a document without definitions in it ("2.0", a title, a version):
-#: kubectl asks for it where a kind has no fields of its own, such as List, and is content with there being none.
+#: Media type of OpenAPI 2 in protobuf, and a document without definitions ("2.0", a title, a version). kubectl requests
+#: it for kinds without fields of their own, such as List, and accepts that there are none.
 V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 V2_EMPTY = b"\x0a\x032.0\x12\x0d\x0a\x06Pumice\x12\x03" + b"1.0"
 
 
 class Documents:
-    """A document for each group and version, and an index of them; made when asked for, anew when kinds come or go."""
+    """A document for each group and version, and an index. They are made on request, and again when kinds change."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -33,7 +33,7 @@ class Documents:
         self._made: dict[str, bytes] = {}
 
     def find(self, parts: list[str]) -> bytes | None:
-        """Of the parts of a path after ``openapi``; None where there is no such document."""
+        """Return a document, or None. ``parts``: of a path after ``openapi``."""
         if self._generation != self._registry.generation:
             self._generation = self._registry.generation
             self._made = {}

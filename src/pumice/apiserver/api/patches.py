@@ -1,4 +1,4 @@
-"""The three patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge patch."""
+"""JSON merge patch (RFC 7386), JSON patch (RFC 6902), and Kubernetes' strategic merge patch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def merge_patched(obj: Obj, patch: Any) -> Obj:
-    """Raises: Refusal 400 for a patch that is no object."""
+    """Return the object after a merge patch. Raises: Refusal 400 for a patch that is not an object."""
     if not isinstance(patch, dict):
         raise bad_request("a merge patch is an object")
     found: Obj = merged(obj, patch)
@@ -31,7 +31,8 @@ def merge_patched(obj: Obj, patch: Any) -> Obj:
 
 
 def json_patched(obj: Obj, patch: Any) -> Obj:
-    """Raises: Refusal 400 for what is no patch, 422 for one that does not fit the object, 413 for too much work."""
+    """Return the object after a JSON patch. Raises: Refusal 400 for an invalid patch, 422 for one that does not fit the
+    object, 413 for too much work."""
     if not isinstance(patch, list) or len(patch) > OPERATIONS_MAX:
         raise bad_request(f"a JSON patch is a list of at most {OPERATIONS_MAX} operations")
     document = _Document(obj)
@@ -47,12 +48,12 @@ def json_patched(obj: Obj, patch: Any) -> Obj:
     found = document.value
     if not isinstance(found, dict):
         raise bad_request("the JSON patch leaves no object")
-    check_object(found)  # before anything else looks at it: it may be deeper than what it was made of
+    check_object(found)  # before any other use, because it may be deeper than its source
     return found
 
 
 class _Document:
-    """An object that a JSON patch changes: a copy. What operations copy and push along is counted."""
+    """A copy of an object that a JSON patch changes. Copied bytes and moved items are counted."""
 
     def __init__(self, obj: Obj) -> None:
         self._holder: Obj = {"": _decode(_encode(obj))}
@@ -61,7 +62,7 @@ class _Document:
 
     @property
     def value(self) -> Any:
-        """None where it was removed."""
+        """The object, or None if it was removed."""
         return self._holder.get("")
 
     def operate(self, operation: Obj) -> None:
@@ -115,7 +116,7 @@ class _Document:
 
 
 def _copy(value: Any) -> Any:
-    """A value of the patch: the object must not hold what another operation changes."""
+    """Return a copy of a value in the patch, because the object must not contain what another operation changes."""
     return _decode(_encode(value)) if isinstance(value, dict | list) else value
 
 
@@ -137,7 +138,8 @@ def _index(items: list[Any], part: str, at_end: bool = False) -> int:
 
 
 def strategic_patched(obj: Obj, patch: Any, shape: Shape) -> Obj:
-    """Lists whose items have a key are merged item by item. Raises: Refusal 400."""
+    """Return the object after a strategic merge patch, in which lists with a key are merged item by item. Raises:
+    Refusal 400."""
     if not isinstance(patch, dict):
         raise bad_request("a strategic merge patch is an object")
     return _merge(obj, patch, shape)
@@ -216,7 +218,7 @@ def _drop(found: Obj, name: str, values: Any) -> None:
 
 
 def _put_in_order(found: Obj, name: str, order: list[Any], shape: Shape) -> None:
-    """Items that the order names come in that order; the others stay behind them."""
+    """Put items in the given order. Other items stay behind them."""
     items = found.get(name)
     if not isinstance(items, list):
         return

@@ -1,7 +1,7 @@
-"""Bodies in Kubernetes' protobuf form, for kinds that kubectl's own verbs write so (``kubectl create namespace``).
+"""Decode bodies in Kubernetes' protobuf format, for kinds that kubectl itself writes so (``kubectl create namespace``).
 
-Only requests are read so; answers are JSON, which every client takes.
-Source: the ``generated.proto`` files of Kubernetes' API, the numbers of whose fields never change.
+Only requests are decoded; answers are JSON, which every client accepts. Source: the ``generated.proto`` files of
+Kubernetes' API, whose field numbers never change.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pumice.model.manifest.reading.fields import Obj
 
 MEDIA: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"
-_ENTRIES_MAX = 50_000  # fields of one message
+_ENTRIES_MAX = 50_000  # limit of fields in one message
 
 _BOUND: Final = {1: ("metadata", "ObjectMeta"), 2: ("subjects", "[]Subject"), 3: ("roleRef", "RoleRef")}
-#: What is in them decides where pods run: a field that is not known here is not left out without a word.
+#: Messages that decide where pods run. An unknown field in them is refused and not ignored.
 _WHOLE: Final = frozenset({"DeploymentSpec", "JobSpec", "PodSpec", "Container"})
 _JSON_INSTEAD: Final = "application/json; kubectl has it so by --dry-run=client -o json | kubectl create -f -"
 #: Message -> number of a field -> (name, type). ``type?``: zero is a value; ``[]type``: a list; ``{}type``: by name.
@@ -208,7 +208,7 @@ _KIND = {"v1 DeleteOptions": "DeleteOptions", "meta.k8s.io/v1 DeleteOptions": "D
 
 
 def decoded(raw: bytes) -> Obj:
-    """The object in a body. Raises: Refusal 400 for what is no such body, 415 for a kind that is not read this way."""
+    """Return the object in a body. Raises: Refusal 400 for an invalid body, 415 for a kind that is not supported."""
     if not raw.startswith(_MAGIC):
         raise bad_request("the body is not Kubernetes protobuf")
     try:
@@ -274,7 +274,7 @@ def _bytes(value: int | bytes) -> bytes:
 
 
 def _entries(raw: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(number of a field, value) of each field, as they come."""
+    """Yield (number, value) of each field, in order."""
     at = 0
     for _ in range(_ENTRIES_MAX):
         if at >= len(raw):

@@ -1,4 +1,4 @@
-"""Lists in pages, and watches: a stream of what is there and of what changes."""
+"""Lists in pages, and watches: a stream of present objects and changes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from pumice.apiserver.store import Change, Store, Stored
 from pumice.model.manifest.reading.fields import Obj
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-BATCH, BATCH_BYTES = 500, 256 << 10  # lines that are written at once, and what they may come to
+BATCH, BATCH_BYTES = 500, 256 << 10  # lines that are written together, and their size
 _encode = msgspec.json.Encoder().encode
 
 
 class View(Struct, frozen=True):
-    """How objects are shown to one client. ``include``: what a row of a Table has of its object."""
+    """How objects are shown to a client. ``include``: what a row of a Table has of its object."""
 
     target: Target
     form: Form
@@ -37,12 +37,12 @@ class View(Struct, frozen=True):
     now: Callable[[], float]
 
     def raw(self, row: Stored) -> bytes:
-        """One object, plain."""
+        """Return an object in plain form."""
         seen = as_seen(self.target.resource, row.obj)
         return row.raw if seen is row.obj else _encode(seen)
 
     def one(self, row: Stored, head: bool = True) -> bytes:
-        """One object in the form that was asked for."""
+        """Return an object in the requested form."""
         if not self.form.as_:
             return self.raw(row)
         obj = as_seen(self.target.resource, row.obj)
@@ -52,7 +52,7 @@ class View(Struct, frozen=True):
         return _encode(partial(obj))
 
     def many(self, rows: list[Stored], metadata: Obj) -> Iterator[bytes]:
-        """A list in the form that was asked for, in parts: one a row. A long list is never in memory as a whole."""
+        """Yield a list in the requested form, in parts: one per row. A long list is never in memory as a whole."""
         resource = self.target.resource
         items: Iterable[bytes] = map(self.raw, rows)
         place = "items"
@@ -71,14 +71,14 @@ class View(Struct, frozen=True):
         yield b"]}"
 
     def _cells(self, row: Stored) -> bytes:
-        """The row of a Table."""
+        """Return the row of a Table."""
         seen = as_seen(self.target.resource, row.obj)
         (found,) = table(self.target.resource, [seen], {}, self.now(), self.include)["rows"]
         return _encode(found)
 
 
 def selection_of(target: Target, query: Mapping[str, str]) -> Selection:
-    """Raises: Refusal 400."""
+    """Return the selection of a request. Raises: Refusal 400."""
     labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
     return selection(labels, fields, target.resource.known_fields)
 
@@ -86,7 +86,7 @@ def selection_of(target: Target, query: Mapping[str, str]) -> Selection:
 def selected(
     store: Store, target: Target, chosen: Selection, after: str = "", at: int | None = None
 ) -> Iterator[Stored]:
-    """The objects that a request means, in the order of keys. Raises: Refusal 410."""
+    """Yield the objects that a request selects, in the order of keys. Raises: Refusal 410."""
     resource = target.resource
     prefix = f"{target.namespace}/" if target.namespace else ""
     for row in store.rows(resource.table, prefix, after, at):
@@ -98,16 +98,16 @@ def selected(
 
 
 class _Token(NamedTuple):
-    """Where the next page begins: after this key, in the list as it was at this version."""
+    """The start of the next page: after this key, in the list at this version."""
 
     version: int
     key: str
 
 
 def page(store: Store, view: View, query: Mapping[str, str]) -> Iterator[bytes]:
-    """A list, or a page of it, in parts.
+    """Yield a list, or a page of it, in parts.
 
-    Raises: Refusal 400, 410 for a page of too old a list, 504 for a version to come.
+    Raises: Refusal 400, 410 for a page of a list that is too old, 504 for a future version.
     """
     target, chosen = view.target, selection_of(view.target, query)
     limit, wanted = number(query, "limit") or 0, number(query, "resourceVersion") or 0
@@ -145,7 +145,7 @@ def _token(text: str) -> _Token | None:
 
 
 class Watching(Struct, frozen=True):
-    """What a watch asks for. ``version`` None: begin with all that is there. ``initial``: and say when that was all."""
+    """What a watch requests. ``version`` None: begin with all present objects. ``initial``: also mark their end."""
 
     chosen: Selection
     version: int | None
@@ -155,7 +155,8 @@ class Watching(Struct, frozen=True):
 
 
 def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds: float) -> Watching:
-    """``seconds``: how long a watch takes that does not say. Raises: Refusal 400, 422, 410."""
+    """Return the request of a watch. ``seconds``: duration of a watch that does not state one. Raises: Refusal 400,
+    422, 410."""
     initial, bookmarks = truth(query, "sendInitialEvents"), truth(query, "allowWatchBookmarks")
     if initial and (causes := _lacking(query, bookmarks)):
         raise invalid("ListOptions", "meta.k8s.io", "", causes)
@@ -170,7 +171,7 @@ def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds:
 
 
 def _lacking(query: Mapping[str, str], bookmarks: bool) -> list[Cause]:
-    """What a watch must say that is to begin with all that is there."""
+    """Return what a watch must state to begin with all present objects."""
     causes = []
     if query.get("resourceVersionMatch") != "NotOlderThan":
         causes.append(Cause("resourceVersionMatch", "Required value: NotOlderThan with sendInitialEvents"))
@@ -182,9 +183,9 @@ def _lacking(query: Mapping[str, str], bookmarks: bool) -> list[Cause]:
 async def watched(
     store: Store, view: View, watching: Watching, bookmark_s: float, alive: Callable[[], bool]
 ) -> AsyncIterator[list[bytes]]:
-    """The lines of a watch, in batches. It ends with its time, with an ERROR where it fell behind, or not ``alive``.
+    """Yield the lines of a watch, in batches. It ends with its time, with an ERROR if it fell behind, or not ``alive``.
 
-    Nothing is held while a batch is written: who does not read falls behind, and is told so when it reads again.
+    Nothing is queued while a batch is written: a client that does not read falls behind, and is told so later.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + watching.seconds
@@ -209,9 +210,9 @@ async def watched(
             if lines:
                 yield lines
             if cursor < store.last(name):
-                await asyncio.sleep(0)  # others come first
+                await asyncio.sleep(0)  # others go first
                 continue
-            cursor = store.version  # nothing of this kind happened since
+            cursor = store.version  # there was no change of this kind since
             if watching.bookmarks and loop.time() >= min(next_bookmark, deadline):
                 next_bookmark = loop.time() + bookmark_s
                 yield [told.bookmark(cursor, {})]
@@ -222,16 +223,17 @@ async def watched(
 
 
 class _Told:
-    """The lines of one watch: which of the changes it is told, and as what."""
+    """The lines of a watch: which changes it gets, and in which form."""
 
     def __init__(self, view: View, watching: Watching) -> None:
         self._view = view
         self._chosen = watching.chosen
         self._prefix = f"{view.target.namespace}/" if view.target.namespace else ""
-        self._head = True  # the first row of a Table brings the columns
+        self._head = True  # the first row of a Table has the columns
 
     def change(self, change: Change) -> bytes | None:
-        """None for what this watch does not select. What comes into or out of its selection is added or deleted."""
+        """Return a line, or None if this watch does not select the change. Objects that enter or leave its selection
+        are added or deleted."""
         if not change.now.key.startswith(self._prefix):
             return None
         resource = self._view.target.resource
@@ -242,7 +244,8 @@ class _Told:
         return self.line("MODIFIED" if before and now else "ADDED" if now else "DELETED", change.now)
 
     def first(self, there: deque[Stored]) -> list[bytes]:
-        """The next lines about what is there when a watch begins; their objects are taken off."""
+        """Return the next lines about objects that exist when a watch begins. These objects are removed from
+        ``there``."""
         lines: list[bytes] = []
         size = 0
         while there and len(lines) < BATCH and size < BATCH_BYTES:
@@ -251,7 +254,7 @@ class _Told:
         return lines
 
     def changes(self, changes: list[Change], cursor: int) -> tuple[list[bytes], int]:
-        """The next lines about changes after ``cursor``, and the version up to which all has been told by them."""
+        """Return the next lines about changes after ``cursor``, and the version up to which they are complete."""
         lines: list[bytes] = []
         size = 0
         for change in changes:

@@ -1,4 +1,4 @@
-"""What the server answers other than yes: Kubernetes' Status objects, with the texts that clients know."""
+"""Answers other than success: Kubernetes' Status objects, with the texts that clients know."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pumice.model.manifest.reading.fields import Obj
 
 
 class Cause(Struct, frozen=True):
-    """One field that is wrong: ``reason`` is FieldValueRequired, FieldValueInvalid, …"""
+    """An invalid field. ``reason``: FieldValueRequired, FieldValueInvalid, …"""
 
     field: str
     message: str
@@ -19,7 +19,7 @@ class Cause(Struct, frozen=True):
 
 
 class Refusal(Exception):
-    """A request that is not carried out. ``status()`` is the body of the answer."""
+    """A request that is not carried out. ``status()``: body of the answer."""
 
     def __init__(
         self, code: int, reason: str, message: str, details: Obj | None = None, retry_after_s: int | None = None
@@ -49,7 +49,7 @@ class Refusal(Exception):
 
 
 def success(**details: Any) -> Obj:
-    """The Status of something that was done and left no object."""
+    """Return the Status of something that was done without a resulting object."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
@@ -58,7 +58,7 @@ def bad_request(message: str) -> Refusal:
 
 
 def not_found(full_name: str, name: str) -> Refusal:
-    """``full_name``: the plural with its group, ``queues.scheduling.volcano.sh``."""
+    """Return 404. ``full_name``: the plural with its group, ``queues.scheduling.volcano.sh``."""
     return Refusal(404, "NotFound", f'{full_name} "{name}" not found', _named(full_name, name))
 
 
@@ -76,7 +76,7 @@ def conflict(full_name: str, name: str, why: str, causes: Sequence[Cause] = ()) 
 
 
 def modified(full_name: str, name: str) -> Refusal:
-    """The resourceVersion that the client started from is not the one there is."""
+    """Return 409: the client started from another resourceVersion than the present one."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(full_name, name, why)
 
@@ -86,7 +86,7 @@ def forbidden(full_name: str, name: str, why: str) -> Refusal:
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusal:
-    """Every field that is wrong, in one answer."""
+    """Return 422 with all invalid fields."""
     listed = [f"{cause.field}: {cause.message}" for cause in causes]
     text = listed[0] if len(listed) == 1 else "[" + ", ".join(listed) + "]"
     details = {"name": name, "kind": kind, **({"group": group} if group else {})}
@@ -94,7 +94,7 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Refusa
 
 
 def expired(why: str) -> Refusal:
-    """410: what the client wants to continue from is no longer kept."""
+    """Return 410: the state from which the client wants to continue is no longer kept."""
     return Refusal(410, "Expired", why)
 
 

@@ -1,4 +1,4 @@
-"""What a request asks for: its path, its options, and the form of answer that the client takes."""
+"""What a request asks for: its path, its options, and the form of answer that the client accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def target_of(registry: Registry, parts: list[str]) -> Target:
-    """Of the parts of a path, from ``api`` or ``apis`` on. Raises: Refusal 404."""
+    """Return the target of a path. ``parts``: from ``api`` or ``apis`` on. Raises: Refusal 404."""
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) >= 4:
@@ -44,7 +44,7 @@ def target_of(registry: Registry, parts: list[str]) -> Target:
 
 
 def body_of(raw: bytes) -> Obj:
-    """Raises: Refusal 400 for what is no JSON object."""
+    """Return a body. Raises: Refusal 400 if it is not a JSON object."""
     found = json_of(raw)
     if not isinstance(found, dict):
         raise bad_request("the body is not a JSON object")
@@ -52,7 +52,7 @@ def body_of(raw: bytes) -> Obj:
 
 
 def json_of(raw: bytes) -> object:
-    """Raises: Refusal 400, also where it is nested too deep; 413 where there is too much in it."""
+    """Return decoded JSON. Raises: Refusal 400, also if it is nested too deep; 413 if it is too large."""
     try:
         found = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -62,7 +62,7 @@ def json_of(raw: bytes) -> object:
 
 
 def options_of(query: Mapping[str, str], user_agent: str) -> Options:
-    """Raises: Refusal 400."""
+    """Return the options of a write. Raises: Refusal 400."""
     unknown = query.get("fieldValidation") or "Warn"
     if unknown not in ("Strict", "Warn", "Ignore"):
         raise bad_request(f"fieldValidation: found {unknown[:40]!r}, wanted Strict, Warn or Ignore")
@@ -75,7 +75,7 @@ def options_of(query: Mapping[str, str], user_agent: str) -> Options:
 
 
 def deletion_of(query: Mapping[str, str], body: object) -> tuple[Deletion, bool]:
-    """How to delete, and whether what the object owns is to live on. Raises: Refusal 400."""
+    """Return how to delete, and whether dependents should be kept. Raises: Refusal 400."""
     if not isinstance(body, dict):
         raise bad_request("the options of a deletion are an object")
     preconditions = body.get("preconditions") or {}
@@ -109,7 +109,7 @@ def truth(query: Mapping[str, str], key: str) -> bool:
 
 
 def number(query: Mapping[str, str], key: str) -> int | None:
-    """A whole number from 0 on, None where it is not given. Raises: Refusal 400."""
+    """Return a whole number from 0, or None if it is not given. Raises: Refusal 400."""
     text = query.get(key)
     if not text:
         return None
@@ -122,7 +122,7 @@ def number(query: Mapping[str, str], key: str) -> int | None:
 
 
 class Form(Struct, frozen=True):
-    """A form of answer: plain JSON where ``as_`` is empty, else that kind in that version."""
+    """A form of answer: plain JSON if ``as_`` is "", else that kind in that version."""
 
     as_: str = ""
     version: str = ""
@@ -139,7 +139,7 @@ _KNOWN = {
 
 
 def form_of(accept: str, *offered: str) -> Form:
-    """The first form that the client takes and that is offered here. Raises: Refusal 406."""
+    """Return the first form that the client accepts and that is offered. Raises: Refusal 406."""
     if not accept.strip():
         return PLAIN
     for entry in accept.split(","):

@@ -1,4 +1,4 @@
-"""The ``scale`` of what has replicas: their number as an object of its own, for ``kubectl scale``."""
+"""The ``scale`` of objects with replicas: their number as an object, for ``kubectl scale``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale_of(obj: Obj) -> Obj:
-    """What a real server gives of ``…/scale``."""
+    """Return what a real server returns for ``…/scale``."""
     spec, status, metadata = obj.get("spec") or {}, obj.get("status") or {}, obj["metadata"]
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
     selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
@@ -25,7 +25,7 @@ def scale_of(obj: Obj) -> Obj:
 
 
 def scaled(obj: Obj, edit: Callable[[Obj], Obj]) -> Obj:
-    """The object with as many replicas as its edited scale says. Raises: Refusal 422."""
+    """Return the object with the number of replicas in its edited scale. Raises: Refusal 422."""
     wanted = edit(scale_of(obj)).get("spec") or {}
     replicas = wanted.get("replicas", 0) if isinstance(wanted, dict) else None
     if not isinstance(replicas, int) or isinstance(replicas, bool) or not 0 <= replicas <= INT32_MAX:

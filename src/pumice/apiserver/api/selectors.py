@@ -1,4 +1,4 @@
-"""Which objects a request means: selectors of labels and of fields, as kubectl writes them."""
+"""Selectors of labels and of fields, as kubectl writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pumice.model.manifest.reading.fields import Obj
 Test = Callable[[Obj], bool]
 
 TEXT_MAX = 16_384
-TERMS_MAX = 100  # each is looked at for every object
+TERMS_MAX = 100  # each is evaluated for every object
 _KEY = r"(?:[a-z0-9A-Z.-]+/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _VALUE = r"[-A-Za-z0-9_.]*"
 _SET = re.compile(rf"\s*(?P<key>{_KEY})\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)\s*")
@@ -23,7 +23,7 @@ _EXISTS = re.compile(rf"\s*(?P<not>!?)\s*(?P<key>{_KEY})\s*")
 
 
 class Selection(Struct, frozen=True):
-    """What a list or a watch asks for. ``name``: the one object that the field selector names, empty for any."""
+    """What a list or a watch selects. ``name``: the one object that the field selector names, "" for any."""
 
     tests: tuple[Test, ...] = ()
     name: str = ""
@@ -36,7 +36,8 @@ ALL = Selection()
 
 
 def selection(labels: str, fields: str, known_fields: frozenset[str]) -> Selection:
-    """Raises: Refusal 400 for what is no selector, or names a field that this kind cannot be selected by."""
+    """Return a selection. Raises: Refusal 400 for an invalid selector, or one with a field by which this kind cannot be
+    selected."""
     if len(labels) + len(fields) > TEXT_MAX:
         raise bad_request(f"a selector of more than {TEXT_MAX} characters")
     found, name = _field_tests(fields, known_fields)
@@ -140,9 +141,10 @@ def _text(found: object) -> str:
 
 
 def matches(selector: Obj, labels: dict[str, str], work: Work) -> bool:
-    """Whether labels fit a selector of an object (``matchLabels`` and ``matchExpressions``); an empty one fits all.
+    """Return True if labels match the selector of an object (``matchLabels`` and ``matchExpressions``); an empty one
+    matches all.
 
-    Raises: Refusal 413 where there is no ``work`` left.
+    Raises: Refusal 413 if there is no ``work`` left.
     """
     terms = selector.get("matchExpressions") or ()
     work.spend(1 + len(selector.get("matchLabels") or ()) + sum(1 + len(each.get("values") or ()) for each in terms))

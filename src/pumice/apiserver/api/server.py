@@ -1,4 +1,4 @@
-"""The server as a whole: it listens, answers until it is told to stop, and ends its watches then."""
+"""The whole server: it listens, answers until it is stopped, and then ends its watches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pumice.runtime.serving.listening import ConnectionLimits, Connections, Plac
 
 @asynccontextmanager
 async def serving(api: Api, place: Place, journal: Journal | None = None) -> AsyncIterator[str]:
-    """A server at work; the value is its URL. Raises: OSError where the address or the port cannot be had."""
+    """Run a server. Yields its URL. Raises: OSError if the address or the port is not available."""
     limits = api.limits
     connections = Connections(ConnectionLimits(limits.connections), HEALTH, _busy)
     syncing = asyncio.create_task(journal.run()) if journal else None

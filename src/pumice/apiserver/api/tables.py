@@ -21,7 +21,7 @@ Cells = Callable[[Obj, float], list[Any]]
 def table(
     resource: Resource, objects: Iterable[Obj], list_metadata: Obj, now: float, include: str, head: bool = True
 ) -> Obj:
-    """A Table of rows. ``include``: Metadata, Object or None, what of each object goes along."""
+    """Return a Table of rows. ``include``: Metadata, Object or None, what each row has of its object."""
     columns, cells = _printer(resource)
     rows = []
     for obj in objects:
@@ -46,12 +46,12 @@ def table(
 
 
 def partial(obj: Obj) -> Obj:
-    """An object's metadata alone."""
+    """Return the metadata of an object only."""
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
 
 
 def age(stamp: Any, now: float) -> str:
-    """How long ago, as kubectl writes it: 45s, 10m, 3h12m, 5d."""
+    """Return an age as kubectl writes it: 45s, 10m, 3h12m, 5d."""
     try:
         seconds = int(now - datetime.fromisoformat(stamp).timestamp())
     except (TypeError, ValueError, OverflowError):

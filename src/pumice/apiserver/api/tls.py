@@ -1,4 +1,4 @@
-"""Who may come in over a network: a token, and a certificate of our own where none is given."""
+"""Access over a network: a token, and a self-signed certificate if none is given."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAYS = "365"
 
 
 class AccessError(Exception):
-    """A token or a certificate that cannot be used or made."""
+    """A token or a certificate cannot be used or created."""
 
 
 class Certificate(Struct, frozen=True):
@@ -34,13 +34,14 @@ class Certificate(Struct, frozen=True):
         return self.certificate.read_bytes()
 
     def context(self) -> ssl.SSLContext:
-        """Raises: AccessError for files that do not hold a certificate and its key, or for a key that all may read."""
+        """A TLS context. Raises: AccessError for files without a certificate and its key, or for a key that all can
+        read."""
         try:
             read_secret(self.key)
         except NotPrivate as error:
             raise AccessError(str(error)) from None
         except OSError:
-            pass  # told below
+            pass  # reported below
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
@@ -51,7 +52,7 @@ class Certificate(Struct, frozen=True):
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only programs on this machine can come to an address."""
+    """Return True if only programs on this machine can reach an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -59,7 +60,7 @@ def is_loopback(address: str) -> bool:
 
 
 def read_token(path: Path) -> str:
-    """Raises: AccessError for a file that holds no token, or that everybody may read, OSError."""
+    """Return the token in a file. Raises: AccessError if it has none, or all can read it, OSError."""
     try:
         token = read_secret(path).strip()
     except NotPrivate as error:
@@ -70,7 +71,7 @@ def read_token(path: Path) -> str:
 
 
 def kept_token(folder: Path) -> str:
-    """The token in a folder of ours, made where there is none. Raises: AccessError, OSError."""
+    """Return the token in our folder, which is created if it does not exist. Raises: AccessError, OSError."""
     _require_own(folder)
     path = folder / "token"
     if not path.exists():
@@ -79,9 +80,9 @@ def kept_token(folder: Path) -> str:
 
 
 def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
-    """The certificate in a folder of ours for these names and addresses, made by ``openssl`` where there is none.
+    """Return the certificate in our folder for these names and addresses, created by ``openssl`` if it does not exist.
 
-    Raises: AccessError without openssl, or for a folder in which others may put files.
+    Raises: AccessError without openssl, or for a folder to which others can write.
     """
     _require_own(folder)
     found = Certificate(folder / "tls.crt", folder / "tls.key")

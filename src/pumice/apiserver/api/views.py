@@ -1,4 +1,4 @@
-"""One object, several forms: another version of its group, or the older and the newer form of an Event."""
+"""One object in several forms: another version of its group, or the older and the newer form of an Event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RENAMED = (
 
 
 def as_seen(resource: Resource, stored: Obj) -> Obj:
-    """A kept object as this resource shows it; itself where that is how it is kept."""
+    """Return a stored object as this resource shows it, the same object if it is stored so."""
     if stored.get("apiVersion") == resource.api_version:
         return stored
     found = {**stored, "apiVersion": resource.api_version}
@@ -30,7 +30,7 @@ def as_seen(resource: Resource, stored: Obj) -> Obj:
 
 
 def as_stored(resource: Resource, seen: Obj) -> Obj:
-    """The way back. Events are kept in their older form, other kinds as they were written."""
+    """Return the stored form. Events are stored in their older form, other kinds as written."""
     if resource.full_name != _NEW_EVENTS:
         return seen
     found = {**seen, "apiVersion": "v1"}

@@ -1,4 +1,4 @@
-"""What the server makes of new and changed objects of each kind: defaults, and what must not be or not change."""
+"""Admission of new and changed objects of each kind: defaults, and what is forbidden or may not change."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PODS_PER_NODE = "110"
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 NO_EXECUTE = "NoExecute"
 _STAYS_S = 300
-#: Of one definition, and how many of them: every object, list and discovery document is worked out along these.
+#: Bounds of definitions: every object, list and discovery document is processed by them.
 _DEFINITIONS_MAX, _VERSIONS_MAX, _COLUMNS_MAX, _SELECTABLE_MAX = 500, 32, 64, 8
 _LABEL_MAX = 63
 _OWN_GROUPS = frozenset(resource.group for resource in BUILT_IN)
 
 
 def admitted_new(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
-    """A new object as it is kept. Raises: Refusal."""
+    """Return a new object as it is stored. Raises: Refusal."""
     fill = _NEW.get(resource.full_name)
     if fill is not None:
         return fill(resource, obj, store, now)
@@ -45,7 +45,7 @@ def admitted_new(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
 
 
 def admitted_change(resource: Resource, old: Obj, new: Obj, part: str = "") -> Obj:
-    """The new state of an object as it is kept; ``part``: the subresource it came by. Raises: Refusal."""
+    """Return the new state of an object as it is stored. ``part``: the subresource of the request. Raises: Refusal."""
     if resource.full_name == "pods" and part == ephemeral.PART:
         if causes := ephemeral.problems(old, new):
             raise _wrong(resource, new, *causes)
@@ -65,7 +65,8 @@ def admitted_change(resource: Resource, old: Obj, new: Obj, part: str = "") -> O
 
 
 def _differ(old: Obj, new: Obj) -> bool:
-    """Whether it is more than metadata: what was unreadable before may still lose its last finalizer."""
+    """Return True if more than metadata differs: an object that was unreadable before may still lose its last
+    finalizer."""
     return any(old.get(key) != new.get(key) for key in ("spec", "status"))
 
 
@@ -111,7 +112,7 @@ def _check_containers(resource: Resource, obj: Obj, spec: Obj) -> None:
 
 
 def _below_requests(container: Obj, path: str) -> Iterator[Cause]:
-    """Amounts that the container asks for and may not use."""
+    """Yield amounts that a container requests above its limits."""
     resources = container.get("resources")
     if not isinstance(resources, dict):
         return
@@ -124,8 +125,8 @@ def _below_requests(container: Obj, path: str) -> Iterator[Cause]:
 
 
 def _tolerate_for_a_while(spec: Obj) -> None:
-    """A pod that says nothing of it stays five minutes on a node that is not ready, or cannot be reached. Source:
-    Kubernetes' admission plugin DefaultTolerationSeconds."""
+    """Add tolerations, unless given: a pod stays five minutes on a node that is not ready, or cannot be reached.
+    Source: Kubernetes' admission plugin DefaultTolerationSeconds."""
     given = spec.get("tolerations") or []
     added = [
         {"key": key, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": _STAYS_S}
@@ -137,7 +138,7 @@ def _tolerate_for_a_while(spec: Obj) -> None:
 
 
 def _set_priority(resource: Resource, obj: Obj, spec: Obj, store: Store) -> None:
-    """The number behind the name of the priority class, or of the one that is the default."""
+    """Set the number of the priority class, or of the default one."""
     name = spec.get("priorityClassName")
     if not name:
         chosen = _default_class(store)
@@ -160,13 +161,13 @@ def _set_priority(resource: Resource, obj: Obj, spec: Obj, store: Store) -> None
 
 
 def _default_class(store: Store) -> Obj | None:
-    """The global default; of several the one with the lowest value, as Kubernetes chooses."""
+    """Return the global default. Of several, that with the lowest value, as in Kubernetes."""
     found = [row.obj for row in store.rows(_PRIORITY_CLASSES) if row.obj.get("globalDefault")]
     return min(found, key=lambda obj: obj.get("value", 0), default=None)
 
 
 def _check_pod_change(resource: Resource, old: Obj, new: Obj) -> None:
-    """A pod's spec stays, but for images, more tolerations, fewer scheduling gates and a shorter life."""
+    """Check that a pod's spec stays, except for images, more tolerations, fewer scheduling gates and a shorter life."""
     if not _differ(old, new):
         return
     _check_readable(resource, new, lambda: read_pod(new, SpecCache(1), ""))
@@ -205,7 +206,7 @@ def _fixed(spec: Obj) -> Obj:
 
 
 def _new_node(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
-    """A node takes as many pods as it says, or as many as a kubelet takes unless told otherwise."""
+    """Admit a node. Without a number of pods it takes as many as a kubelet does by default."""
     _check_readable(resource, obj, lambda: read_node(obj))
     status = dict(obj.get("status") or {})
     capacity = {"pods": _PODS_PER_NODE, **(status.get("capacity") or {}), **(status.get("allocatable") or {})}
@@ -214,7 +215,7 @@ def _new_node(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
     return _whole_node({**obj, "spec": obj.get("spec") or {}, "status": status})
 
 
-#: What a node always says of itself, be it nothing: typed clients want it to be there.
+#: Fields that a node always has, even if empty: typed clients require them.
 _NODE_INFO = (
     *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
     *("machineID", "operatingSystem", "osImage", "systemUUID"),
@@ -222,7 +223,7 @@ _NODE_INFO = (
 
 
 def _whole_node(obj: Obj) -> Obj:
-    """With the fields of its status that an API server always gives."""
+    """Return the node with the fields of its status that an API server always has."""
     status = obj.get("status") or {}
     about = {**dict.fromkeys(_NODE_INFO, ""), **(status.get("nodeInfo") or {})}
     endpoints = status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 0}}
@@ -234,7 +235,7 @@ def _new_secret(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
 
 
 def _with_string_data(obj: Obj) -> Obj:
-    """Plain texts of a Secret become part of its data, and are never given back."""
+    """Move plain texts of a Secret to its data. They are never returned."""
     texts = obj.get("stringData")
     if not isinstance(texts, dict):
         return obj
@@ -273,7 +274,7 @@ def _new_crd(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
 
 
 def _check_definition(resource: Resource, obj: Obj) -> None:
-    """What is there has the right types by now; whether it is all there, and fits together."""
+    """Check a definition, whose types are right, for completeness and consistency."""
     spec = obj.get("spec") or {}
     names, versions = spec.get("names") or {}, spec.get("versions") or []
     needed = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
@@ -309,7 +310,7 @@ def _check_definition(resource: Resource, obj: Obj) -> None:
         raise _wrong(resource, obj, *causes)
 
 
-#: Lists of a version: what their items must say, and how many there may be.
+#: Lists of a version: required fields of items, and their largest number.
 _LISTED = (
     ("additionalPrinterColumns", ("name", "jsonPath"), _COLUMNS_MAX),
     ("selectableFields", ("jsonPath",), _SELECTABLE_MAX),
@@ -317,7 +318,7 @@ _LISTED = (
 
 
 def _established(obj: Obj, now: str) -> Obj:
-    """Definitions are served at once."""
+    """Return a definition as established: it is served at once."""
     names = {"singular": obj["spec"]["names"]["kind"].lower(), **obj["spec"]["names"]}
     names.setdefault("listKind", f"{names['kind']}List")
     status = obj.get("status") or {}
@@ -351,7 +352,7 @@ _NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
 
 
 def _new_service(obj: Obj) -> Obj:
-    """Nothing is behind a service here: it has no address."""
+    """Admit a service. It has no address, because nothing serves it here."""
     spec: Obj = {
         "clusterIP": "None",
         "sessionAffinity": "None",
@@ -370,7 +371,7 @@ def _whole_port(port: Obj) -> Obj:
 
 
 def _check_readable(resource: Resource, obj: Obj, read: Callable[[], object]) -> None:
-    """What the scheduler could not read is no object of that kind."""
+    """Refuse an object that the scheduler could not read."""
     try:
         read()
     except FieldError as error:

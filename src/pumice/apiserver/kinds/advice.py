@@ -1,4 +1,4 @@
-"""What to warn the user of when an object is created: it is kept, and will not do what it seems to ask for."""
+"""Warnings about new objects that are stored but will not do what they seem to request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pumice.model.manifest.reading.fields import Obj
 
 _QUEUES = "queues.scheduling.volcano.sh"
 _QUEUED = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh")
-_ALWAYS_THERE = ("", "default", "root")  # made as soon as a controller runs
+_ALWAYS_THERE = ("", "default", "root")  # created as soon as a controller runs
 _KUBERNETES_OWN = "default-scheduler"
 
 
 def advice(resource: Resource, obj: Obj, store: Store) -> Iterator[str]:
-    """Warnings for a new object that was admitted."""
+    """Yield warnings about a new object that was admitted."""
     if resource.idle:
         yield f"no controller here acts on {resource.plural}: the object is only stored"
     spec = obj.get("spec")

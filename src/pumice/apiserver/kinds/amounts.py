@@ -1,7 +1,7 @@
-"""Quantities as an API server keeps them: canonical texts, wherever Kubernetes' own kinds have one.
+"""Quantities in canonical form, in all places where Kubernetes' own kinds have one.
 
-``1`` and ``1000m`` are ``"1"``, ``1.5Gi`` is ``"1536Mi"``: the largest suffix, of the family that the text had, with
-which the number is whole. A typed client reads nothing else. Source: apimachinery resource.Quantity.
+``1`` and ``1000m`` are ``"1"``, ``1.5Gi`` is ``"1536Mi"``: the largest suffix, of the same family as in the text, with
+which the number is whole. Typed clients read nothing else. Source: apimachinery resource.Quantity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NANO = Decimal("1e-9")
 
 
 def canonical(quantity: Any) -> Any:
-    """The text for it; what is no quantity stays as it is, for others to refuse."""
+    """Return the canonical text. A value that is not a quantity is unchanged, and refused elsewhere."""
     if isinstance(quantity, bool) or not isinstance(quantity, int | float | str):
         return quantity
     found = _TEXT.fullmatch(str(quantity).strip()) if isinstance(quantity, str) else _TEXT.fullmatch(repr(quantity))
@@ -73,7 +73,7 @@ def _with_exponent(nanos: int) -> str:
 
 
 def with_canonical_amounts(resource: Resource, obj: Obj) -> Obj:
-    """The object with every quantity in its canonical form; the same object where nothing changes."""
+    """Return the object with every quantity in canonical form, the same object if nothing changes."""
     where = None if resource.custom else _PLACES.get(resource.full_name)
     if where is None:
         return obj

@@ -1,6 +1,6 @@
-"""Fields of Kubernetes' own kinds that say something in this cluster, for ``kubectl explain`` and to judge objects by.
+"""Fields of Kubernetes' own kinds that have a meaning in this cluster, for ``kubectl explain`` and for validation.
 
-What is listed must have its type. A field that is not listed is kept as it is.
+A listed field must have its type. Other fields are stored unchanged.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ Condition:
   reason string Why, in one word.
   message string Why, in words.
   lastTransitionTime time When the status changed last.
-Deployment: So many pods of a template, replaced one after the other. Nobody acts on it here.
+Deployment: So many pods of a template, replaced one after the other. No controller acts on it here.
   spec WorkloadSpec What is asked for.
-ReplicaSet: So many pods of a template. Nobody acts on it here.
+ReplicaSet: So many pods of a template. No controller acts on it here.
   spec WorkloadSpec What is asked for.
-StatefulSet: So many pods of a template, each with a name that stays. Nobody acts on it here.
+StatefulSet: So many pods of a template, each with a name that stays. No controller acts on it here.
   spec WorkloadSpec What is asked for.
-DaemonSet: A pod of a template on each node. Nobody acts on it here.
+DaemonSet: A pod of a template on each node. No controller acts on it here.
   spec WorkloadSpec What is asked for.
-Job: Pods of a template that run to their end. Nobody acts on it here.
+Job: Pods of a template that run to their end. No controller acts on it here.
   spec WorkloadSpec What is asked for.
 WorkloadSpec:
   replicas integer How many pods.
@@ -135,7 +135,7 @@ PriorityClass: A name for a priority.
   value integer The higher, the more important.
   globalDefault boolean For pods that name none.
   preemptionPolicy string PreemptLowerPriority or Never.
-  description string For whom it is.
+  description string What it is for.
 Namespace: A place for names.
   status NamespaceStatus Whether it is being deleted.
 NamespaceStatus:
@@ -226,13 +226,13 @@ _AMOUNTS = {"quantity": "A quantity such as 500m, 4 or 16Gi.", "amount": "A numb
 
 @cache
 def fields_of(kind: str) -> Obj | None:
-    """The schema of a kind, None for one that is not described."""
+    """Return the schema of a kind, None if it is not described."""
     return _schema(kind) if kind in _parts() else None
 
 
 @cache
 def _parts() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
-    """Part -> (what it is, field -> (type, what it means))."""
+    """Return part -> (description, field -> (type, meaning))."""
     found: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {}
     fields: dict[str, tuple[str, str]] = {}
     for line in _TEXT.strip().splitlines():

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions that Pumice brings along: Volcano's kinds, and KAI's."""
+"""CustomResourceDefinitions that are part of Pumice: Volcano's kinds, and KAI's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pumice.runtime.files.documents import documents
 from pumice.runtime.problems.problem import Problem
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-#: In an installed package, and in a checkout.
+#: Folders in an installed package, and in a checkout.
 _FOLDERS = (
     (_PACKAGE / "crds", _PACKAGE.parents[1] / "deploy" / "crds"),
     (_PACKAGE / "crds-kai", _PACKAGE.parents[1] / "deploy" / "kai" / "crds"),
@@ -17,7 +17,7 @@ _FOLDERS = (
 
 
 def own_definitions() -> list[Obj]:
-    """Raises: FileNotFoundError where this installation lacks them."""
+    """Return the definitions. Raises: FileNotFoundError if this installation lacks them."""
     found: list[Obj] = []
     for folder in map(_there, _FOLDERS):
         for path in sorted(folder.glob("*.yaml")):

@@ -1,6 +1,6 @@
-"""Ephemeral containers (``kubectl debug``): added to a pod by a path of its own, never changed or taken away.
+"""Ephemeral containers (``kubectl debug``): added to a pod through a subresource, never changed or removed.
 
-Nothing runs in a pod here, so one that is added is kept and shown, and cannot be attached to.
+Nothing runs in a pod here, so an added one is stored and shown, and cannot be attached to.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pumice.model.manifest.reading.fields import Obj
 
 PART: Final = "ephemeralcontainers"
 FIELD: Final = "ephemeralContainers"
-_MOST: Final = 100  # in one pod: each is kept as long as the pod
+_MOST: Final = 100  # per pod, because each is kept as long as the pod
 _NOT_FOR_THEM: Final = ("resources", "ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 
 
 def with_added(old: Obj, new: Obj) -> Obj:
-    """The pod with what the changed one has of them, and nothing else of that."""
+    """Return the pod with the ephemeral containers of the changed one, and no other change."""
     changed = new.get("spec")
     given = changed.get(FIELD) if isinstance(changed, dict) else None
     spec = {key: value for key, value in old["spec"].items() if key != FIELD}
@@ -26,7 +26,7 @@ def with_added(old: Obj, new: Obj) -> Obj:
 
 
 def problems(old: Obj, new: Obj) -> list[Cause]:
-    """What is wrong with a pod's ephemeral containers, beside those that it had."""
+    """Return problems with a pod's new ephemeral containers."""
     before, after = old["spec"].get(FIELD) or [], new["spec"].get(FIELD) or []
     if len(after) > _MOST:
         return [Cause(f"spec.{FIELD}", f"Too many: must have at most {_MOST} items")]
@@ -59,7 +59,7 @@ def _wrong(container: Obj, i: int, taken: set[str]) -> list[Cause]:
 
 
 def _whole(given: Any) -> Any:
-    """With what a server fills in; what is no list of containers with images is left to be refused."""
+    """Return containers with the server's defaults. Anything but a list of containers with images is refused later."""
     if not isinstance(given, list) or not all(isinstance(each, dict) and each.get("image") for each in given):
         return given
     made = [dict(each) for each in given]

@@ -1,4 +1,4 @@
-"""What every object has: its name, who made it and when, its labels; what a client may write there and what not."""
+"""Metadata: name, creation and labels of objects, and what a client may write there."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PATH_SEGMENT = re.compile(r"(?!\.\.?$)[^/%\x00-\x1f]+")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words appear
 _WITH_GENERATION = ("pods", "priorityclasses.scheduling.k8s.io")
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields")
 
 
 class Stamps(Struct, frozen=True):
-    """What the server itself puts on new objects: the time, uids, and the ends of generated names."""
+    """What the server adds to new objects: the time, UIDs, and ends of generated names."""
 
     now: Callable[[], float]
     uid: Callable[[], str]
@@ -40,7 +40,7 @@ class Stamps(Struct, frozen=True):
 
 
 def metadata_of(obj: Obj) -> Obj:
-    """Raises: Refusal 400 where it is missing or no object."""
+    """Return the metadata. Raises: Refusal 400 if it is missing or not an object."""
     found = obj.get("metadata")
     if not isinstance(found, dict):
         raise bad_request("metadata: wanted an object")
@@ -48,12 +48,12 @@ def metadata_of(obj: Obj) -> Obj:
 
 
 def maybe_metadata(obj: Obj) -> Obj:
-    """Empty where there is none. Raises: Refusal 400 where it is no object."""
+    """Return the metadata, empty if there is none. Raises: Refusal 400 if it is not an object."""
     return {} if obj.get("metadata") is None else metadata_of(obj)
 
 
 def stamped(resource: Resource, obj: Obj, namespace: str, stamps: Stamps) -> Obj:
-    """A new object with what the server adds. Raises: Refusal for a name or metadata that cannot be used."""
+    """Return a new object with what the server adds. Raises: Refusal for an invalid name or metadata."""
     metadata = dict(metadata_of(obj))
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -73,14 +73,14 @@ def stamped(resource: Resource, obj: Obj, namespace: str, stamps: Stamps) -> Obj
 
 
 def has_generation(resource: Resource) -> bool:
-    """Whether the versions of what is wanted of such an object are counted."""
+    """Return True if generations of such objects are counted."""
     return resource.custom or resource.idle or resource.full_name in _WITH_GENERATION
 
 
 def continued(resource: Resource, old: Obj, obj: Obj) -> Obj:
-    """The new state of an object that is there, with the metadata that nobody changes.
+    """Return the new state of an existing object, with the metadata that never changes.
 
-    Raises: Refusal 409 for another uid, 422 for metadata that cannot be used.
+    Raises: Refusal 409 for another UID, 422 for invalid metadata.
     """
     before = old["metadata"]
     metadata = dict(metadata_of(obj))
@@ -97,7 +97,7 @@ def continued(resource: Resource, old: Obj, obj: Obj) -> Obj:
 
 
 def check_metadata(resource: Resource, metadata: Obj) -> None:
-    """Raises: Refusal 422 that names every field that is wrong."""
+    """Raise Refusal 422 with all invalid fields."""
     name = metadata.get("name")
     causes = [*_name_causes(resource, name), *metadata_causes(metadata)]
     if causes:
@@ -105,7 +105,7 @@ def check_metadata(resource: Resource, metadata: Obj) -> None:
 
 
 def metadata_causes(metadata: Obj) -> list[Cause]:
-    """What is wrong with metadata, but for the name, whose rule depends on the kind."""
+    """Return what is wrong with metadata, except the name, whose rule depends on the kind."""
     causes = _text_causes(metadata, "labels", _label_problem)
     causes += _text_causes(metadata, "annotations", _annotation_problem)
     annotations = metadata.get("annotations")
@@ -174,12 +174,12 @@ def _owner_causes(owners: object) -> list[Cause]:
 
 
 def unversioned(obj: Obj) -> Obj:
-    """The object without what changes by writing alone: two that are equal here are the same state."""
+    """Return the object without what changes by writing alone: equal results mean equal states."""
     metadata = {k: v for k, v in obj["metadata"].items() if k not in ("resourceVersion", "managedFields")}
     return {**obj, "metadata": metadata}
 
 
 def check_version(resource: Resource, old: Obj, wanted: object) -> None:
-    """Raises: Refusal 409 where a client started from another version than there is."""
+    """Raise Refusal 409 if a client started from another version than the present one."""
     if wanted and wanted != old["metadata"]["resourceVersion"]:
         raise modified(resource.full_name, old["metadata"]["name"])

@@ -1,4 +1,4 @@
-"""What a server fills in where a pod, or the template of one, says nothing."""
+"""Defaults of pods and of pod templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPEC: Final[dict[str, Any]] = {
 
 
 def fill_pod(spec: Obj) -> None:
-    """The spec of a pod, or of a template, whose containers have been checked: in place."""
+    """Fill in the defaults of a pod's or template's spec, in place. Its containers must be checked."""
     for container in (*spec["containers"], *(spec.get("initContainers") or ())):
         fill_container(container)
     for key, value in _SPEC.items():

@@ -1,4 +1,4 @@
-"""What pods have beside an object's life: binding to a node, and eviction under a disruption budget."""
+"""Operations on pods: binding to a node, and eviction under a disruption budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BUDGETS = "poddisruptionbudgets.policy"
 
 
 def bind(objects: Objects, target: Target, binding: Obj, dry_run: bool = False) -> Obj:
-    """Give a pod its node. Raises: Refusal 409 for a pod that has one, is going, or is gated."""
+    """Bind a pod to a node. Raises: Refusal 409 for a pod that has one, is being deleted, or is gated."""
     resource = target.resource
     found = objects.get(target)
     pod = found.obj
@@ -52,7 +52,7 @@ def bind(objects: Objects, target: Target, binding: Obj, dry_run: bool = False) 
 def evict(objects: Objects, target: Target, eviction: Obj, how: Deletion) -> Obj:
     """Delete a pod unless a budget forbids it.
 
-    Raises: Refusal 429 where one does, 500 where several cover the pod (as Kubernetes says it), 404.
+    Raises: Refusal 429 if one does, 500 if several cover the pod (as Kubernetes answers), 404.
     """
     wanted = maybe_metadata(eviction).get("name", target.name)
     if wanted != target.name:
@@ -96,7 +96,7 @@ def _check_budget(objects: Objects, namespace: str, budget: Obj, work: Work) -> 
 
 
 def _amount(wanted: Any, of: int) -> int:
-    """A number of pods, or a share of them in percent, rounded up."""
+    """Return a number of pods, or a percentage of them, rounded up."""
     if isinstance(wanted, str) and wanted.endswith("%") and wanted[:-1].isdecimal() and len(wanted) < 10:
         return -(-of * int(wanted[:-1]) // 100)
     return wanted if isinstance(wanted, int) else 0
@@ -107,7 +107,7 @@ def _is_up(pod: Obj) -> bool:
 
 
 def with_condition(status: Obj, kind: str, value: str, now: str, reason: str = "") -> Obj:
-    """The status with one condition set; its time changes with its value only."""
+    """Return the status with one condition set. Its time changes only with its value."""
     condition: Obj = {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": now}
     if reason:
         condition["reason"] = reason

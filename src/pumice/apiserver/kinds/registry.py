@@ -1,4 +1,4 @@
-"""What is served now: the built-in kinds, and those that CustomResourceDefinitions in the store define."""
+"""The kinds that are served: built-in ones, and those of CustomResourceDefinitions in the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
 
 class Registry:
-    """Follows the definitions in a store. ``generation`` grows whenever something appears or goes."""
+    """Follows the definitions in a store. ``generation`` increases whenever kinds appear or disappear."""
 
     def __init__(self, store: Store) -> None:
         self.generation = 0
@@ -35,16 +35,16 @@ class Registry:
         return next((r for r in self._found.values() if r.kind == kind and r.api_version == api_version), None)
 
     def of_table(self, table: str) -> Resource | None:
-        """The preferred view of what one table holds; None where its definition is gone."""
+        """Return the preferred resource of a table, None if its definition is gone."""
         found = [r for r in self._found.values() if r.full_name == table]
         return min(found, key=lambda r: _rank(r.version), default=None)
 
     def resources(self) -> list[Resource]:
-        """All that is served, by group, version and name."""
+        """Return all resources, by group, version and name."""
         return sorted(self._found.values(), key=lambda r: (r.group, _rank(r.version), r.plural))
 
     def groups(self) -> dict[str, list[str]]:
-        """Group -> its versions, the preferred one first."""
+        """Return group -> its versions, the preferred one first."""
         found: dict[str, list[str]] = {}
         for resource in self.resources():
             versions = found.setdefault(resource.group, [])
@@ -67,7 +67,7 @@ class Registry:
 
 
 def _rank(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' order of versions: v2, v1, v1beta2, v1beta1, v1alpha1, then anything else by name."""
+    """Return the rank of a version in Kubernetes' order: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return 1, 0, 0, version

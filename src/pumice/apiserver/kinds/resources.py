@@ -1,4 +1,4 @@
-"""The kinds of objects that the server has: a table of those that are built in, and how a definition becomes one."""
+"""Kinds of objects: a table of built-in ones, and how a definition becomes one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CRDS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Column(Struct, frozen=True):
-    """One column of ``kubectl get``. With a ``priority`` above 0 it is shown by ``-o wide`` only."""
+    """A column of ``kubectl get``. With a ``priority`` above 0, only ``-o wide`` shows it."""
 
     name: str
     type: str
@@ -23,11 +23,11 @@ class Column(Struct, frozen=True):
 
 
 class Resource(Struct, frozen=True):
-    """One kind in one version of its group.
+    """A kind in one version of its group.
 
-    ``status``: has a status subresource. ``others``: its further subresources. ``fields``: what field selectors may
-    name beside name and namespace. ``schema``: its OpenAPI v3 schema, None where objects are taken as they are.
-    ``shared``: the table of the kind that this one is another view of. ``idle``: nobody here acts on such objects.
+    ``status``: it has a status subresource. ``others``: further subresources. ``fields``: fields for field selectors,
+    in addition to name and namespace. ``schema``: OpenAPI v3 schema, None if objects are not validated. ``shared``:
+    table of the kind of which this one is another form. ``idle``: no part of this server acts on such objects.
     """
 
     group: str
@@ -53,7 +53,7 @@ class Resource(Struct, frozen=True):
 
     @property
     def table(self) -> str:
-        """Where the store keeps them. Versions of one kind are one table."""
+        """The table in the store. Versions of one kind share a table."""
         return self.shared or self.full_name
 
     @property
@@ -148,7 +148,7 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
 
 
 def defined(crd: Obj) -> list[Resource]:
-    """The resources that a CustomResourceDefinition defines: one for each version that it serves."""
+    """Return the resources that a CustomResourceDefinition defines: one for each served version."""
     spec = crd["spec"]
     names = spec["names"]
     return [

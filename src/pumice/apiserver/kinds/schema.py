@@ -1,4 +1,4 @@
-"""Objects against the schema of their kind: defaults filled in, unknown fields dropped and named, the rest judged.
+"""Validate objects by the schema of their kind: defaults are filled in, unknown fields are removed and named.
 
 This is what Kubernetes does with structural schemas. Rules in CEL (``x-kubernetes-validations``) are not evaluated.
 """
@@ -21,9 +21,9 @@ from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj, shown
 
 CAUSES_MAX = 32
-_LISTED_MAX = 50  # words of an enum in a message
+_LISTED_MAX = 50  # values of an enum in a message
 _TIME_MAX = 64
-_KEY_SHOWN = 100  # of a field's name in a path
+_KEY_SHOWN = 100  # characters of a field's name in a path
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -38,7 +38,7 @@ _ROOT = ("apiVersion", "kind", "metadata")
 
 
 class Wishes(Protocol):
-    """What becomes of unknown fields: Strict, Warn or Ignore; warnings go to a list."""
+    """How unknown fields are treated: Strict, Warn or Ignore; warnings are added to a list."""
 
     @property
     def unknown_fields(self) -> str: ...
@@ -47,9 +47,9 @@ class Wishes(Protocol):
 
 
 def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
-    """The object as its kind's schema has it.
+    """Return the object as its kind's schema has it.
 
-    Raises: Refusal 422 for wrong fields, 400 for unknown ones if strict, 413 where judging it is too much work.
+    Raises: Refusal 422 for invalid fields, 400 for unknown ones if strict, 413 if validation is too much work.
     """
     schema = resource.schema if resource.custom else fields_of(resource.kind)
     if schema is None:
@@ -73,7 +73,7 @@ def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
 
 @dataclass(slots=True)
 class _Judge:
-    """Judges values until it knows enough that is wrong. Whoever wrote the schema chose the work: it is counted."""
+    """Validates values until enough problems are known. Its work is counted, because a client wrote the schema."""
 
     work: Work
     causes_max: int = CAUSES_MAX
@@ -81,7 +81,7 @@ class _Judge:
     unknown: list[str] = field(default_factory=list)
 
     def value(self, schema: Obj, value: Any, path: str) -> Any:
-        """The value with defaults and without unknown fields; what is wrong is noted."""
+        """Return the value with defaults and without unknown fields; problems are noted."""
         self.work.spend(1)
         if len(self.causes) >= self.causes_max:
             return value
@@ -126,7 +126,7 @@ class _Judge:
             below = f"{path}.{key[:_KEY_SHOWN]}" if path else key[:_KEY_SHOWN]
             if key in properties:
                 if part is None and not properties[key].get("nullable"):
-                    continue  # null is absence
+                    continue  # null counts as absent
                 found[key] = part if part is None else self.value(properties[key], part, below)
             elif isinstance(others, dict):
                 found[key] = self.value(others, part, below)
@@ -147,7 +147,7 @@ class _Judge:
 
 
 def _problems(schema: Obj, value: Any, work: Work) -> Iterator[tuple[str, str]]:
-    """(message, reason) of each thing that is wrong with a value of the right type."""
+    """Yield (message, reason) of each problem with a value of the right type."""
     if "enum" in schema:
         work.spend(len(schema["enum"]) >> 3)
         if value not in schema["enum"]:
@@ -191,7 +191,7 @@ def _below(found: float, least: float) -> bool:
     return found < least
 
 
-#: (keyword, what it measures, what is wrong, how it is said).
+#: (keyword, measured size, comparison that finds a problem, message).
 _LIMITS: tuple[tuple[str, Callable[[Any], float | None], Callable[[float, float], bool], str], ...] = (
     ("minimum", _number, _below, "should be greater than or equal to"),
     ("maximum", _number, _above, "should be less than or equal to"),
@@ -219,7 +219,7 @@ def _double_items(schema: Obj, value: list[Any], work: Work) -> Iterator[tuple[s
 
 
 def _combined(schema: Obj, value: Any, work: Work) -> Iterator[tuple[str, str]]:
-    """``anyOf``, ``allOf``, ``oneOf`` and ``not``: they judge and change nothing."""
+    """Evaluate ``anyOf``, ``allOf``, ``oneOf`` and ``not``, which change nothing."""
 
     def fits(part: Obj) -> bool:
         judge = _Judge(work, 1)
@@ -239,7 +239,7 @@ def _combined(schema: Obj, value: Any, work: Work) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> Pattern | None:
-    """None for a pattern that cannot be used: it forbids nothing."""
+    """Return a pattern, None if it is invalid: then it forbids nothing."""
     try:
         return compile_pattern(text)
     except PatternError:
@@ -258,7 +258,7 @@ def _kind_of(value: Any) -> str:
 
 
 def schema_problem(schema: Any, path: str = "schema", depth: int = 0) -> str:
-    """What keeps a schema from being used, empty where nothing does."""
+    """Return why a schema cannot be used, or ""."""
     if not isinstance(schema, dict):
         return f"{path}: wanted an object"
     if depth > _DEPTH_MAX:

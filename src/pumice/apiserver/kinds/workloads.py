@@ -1,5 +1,5 @@
-"""What a server fills in of the kinds that make pods of a template. Nobody acts on them here (``Resource.idle``): they
-are whole for who reads them. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
+"""Defaults of kinds that create pods from a template. No part acts on them here (``Resource.idle``), but readers get
+complete objects. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _COUNTED: Final[dict[str, dict[str, int]]] = {
 
 
 def filled(kind: str, obj: Obj) -> Obj:
-    """A new object of one of these kinds, judged by its schema, as it is kept."""
+    """Return a new object of one of these kinds, validated by its schema, as it is stored."""
     spec = copy.deepcopy(obj.get("spec") or {})
     for key, value in _DEFAULTS[kind].items():
         spec.setdefault(key, copy.deepcopy(value))
@@ -65,7 +65,7 @@ def filled(kind: str, obj: Obj) -> Obj:
 
 
 def _labelled(metadata: Obj, spec: Obj) -> Obj:
-    """A job finds its pods by labels that it is given, in their older form, too; it has its template's itself."""
+    """Add the labels by which a job finds its pods, also in their older form, with those of its template."""
     about = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
     labels = about | {f"batch.kubernetes.io/{key}": value for key, value in about.items()}
     template = spec["template"]
@@ -76,7 +76,7 @@ def _labelled(metadata: Obj, spec: Obj) -> Obj:
 
 
 def _fill_template(template: Obj) -> bool:
-    """Of a template that cannot be a pod nothing is filled in (False): no pod is ever made of it here."""
+    """Fill in a template. Return False, without changes, if it cannot be a pod: no pod is ever created from it here."""
     containers = (template.get("spec") or {}).get("containers")
     if not containers or not all(container.get("image") for container in containers):
         return False

@@ -43,7 +43,7 @@ class PreBind(Protocol):
         ...
 
 
-def _nobody(stage: str, what: object) -> None:
+def _ignore(stage: str, what: object) -> None:
     """Measure nothing."""
 
 
@@ -62,8 +62,8 @@ class Binder:
         tell: EventRecorder,
         statuses: PodStatuses,
         hooks: Sequence[PreBind] = (),
-        timed: Callable[[str, float], None] = _nobody,
-        reached: Callable[[str, Bind], None] = _nobody,
+        timed: Callable[[str, float], None] = _ignore,
+        reached: Callable[[str, Bind], None] = _ignore,
         devices: PreBind | None = None,
     ) -> None:
         self._client, self._truth, self._flights = client, truth, flights

@@ -49,7 +49,7 @@ class Writing(Struct, frozen=True):
     reserving: ReservationSettings | None = None
 
 
-def _tell_nobody(*_: object) -> None:
+def _ignore(*_: object) -> None:
     """Ignore a duration."""
 
 
@@ -60,8 +60,8 @@ class Timers(Struct, frozen=True):
     ``PreBound``, ``Bound``, ``Failed``), the bind, and the seconds since the pod was created, as far as clocks agree.
     """
 
-    timed: Callable[[str, float], None] = _tell_nobody
-    aged: Callable[[str, Bind, float], None] = _tell_nobody
+    timed: Callable[[str, float], None] = _ignore
+    aged: Callable[[str, Bind, float], None] = _ignore
 
 
 AS_VOLCANO_DOES = Writing()

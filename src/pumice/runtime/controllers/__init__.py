@@ -1,7 +1,7 @@
-"""Controllers as functions: objects of the API in, wanted writes out. Who watches and who writes is the cluster's port.
+"""Controllers as functions: from objects of the API to writes. Watching and writing is the task of the cluster's port.
 
-Objects are decoded JSON, not model values: a controller hands a pod template on whole, with fields that nobody here
-reads. They carry ``apiVersion`` and ``kind``, which the items of a list leave out.
-Every function looks at what is there (not at what changed), so it may be called at any time, after any failure, and a
-second call on what the first one led to wants nothing.
+Objects are decoded JSON and not model values, because a controller passes on whole pod templates, with fields that it
+does not read. They have ``apiVersion`` and ``kind``, which items of a list leave out. Every function examines the
+present state (not what changed). So it may be called at any time and after any failure, and a second call on the result
+of the first writes nothing.
 """

@@ -1,8 +1,8 @@
-"""A ``batch.volcano.sh`` CronJob: makes a Job whenever its schedule is due, and forgets finished ones.
+"""A ``batch.volcano.sh`` CronJob: creates a Job whenever its schedule is due, and deletes finished ones.
 
-A Job is named after the minute for which it was due, so that making it twice is making it once.
+A Job is named after the minute for which it was due, so that creating it twice has no further effect.
 
-Source: Volcano's cronjob controller (spec 06 §11), which follows Kubernetes'.
+Source: Volcano's cronjob controller, which follows Kubernetes'.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from pumice.runtime.controllers.writes import (
 )
 
 SCHEDULED_AT = "volcano.sh/cronjob-scheduled-timestamp"
-_NAME_MAX = 52  # with the minute behind it, it is a label
-_WAKE_MAX_S = 86_400.0  # looked at once a day at least: clocks are set
+_NAME_MAX = 52  # with the minute appended, it must fit a label
+_WAKE_MAX_S = 86_400.0  # examined at least once a day, because clocks may be set
 _NEVER_S = 2**31 - 1
 _MISSED_MANY = 100
 
 
 class CronJob(Struct, frozen=True):
-    """What a CronJob says. ``deadline_s``: how late a Job may be made. ``keeps``: finished Jobs to keep, those that
-    succeeded and those that did not."""
+    """The spec of a CronJob. ``deadline_s``: how late a Job may be created. ``keeps``: numbers of finished Jobs to
+    keep, succeeded and failed."""
 
     name: str
     schedule: Schedule
@@ -58,7 +58,7 @@ class CronJob(Struct, frozen=True):
 
 
 def read_cron_job(obj: Obj) -> CronJob:
-    """Raises: FieldError, ScheduleError."""
+    """Return the decoded CronJob. Raises: FieldError, ScheduleError."""
     metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
     name = text(metadata, "name", "metadata")
     if len(name) > _NAME_MAX:
@@ -85,8 +85,8 @@ def read_cron_job(obj: Obj) -> CronJob:
 
 
 def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float) -> list[Write]:
-    """What to write for a CronJob now. ``jobs``: those that it controls, and others maybe; ``now``: seconds since the
-    epoch."""
+    """Return what to write for a CronJob now. ``jobs``: those that it controls, possibly with others. ``now``: seconds
+    since the epoch."""
     if leaving(obj):
         return []
     try:
@@ -111,7 +111,7 @@ def _age(job: Obj) -> tuple[str, str]:
 
 
 def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float) -> tuple[list[Write], float | None]:
-    """What making the Job that is due takes, and for when it was due; None: nothing is made."""
+    """Return the writes that create the Job that is due, and its time; None: nothing is created."""
     last = epoch_of(str(part(obj, "status").get("lastScheduleTime", "")))
     since = last if last is not None else epoch_of(str(meta(obj).get("creationTimestamp", ""))) or now
     due = cron.schedule.latest(since, now)
@@ -137,7 +137,7 @@ def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float) -> tuple[list[Wr
 
 
 def _job(obj: Obj, cron: CronJob, name: str, due: float) -> Obj:
-    """The time is shown as clocks in the zone of the schedule show it."""
+    """Return a Job. Its time is written in the zone of the schedule."""
     at = datetime.fromtimestamp(due, zone_of(cron.zone)).isoformat(timespec="seconds").replace("+00:00", "Z")
     return job_object(obj, name, cron.spec, {**cron.annotations, SCHEDULED_AT: at}, cron.labels)
 
@@ -146,7 +146,7 @@ def _job(obj: Obj, cron: CronJob, name: str, due: float) -> Obj:
 
 
 def _forgotten(cron: CronJob, own: list[Obj]) -> Iterator[Write]:
-    """Finished Jobs beyond those that are kept, the oldest first."""
+    """Yield deletions of finished Jobs beyond those to keep, the oldest first."""
     succeeded = [job for job in own if phase_of(job) == JobPhase.COMPLETED]
     failed = [job for job in own if phase_of(job) in FINISHED - {JobPhase.COMPLETED}]
     for jobs, keeps in zip((succeeded, failed), cron.keeps, strict=True):

@@ -1,7 +1,8 @@
 """When a CronJob is due: five fields of cron, or a word for them, in a time zone.
 
-Source: the cron library of Kubernetes' and Volcano's controllers. Where both days are restricted either will do; a step
-restricts; an hour that a change of clocks leaves out is left out, one that comes twice counts twice (decision 0038).
+Source: the cron library of Kubernetes' and Volcano's controllers. If both kinds of days are restricted, either is
+enough; a step restricts. An hour that a change of clocks skips is skipped, and one that occurs twice counts twice
+(decision 0038).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from pumice.model.quantity import DurationError, parse_duration
 
-_DAYS_MAX = 5 * 366  # what is not due within five years is never due
+_DAYS_MAX = 5 * 366  # a schedule that is not due within five years never is
 _TEXT_MAX = 256
 _EVERY_MIN_S = 60
 _DAY_S = 86_400
@@ -33,7 +34,7 @@ _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 class ScheduleError(ValueError):
-    """A text that is no schedule, or a zone that is none."""
+    """A text is not a schedule, or a name is not a time zone."""
 
 
 class _Field(NamedTuple):
@@ -53,22 +54,22 @@ _FIELDS = (
 
 
 class Every(Struct, frozen=True):
-    """So many seconds after the last time."""
+    """A number of seconds after the last time."""
 
     seconds: int
 
     def after(self, at: float) -> float:
-        """The first time that is later, in seconds since the epoch."""
+        """Return the next time, in seconds since the epoch."""
         return int(at) + self.seconds
 
     def latest(self, since: float, until: float) -> float | None:
-        """The last time in (since, until]."""
+        """Return the last time in (since, until], or None."""
         count = int((until - int(since)) // self.seconds)
         return int(since) + count * self.seconds if count > 0 else None
 
 
 class Cron(Struct, frozen=True):
-    """``minutes`` of a day that is due, in order; ``either``: a day is due for its month's or its week's sake."""
+    """``minutes``: of a day that is due, in order. ``either``: a day is due if its month day or its weekday is."""
 
     minutes: tuple[int, ...]
     days: frozenset[int]
@@ -78,7 +79,7 @@ class Cron(Struct, frozen=True):
     zone: tzinfo
 
     def after(self, at: float) -> float | None:
-        """The first time that is later, in seconds since the epoch; None: not in years."""
+        """Return the next time, in seconds since the epoch, or None if there is none for years."""
         first = datetime.fromtimestamp(at, self.zone).date()
         for day in (first + timedelta(days=i) for i in range(_DAYS_MAX)):
             for found in self._times_on(day) if self._is_due(day) else ():
@@ -87,7 +88,7 @@ class Cron(Struct, frozen=True):
         return None
 
     def latest(self, since: float, until: float) -> float | None:
-        """The last time in (since, until]; None: there is none, or none in years."""
+        """Return the last time in (since, until], or None if there is none, or none for years."""
         last = datetime.fromtimestamp(until, self.zone).date()
         first = max(datetime.fromtimestamp(since, self.zone).date(), last - timedelta(days=_DAYS_MAX))
         for day in (last - timedelta(days=i) for i in range((last - first).days + 1)):
@@ -103,7 +104,7 @@ class Cron(Struct, frozen=True):
         return by_month or by_week if self.either else by_month and by_week
 
     def _times_on(self, day: date) -> list[float]:
-        """In order. A day on which clocks change is looked at minute by minute."""
+        """Return the times of a day in order. A day on which clocks change is examined minute by minute."""
         midnight = datetime.combine(day, time(), self.zone)
         start = midnight.timestamp()
         if datetime.combine(day + timedelta(days=1), time(), self.zone).timestamp() - start == _DAY_S:
@@ -111,7 +112,7 @@ class Cron(Struct, frozen=True):
         return sorted({found for minute in self.minutes for found in self._readings(midnight, minute)})
 
     def _readings(self, midnight: datetime, minute: int) -> Iterator[float]:
-        """When the clocks show a minute of a day: once, twice or not at all."""
+        """Yield when clocks show a minute of a day: once, twice or never."""
         for fold in (0, 1):
             shown = midnight.replace(hour=minute // 60, minute=minute % 60, fold=fold)
             back = shown.astimezone(UTC).astimezone(self.zone)
@@ -123,7 +124,8 @@ Schedule = Every | Cron
 
 
 def read_schedule(text: str, zone: str = "") -> Schedule:
-    """The schedule of ``0 3 * * 1-5``, ``@daily`` or ``@every 1h30m``, in a zone such as ``Europe/Paris``, else in UTC.
+    """Return the schedule of ``0 3 * * 1-5``, ``@daily`` or ``@every 1h30m``, in a zone such as ``Europe/Paris``, or
+    UTC.
 
     Raises: ScheduleError.
     """
@@ -150,14 +152,14 @@ def read_schedule(text: str, zone: str = "") -> Schedule:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Raises: ScheduleError for what is no time zone."""
+    """Return a time zone. Raises: ScheduleError if the name is not one."""
     if not name:
         return UTC
     if name.lower() == "local" or len(name) > _TEXT_MAX:
         raise ScheduleError(f"found time zone {name[:_TEXT_MAX]!r}, wanted one such as Europe/Paris")
     try:
         return ZoneInfo(name)
-    except (ValueError, LookupError, OSError):  # what may be no name, what is not known, what is a folder
+    except (ValueError, LookupError, OSError):  # an invalid name, an unknown one, a folder
         raise ScheduleError(f"found time zone {name!r}, wanted one such as Europe/Paris") from None
 
 
@@ -172,7 +174,7 @@ def _every(text: str) -> Every:
 
 
 def _values(part: str, field: _Field) -> tuple[frozenset[int], bool]:
-    """What one field allows, and whether it allows all, by a star."""
+    """Return the values that a field allows, and whether it allows all by a star."""
     found: set[int] = set()
     star = False
     for term in part.split(","):

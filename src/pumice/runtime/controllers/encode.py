@@ -1,4 +1,4 @@
-"""PodGroups and Jobs as objects of the API: what controllers create."""
+"""Encode PodGroups and Jobs as objects of the API, for controllers that create them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pumice.runtime.controllers.writes import GROUP_API, JOB_API, meta, owner_re
 
 
 def podgroup_object(group: PodGroup, owners: list[Obj], *, phase: str = "Pending") -> Obj:
-    """The object to create, the way back from ``model.manifest.groups``. What is empty or the default of the CRD is
-    left out, but for the queue and minMember."""
+    """Return the object to create, the inverse of ``model.manifest.groups``. Empty fields and defaults of the CRD are
+    left out, except for queue and minMember."""
     metadata: Obj = {"name": group.name, "namespace": group.namespace}
     for key, found in (("labels", dict(group.labels)), ("annotations", dict(group.annotations))):
         if found:
@@ -29,7 +29,7 @@ def podgroup_object(group: PodGroup, owners: list[Obj], *, phase: str = "Pending
 
 
 def job_object(owner: Obj, name: str, spec: Obj, annotations: Mapping[str, str], labels: Mapping[str, str]) -> Obj:
-    """A Job that ``owner`` controls, in its namespace, to create."""
+    """Return a Job to create that ``owner`` controls, in its namespace."""
     metadata: Obj = {
         "name": name,
         "namespace": meta(owner)["namespace"],

@@ -1,7 +1,7 @@
-"""How many pods a gang has by what says so: Kubeflow's training jobs, Ray's clusters, Kubernetes' own PodGroups.
+"""The size of a gang by its owner: Kubeflow's training jobs, Ray's clusters, Kubernetes' own PodGroups.
 
-Volcano's own controller knows the annotation only and makes gangs of one otherwise; Kubeflow's and Ray's operators make
-the PodGroup themselves where their gang setting is on. This is for clusters where it is off. A PodGroup of
+Volcano's own controller knows only the annotation, and makes gangs of one otherwise. Kubeflow's and Ray's operators
+create the PodGroup themselves if their gang setting is on; this is for clusters where it is off. A PodGroup of
 ``scheduling.k8s.io``, which a pod names in ``spec.schedulingGroup``, has what its Workload's template said.
 """
 
@@ -28,7 +28,7 @@ _KUBEFLOW = {
 
 
 class GangWish(Struct, frozen=True):
-    """What an owner says about its gang; None and empty: nothing. ``templates`` are (count, pod template)."""
+    """What an owner says about its gang; None and "": nothing. ``templates``: (count, pod template)."""
 
     min_member: int | None = None
     queue: str = ""
@@ -37,7 +37,7 @@ class GangWish(Struct, frozen=True):
 
 
 def gang_wish(owner: Obj | None) -> GangWish:
-    """The wish of a pod's controlling owner. An owner of another kind, or one that makes no sense, has none."""
+    """Return the wish of a pod's controlling owner. An owner of another kind, or an invalid one, has none."""
     if owner is None:
         return GangWish()
     kind, group = owner.get("kind"), str(owner.get("apiVersion", "")).partition("/")[0]
@@ -51,17 +51,17 @@ def gang_wish(owner: Obj | None) -> GangWish:
 
 
 def native_group_of(pod: Obj) -> str:
-    """The name of the PodGroup of ``scheduling.k8s.io`` that a pod belongs to, empty where there is none."""
+    """Return the name of the PodGroup of ``scheduling.k8s.io`` to which a pod belongs, or ""."""
     return _text(part(pod, "spec", "schedulingGroup").get("podGroupName"))
 
 
 def is_native(owner: Obj | None) -> bool:
-    """Whether this is a PodGroup of ``scheduling.k8s.io``."""
+    """Return True for a PodGroup of ``scheduling.k8s.io``."""
     return owner is not None and (owner.get("apiVersion"), owner.get("kind")) == (NATIVE_API, "PodGroup")
 
 
 def _native(group: Obj) -> GangWish:
-    """Its gang's size; one where its pods are scheduled one by one. The queue is an annotation, as for pods."""
+    """Return its size, 1 if its pods are scheduled one by one. The queue is an annotation, as for pods."""
     spec = part(group, "spec")
     return GangWish(
         min_member=_count(part(spec, "schedulingPolicy", "gang").get("minCount"), 1),
@@ -71,7 +71,8 @@ def _native(group: Obj) -> GangWish:
 
 
 def _kubeflow(owner: Obj, key: str) -> GangWish:
-    """All replicas, unless the scheduling policy gives a smaller minimum. An MPI launcher starts when workers run."""
+    """Return all replicas, unless the scheduling policy has a smaller minimum. An MPI launcher starts when workers
+    run."""
     specs = part(owner, "spec", key)
     templates = tuple(
         (_count(spec.get("replicas"), 1), part(spec, "template"))
@@ -90,7 +91,8 @@ def _kubeflow(owner: Obj, key: str) -> GangWish:
 
 
 def _ray(owner: Obj) -> GangWish:
-    """The head, and the workers that the cluster starts with: its minimum where Ray scales it, else its replicas."""
+    """Return the head, and the workers with which the cluster starts: its minimum if Ray scales it, else its
+    replicas."""
     spec = part(owner, "spec")
     scaled = bool(spec.get("enableInTreeAutoscaling"))
     written = spec.get("workerGroupSpecs")

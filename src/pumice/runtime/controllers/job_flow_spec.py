@@ -1,6 +1,6 @@
-"""A ``flow.volcano.sh`` JobFlow from its decoded object: which Jobs wait for which, and how often they are tried.
+"""Decode a ``flow.volcano.sh`` JobFlow: which Jobs wait for which, and how often they are retried.
 
-Source: Volcano's JobFlow, its webhook, and its design of retries (spec 06 §11, §12).
+Source: Volcano's JobFlow, its webhook, and its design of retries.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pumice.model.manifest.reading.fields import (
 )
 from pumice.model.quantity import DurationError, parse_duration
 
-#: A tenant writes how many Jobs a flow has; more are an error.
+#: Jobs of one flow. Bounded, because a tenant writes the flow.
 FLOWS_MAX = 1_000
 _RETRIES_MAX = 100
-_NAME_MAX = 63  # a Job's name is a label of its pods
+_NAME_MAX = 63  # the name of a Job is a label of its pods
 _BASE_S, _MOST_S = 30.0, 300.0
 _ASKED = ("httpGetList", "tcpSocketList")
 
 
 class Retry(Struct, frozen=True):
-    """Up to ``most`` times more, each after ``base_s`` seconds; twice as long as before, up to ``cap_s``, where it
-    ``doubles``. Where it fails, or ``always``: what went well is run again too."""
+    """Up to ``most`` retries, each after ``base_s`` seconds; with ``doubles`` twice as long as before, up to ``cap_s``.
+    If it fails, or with ``always`` also if it succeeds."""
 
     most: int = 0
     base_s: float = _BASE_S
@@ -43,13 +43,13 @@ class Retry(Struct, frozen=True):
     always: bool = False
 
     def delay_s(self, tried: int) -> float:
-        """How long to wait before trying again, after so many further tries."""
+        """Return how long to wait before the next retry, after a number of retries."""
         return min(self.base_s * 2.0 ** min(tried, 64), self.cap_s) if self.doubles else self.base_s
 
 
 class Flow(Struct, frozen=True):
-    """One Job, of the JobTemplate of its name. It waits for ``targets``, all or ``any_target`` of them; until they have
-    completed, or until their tasks have come to phases: ``task_phases``, pairs of a task and its phase."""
+    """A Job from the JobTemplate with its name. It waits for ``targets``, for all or for ``any_target`` of them, until
+    they have completed, or until their tasks have reached phases: ``task_phases``, pairs of a task and its phase."""
 
     name: str
     targets: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Flow(Struct, frozen=True):
 
 
 class JobFlow(Struct, frozen=True):
-    """``deletes``: whether its Jobs go when all have completed."""
+    """``deletes``: its Jobs are deleted when all have completed."""
 
     name: str
     flows: tuple[Flow, ...]
@@ -68,7 +68,7 @@ class JobFlow(Struct, frozen=True):
 
 
 def read_job_flow(obj: Obj) -> JobFlow:
-    """Raises: FieldError for what cannot be meant, Jobs that would wait for each other for ever among it."""
+    """Return the decoded flow. Raises: FieldError for invalid ones, including Jobs that wait for each other."""
     metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
     name = text(metadata, "name", "metadata")
     items = tables(spec, "flows", "spec")
@@ -111,7 +111,7 @@ def _flow(item: Obj, path: str, flow_name: str, retry: Retry) -> Flow:
 
 
 def _retry(obj: Obj, path: str, default: Retry) -> Retry:
-    """A policy to try again."""
+    """Return a retry policy."""
     found = maybe_table(obj, "retryPolicy", path)
     if found is None:
         return default
@@ -139,7 +139,7 @@ def _seconds(obj: Obj, key: str, path: str, default: float) -> float:
 
 
 def _check_order(flows: tuple[Flow, ...]) -> None:
-    """Raises: FieldError for flows that wait for each other. Each edge is looked at once."""
+    """Raise FieldError for flows that wait for each other. Each edge is examined once."""
     waits = {flow.name: len(flow.targets) for flow in flows}
     followers: dict[str, list[str]] = {flow.name: [] for flow in flows}
     for flow in flows:
@@ -159,8 +159,8 @@ def _check_order(flows: tuple[Flow, ...]) -> None:
 
 
 def patched(spec: Any, patch: Any) -> Any:
-    """A template's spec with a flow's patch: objects are merged, and so are items of lists that have names; all else is
-    replaced."""
+    """Return a template's spec with a flow's patch. Objects are merged, and so are items of lists that have names; all
+    else is replaced."""
     if isinstance(spec, dict) and isinstance(patch, dict):
         return {**spec, **{key: patched(spec.get(key), value) for key, value in patch.items()}}
     if not (_are_named(spec) and _are_named(patch)):

@@ -1,9 +1,9 @@
-"""A ``flow.volcano.sh`` JobFlow: Jobs of templates, each made when those that it waits for have come far enough.
+"""A ``flow.volcano.sh`` JobFlow: Jobs from templates, each created when the Jobs that it waits for are far enough.
 
-A Job is named after its flow and its template, so that making it twice is making it once. Once one has failed for good
-no others are made.
+A Job is named after its flow and its template, so that creating it twice has no further effect. Once one has failed
+finally, no others are created.
 
-Source: Volcano's jobflow and jobtemplate controllers (spec 06 §11), and the design of its retries.
+Source: Volcano's jobflow and jobtemplate controllers, and the design of its retries.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TEMPLATE_KEY = "volcano.sh/createdByJobTemplate"
 _LABEL_MAX = 63
 _HISTORY_MAX = 20
 _BROKEN = (JobPhase.FAILED, JobPhase.TERMINATED, JobPhase.ABORTED)
-#: Lists of the status, and the phases of the Jobs in them; the last takes those that are in no other.
+#: Lists of the status, with the phases of the Jobs in them. The last one has all others.
 _LISTS: Mapping[str, tuple[str, ...]] = {
     "pendingJobs": (JobPhase.PENDING,),
     "runningJobs": (JobPhase.RUNNING,),
@@ -62,14 +62,15 @@ class FlowPhase(StrEnum):
 
 
 class Retried(NamedTuple):
-    """How often a Job was made anew, and in whose place last: until that one is gone it is not counted again."""
+    """How often a Job was created again, and the UID of the last one that was replaced, which is not counted twice."""
 
     times: int
     uid: str
 
 
 class _Case(Struct, frozen=True):
-    """``jobs``: those that the flow controls, by the name of their flow; ``retries``: likewise, if tried again."""
+    """``jobs``: those that the flow controls, by name of their flow. ``retries``: of those that were retried, by the
+    same."""
 
     obj: Obj
     flow: JobFlow
@@ -79,13 +80,13 @@ class _Case(Struct, frozen=True):
     now: float
 
     def phase(self, name: str) -> str:
-        """Of a Job: empty for one that has just been made, or is not there."""
+        """Return the phase of a Job, "" for one that is new or does not exist."""
         return phase_of(self.jobs.get(name, {}))
 
 
 def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], now: float) -> list[Write]:
-    """What to write for a JobFlow now. ``jobs``: those that it controls, and others maybe; ``templates``: those of its
-    namespace by name; ``now``: seconds since the epoch."""
+    """Return what to write for a JobFlow now. ``jobs``: those that it controls, possibly with others. ``templates``:
+    those of its namespace by name. ``now``: seconds since the epoch."""
     if leaving(obj):
         return []
     try:
@@ -116,7 +117,7 @@ def job_name(flow: JobFlow, of: Flow) -> str:
 
 
 def _phase(case: _Case, again: list[Flow]) -> FlowPhase:
-    """``again``: Jobs that have ended, and for which that is not the end."""
+    """Return the phase of the flow. ``again``: Jobs that have ended and will be retried."""
     phases = [case.phase(each.name) for each in case.flow.flows]
     trying = [each.name for each in again]
     if not again and all(phase == JobPhase.COMPLETED for phase in phases):
@@ -130,7 +131,7 @@ def _phase(case: _Case, again: list[Flow]) -> FlowPhase:
 
 
 def _made(case: _Case, again: Set[str]) -> Iterator[Write]:
-    """``again``: names of those that have ended, and for which that is not the end."""
+    """Yield Jobs to create. ``again``: names of those that have ended and will be retried."""
     for each in case.flow.flows:
         if each.name in case.jobs or not _may_begin(case, each, again):
             continue
@@ -152,8 +153,8 @@ def _may_begin(case: _Case, flow: Flow, again: Set[str]) -> bool:
 
 
 def _is_far_enough(case: _Case, flow: Flow, target: str) -> bool:
-    """Whether a Job has completed or, where tasks are named, of each of these that it has as many pods as it must have
-    are in the phase."""
+    """Return True if a Job has completed or, if tasks are named, if each of them has as many pods in the phase as it
+    must have."""
     job = case.jobs.get(target)
     if job is None:
         return False
@@ -170,7 +171,7 @@ def _count(job: Obj, task: Obj, phase: str) -> int:
 
 
 def _least(task: Obj) -> int:
-    """How many pods a task must have, one at least."""
+    """Return how many pods a task must have, at least one."""
     given = task.get("minAvailable", task.get("replicas", 1))
     return max(given, 1) if isinstance(given, int) else 1
 
@@ -195,8 +196,8 @@ def _retries(obj: Obj) -> dict[str, Retried]:
 
 
 def _is_tried_again(case: _Case, flow: Flow) -> bool:
-    """A Job that failed, or that is run again ``always``, and has tries left or goes for one. Who aborts or terminates
-    a Job means it."""
+    """Return True for a Job that failed, or is to run ``always``, and has retries left or is being retried. A Job that
+    a user aborts or terminates is not retried."""
     ended = (JobPhase.FAILED, JobPhase.COMPLETED) if flow.retry.always else (JobPhase.FAILED,)
     if case.phase(flow.name) not in ended:
         return False
@@ -204,7 +205,7 @@ def _is_tried_again(case: _Case, flow: Flow) -> bool:
 
 
 def _is_counted(case: _Case, name: str) -> bool:
-    """Whether the Job that is there is the one in whose place another is made."""
+    """Return True if the present Job is the one that is being replaced."""
     return name in case.retries and case.retries[name].uid == meta(case.jobs[name]).get("uid")
 
 
@@ -217,7 +218,7 @@ def _counted(case: _Case, name: str) -> Retried:
 
 
 def _waits_s(case: _Case, flow: Flow) -> float:
-    """Until a Job that has ended is made anew."""
+    """Return the seconds until a Job that has ended is created again."""
     ended = epoch_of(since_of(case.jobs[flow.name]))
     delay = flow.retry.delay_s(_tried(case, flow.name))
     return (case.now if ended is None else ended) + delay - case.now
@@ -274,7 +275,7 @@ def _job_status(case: _Case, flow: Flow, retries: Mapping[str, Retried]) -> Obj:
 
 
 def reconcile_job_template(obj: Obj, jobs: list[Obj]) -> list[Write]:
-    """What to write for a JobTemplate: who was made of it. ``jobs``: those of its namespace."""
+    """Return what to write for a JobTemplate: the Jobs that were made from it. ``jobs``: those of its namespace."""
     if leaving(obj):
         return []
     origin = f"{meta(obj)['namespace']}.{meta(obj)['name']}"

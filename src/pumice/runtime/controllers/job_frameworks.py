@@ -1,6 +1,6 @@
-"""What plugins for distributed frameworks give the pods of a job: variables, ports, commands.
+"""Variables, ports and commands that plugins for distributed frameworks add to the pods of a job.
 
-Source: Volcano's job plugins (spec 06 §10.6), with the arguments of their own documentation.
+Source: Volcano's job plugins, with the arguments of their documentation.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _RAY_PORTS = {"port": ("6379", "gcs"), "dashboardPort": ("8265", "dashboard"), "
 _OPENED = {"mpi": ("mpijob-port", "22"), "pytorch": ("pytorchjob-port", "23456")}
 
 
-#: Read by Ascend's plugins, which make a table of ranks of it.
+#: Annotation for Ascend's plugins, which make a table of ranks from it.
 HCCL_RANK_KEY = "hccl/rankIndex"
 
 
 def check(job: VolcanoJob, plugins: Plugins) -> None:
-    """Raises: FieldError for a framework that lacks the task on which it all hangs, or a port that is none."""
+    """Raise FieldError for a framework without its main task, or for an invalid port."""
     for name, role, default in (("mpi", "master", "master"), ("ray", "head", "head")):
         if name not in plugins:
             continue
@@ -38,7 +38,7 @@ def check(job: VolcanoJob, plugins: Plugins) -> None:
 
 
 def variables(job: VolcanoJob, plugins: Plugins, task: str, index: int) -> dict[str, str]:
-    """What is in the environment of one pod, beside what the service of ``svc`` brings."""
+    """Return the variables of one pod, in addition to those of the service of ``svc``."""
     found: dict[str, str] = {}
     if "env" in plugins:
         found |= {"VK_TASK_INDEX": str(index), "VC_TASK_INDEX": str(index)}
@@ -52,8 +52,8 @@ def variables(job: VolcanoJob, plugins: Plugins, task: str, index: int) -> dict[
 
 
 def pod_annotations(job: VolcanoJob, plugins: Plugins, task: str, index: int, spec: Obj) -> dict[str, str]:
-    """What one pod says of itself. ``spec``: with its variables. Of ``hcclrank`` it is the pod's place among those of a
-    job on NPUs: the RANK of its first container that has one, else masters are counted first."""
+    """Return the annotations of one pod. ``spec``: with its variables. For ``hcclrank`` it is the pod's rank in a job
+    on NPUs: the RANK of its first container that has one, else masters are counted first."""
     if "hcclrank" not in plugins:
         return {}
     for container in spec.get("containers") or ():
@@ -69,7 +69,7 @@ def pod_annotations(job: VolcanoJob, plugins: Plugins, task: str, index: int, sp
 
 
 def _pytorch(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: int) -> dict[str, str]:
-    """Ranks count the masters first. Pods of other tasks take no part."""
+    """Return variables for PyTorch. Ranks count the masters first. Pods of other tasks get none."""
     master, worker = argument(arguments, "master", "master"), argument(arguments, "worker", "worker")
     sizes = {each.name: each.replicas for each in job.tasks if each.name in (master, worker)}
     if task not in sizes or master not in sizes:
@@ -83,7 +83,7 @@ def _pytorch(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: int)
 
 
 def _tensorflow(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: int) -> dict[str, str]:
-    """Pods of tasks that have no role take no part."""
+    """Return variables for TensorFlow. Pods of tasks without a role get none."""
     roles = {argument(arguments, role, role): role for role in ("ps", "worker", "chief", "evaluator")}
     if task not in roles:
         return {}
@@ -97,7 +97,7 @@ def _tensorflow(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: i
 
 
 def _mpi(job: VolcanoJob, arguments: tuple[str, ...], task: str) -> dict[str, str]:
-    """Where the workers are, for ``mpiexec --host``: the master asks."""
+    """Return where the workers are, for ``mpiexec --host`` on the master."""
     if task != argument(arguments, "master", "master"):
         return {}
     worker = argument(arguments, "worker", "worker")
@@ -106,7 +106,7 @@ def _mpi(job: VolcanoJob, arguments: tuple[str, ...], task: str) -> dict[str, st
 
 
 def open_ports(spec: Obj, plugins: Plugins) -> None:
-    """The ports that frameworks talk over, on every container that does not open them itself."""
+    """Add the ports of frameworks to every container that does not open them itself."""
     for plugin, (name, default) in _OPENED.items():
         if plugin in plugins:
             for container in spec.get("containers") or ():
@@ -123,7 +123,7 @@ def _open(container: Obj, name: str, port: int) -> None:
 
 
 def ray_ports(plugins: Plugins) -> Mapping[str, int]:
-    """Of its head, by name. Raises: FieldError for what is no port."""
+    """Return the ports of Ray's head by name. Raises: FieldError for invalid ports."""
     names = {"clientServerPort": ("clientServerPort", "clientPort")}  # Volcano's page has one, its program the other
     given = plugins["ray"]
     found = {}
@@ -134,7 +134,7 @@ def ray_ports(plugins: Plugins) -> Mapping[str, int]:
 
 
 def start_ray(spec: Obj, job: VolcanoJob, plugins: Plugins, task: str) -> None:
-    """The command with which the main container of a pod begins the cluster, or joins it."""
+    """Set the command with which the main container of a pod starts the cluster, or joins it."""
     head, worker = (argument(plugins["ray"], role, role) for role in ("head", "worker"))
     if task not in (head, worker):
         return
@@ -155,7 +155,7 @@ def start_ray(spec: Obj, job: VolcanoJob, plugins: Plugins, task: str) -> None:
 
 
 def ray_container(plugins: Plugins, task: str) -> str:
-    """In which container of a task's pods Ray runs; empty for a task that takes no part."""
+    """Return the container of a task's pods in which Ray runs, "" for a task without Ray."""
     for role in ("head", "worker"):
         if task == argument(plugins["ray"], role, role):
             return argument(plugins["ray"], f"{role}Container", role)
@@ -163,7 +163,7 @@ def ray_container(plugins: Plugins, task: str) -> str:
 
 
 def ray_doubts(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Iterator[str]:
-    """Tasks of Ray's whose pods do not have the container in which it is to be started."""
+    """Yield Ray's tasks whose pods lack the container in which it should be started."""
     for task, raw in zip(job.tasks, obj["spec"]["tasks"], strict=True) if "ray" in plugins else ():
         main = ray_container(plugins, task.name)
         containers = raw.get("template", {}).get("spec", {}).get("containers") or ()

@@ -1,6 +1,6 @@
-"""The phases of a ``batch.volcano.sh`` Job: where actions lead, and where its pods' phases lead.
+"""Phases of a ``batch.volcano.sh`` Job, by actions and by the phases of its pods.
 
-Source: Volcano's job controller (spec 06 §10.5).
+Source: Volcano's job controller.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class JobAction(StrEnum):
 
 #: Actions on some of the pods.
 TARGETED = frozenset({JobAction.RESTART_TASK, JobAction.RESTART_POD, JobAction.RESTART_PARTITION})
-#: Phases in which pods are made and events are listened to.
+#: Phases in which pods are created and events are handled.
 LIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
-#: Phases that nothing leads out of; the job may be deleted after its time to live.
+#: Final phases. The job may be deleted after its time to live.
 FINISHED = frozenset({JobPhase.COMPLETED, JobPhase.FAILED, JobPhase.TERMINATED})
 
 _ENDS: Final = {
@@ -65,14 +65,14 @@ _RESTARTS = TARGETED | {JobAction.RESTART}
 
 
 class Move(Struct, frozen=True):
-    """To another phase by an action. ``retry``: it counts as one of the job's tries."""
+    """A change of phase by an action. ``retry``: it counts as one of the job's retries."""
 
     phase: JobPhase
     retry: bool = False
 
 
 def move(phase: JobPhase, action: JobAction) -> Move | None:
-    """Where an action leads; None where it means nothing in this phase."""
+    """Return where an action leads, or None if it has no effect in this phase."""
     if phase in LIVE and action in _ENDS:
         return Move(_ENDS[action])
     if phase in LIVE and action in _RESTARTS:
@@ -85,7 +85,7 @@ def move(phase: JobPhase, action: JobAction) -> Move | None:
 
 
 class Counts(Struct, frozen=True):
-    """How many pods are how; one that is being deleted counts as terminating only."""
+    """Numbers of pods by state. A pod that is being deleted counts as terminating only."""
 
     pending: int = 0
     running: int = 0
@@ -100,7 +100,7 @@ class Counts(Struct, frozen=True):
 
 
 def count_pods(pods: Iterable[Obj], going: frozenset[str] = frozenset()) -> Counts:
-    """The counts; ``going``, by uid, are deleted in a moment and count as if they were."""
+    """Return the counts. Pods in ``going`` (UIDs) will be deleted now and count as terminating."""
     found: Counter[str] = Counter()
     by_task: dict[str, Counter[str]] = {}
     for pod in pods:
@@ -117,7 +117,7 @@ def count_pods(pods: Iterable[Obj], going: frozenset[str] = frozenset()) -> Coun
 
 
 def phase_by_pods(job: VolcanoJob, phase: JobPhase, counts: Counts, retries: int) -> JobPhase:
-    """The phase that the pods lead to, when nobody asks for anything."""
+    """Return the phase that follows from the pods alone."""
     match phase:
         case JobPhase.PENDING:
             enough = job.min_available <= counts.running + counts.succeeded + counts.failed

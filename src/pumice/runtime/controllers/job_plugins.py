@@ -1,6 +1,6 @@
-"""What a job asks for by the names of plugins, and their arguments.
+"""Plugins that a job names, with their arguments.
 
-Source: Volcano's job plugins (spec 06 §10.6), with the arguments of their own documentation.
+Source: Volcano's job plugins, with the arguments of their documentation.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pumice.model.manifest.reading.fields import FieldError, Obj, table, texts
 from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.writes import part
 
-#: Another plugin keeps a job from starting.
+#: Known plugins. An unknown one keeps a job from starting.
 PLUGINS = ("env", "svc", "ssh", "pytorch", "tensorflow", "mpi", "ray", "hcclrank")
-#: What others need beside them, as Volcano's webhook adds it.
+#: Plugins that others need, as Volcano's webhook adds them.
 _NEEDS = {"pytorch": ("svc",), "tensorflow": ("svc",), "mpi": ("svc", "ssh"), "ray": ("svc",)}
-#: What may be given to them: name -> whether it stands for true by itself.
+#: Arguments of plugins: name -> whether it can be given without a value, for true.
 _ARGUMENTS: Mapping[str, Mapping[str, bool]] = {
     "env": {},
     "svc": {"publish-not-ready-addresses": True, "disable-network-policy": True},
@@ -38,9 +38,9 @@ Plugins = Mapping[str, tuple[str, ...]]
 
 
 def plugins_of(obj: Obj) -> Plugins:
-    """The plugins of a job with their arguments, those that others need among them.
+    """Return the plugins of a job with their arguments, including those that others need.
 
-    Raises: FieldError for one that is not there, or arguments that are no texts.
+    Raises: FieldError for unknown plugins, or arguments that are not strings.
     """
     written = table(part(obj, "spec"), "plugins", "spec")
     found = {name: texts(written, name, "spec.plugins") for name in written}
@@ -57,17 +57,17 @@ def pod_name(job: VolcanoJob, task: str, index: int) -> str:
 
 
 def hosts(job: VolcanoJob, task: str, count: int) -> list[str]:
-    """By which names the pods of a task reach each other."""
+    """Return the names by which the pods of a task reach each other."""
     return [f"{pod_name(job, task, i)}.{job.name}" for i in range(count)]
 
 
 def argument(arguments: tuple[str, ...], name: str, default: str) -> str:
-    """The last ``--name=value``, or ``--name value``."""
+    """Return the last ``--name=value`` or ``--name value``."""
     return _given(arguments, {name: False}).get(name, default)
 
 
 def port_of(plugins: Plugins, plugin: str, name: str, default: str) -> int:
-    """The port that an argument says. Raises: FieldError for what is none."""
+    """Return the port in an argument. Raises: FieldError if it is invalid."""
     written = argument(plugins[plugin], name, default)
     if not (written.isascii() and written.isdecimal() and len(written) < 6 and 0 < int(written) < 65536):
         raise FieldError(f"spec.plugins.{plugin}", f"--{name}={written[:20]}", "a port from 1 to 65535")
@@ -75,12 +75,12 @@ def port_of(plugins: Plugins, plugin: str, name: str, default: str) -> int:
 
 
 def switched_on(plugins: Plugins, plugin: str, name: str) -> bool:
-    """Whether an argument that stands for true by itself is given to a plugin, and not as false."""
+    """Return True if a switch is given to a plugin, and not as false."""
     return _given(plugins.get(plugin, ()), _ARGUMENTS[plugin]).get(name, "").lower() in _TRUE
 
 
 def unknown_arguments(plugins: Plugins) -> list[str]:
-    """Arguments that nobody reads, with the plugin and what it knows."""
+    """Return arguments that are not known, with the plugin and its known ones."""
     found = []
     for plugin, arguments in plugins.items():
         known = _ARGUMENTS[plugin]
@@ -94,9 +94,9 @@ def unknown_arguments(plugins: Plugins) -> list[str]:
 
 
 def _given(arguments: tuple[str, ...], known: Mapping[str, bool]) -> dict[str, str]:
-    """Values by name, the last of each, of ``--name=value``, ``--name value`` and, for switches, ``--name``.
+    """Return values by name, the last of each, from ``--name=value``, ``--name value`` and, for switches, ``--name``.
 
-    Source: Go's flags, with which Volcano reads them. What is no flag is given under its own text.
+    Source: Go's flags, with which Volcano reads them. A text that is not a flag is its own name.
     """
     found: dict[str, str] = {}
     words = list(arguments)

@@ -1,6 +1,6 @@
-"""The pods of a job as objects of the API, and what its plugins add: environment, host names, a service.
+"""The pods of a job as objects of the API, with what its plugins add: environment, host names, a service.
 
-Source: Volcano's job controller (spec 06 §10.3, §10.6).
+Source: Volcano's job controller.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HOSTS_FOLDER = "/etc/volcano"
 def pod_objects(
     obj: Obj, job: VolcanoJob, names: frozenset[str], group_name: str, version: int, retries: int
 ) -> Iterator[Obj]:
-    """The pods of these names, in the order of tasks and indices."""
+    """Yield the pods with these names, in the order of tasks and indices."""
     raw = dict(zip((task.name for task in job.tasks), part(obj, "spec")["tasks"], strict=True))
     plugins = plugins_of(obj)
     for pod in pods_of(job):
@@ -63,7 +63,7 @@ def pod_objects(
 
 
 def supporting_objects(obj: Obj, job: VolcanoJob, new_keys: NewKeys) -> Iterator[Create]:
-    """What must be there before the pods. Raises: NoKeys."""
+    """Yield what must exist before the pods. Raises: NoKeys."""
     plugins = plugins_of(obj)
     if "svc" in plugins:
         yield from map(Create, _network_objects(obj, job, plugins))
@@ -77,20 +77,20 @@ def supporting_objects(obj: Obj, job: VolcanoJob, new_keys: NewKeys) -> Iterator
 
 
 def controlled_resources(obj: Obj, job: VolcanoJob) -> dict[str, str]:
-    """How ``status.controlledResources`` names what must be there before the pods."""
+    """Return how ``status.controlledResources`` names what must exist before the pods."""
     claims = {f"volume-pvc-{name}": name for name, _ in _claims(obj, job)}
     return {f"plugin-{name}": name for name in plugins_of(obj)} | claims
 
 
 def _claims(obj: Obj, job: VolcanoJob) -> Iterator[tuple[str, Obj]]:
-    """Claims that are made for volumes of the job: name, and what it says."""
+    """Yield claims that are created for volumes of the job, as name and spec."""
     for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
         if volume.get("volumeClaim") and not volume.get("volumeClaimName"):
             yield claim_name(job, i), volume["volumeClaim"]
 
 
 def claim_name(job: VolcanoJob, index: int) -> str:
-    """Of the claim that is made for a volume of a job; a job of the same name gets another one."""
+    """Return the name of the claim for a volume of a job. Another job with the same name gets another claim."""
     return f"{job.name}-volume-{index}-{job.uid[:12]}".rstrip("-")
 
 
@@ -110,7 +110,7 @@ def _containers(spec: Obj) -> list[Obj]:
 
 
 def _mount_volumes(spec: Obj, obj: Obj, job: VolcanoJob) -> None:
-    """A job's volumes go into every container; one without a claim is empty and lives as long as the pod."""
+    """Mount a job's volumes into every container. One without a claim is empty and lives as long as the pod."""
     for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
         name = f"volcano-volume-{i}"
         claim = volume.get("volumeClaimName")
@@ -127,7 +127,7 @@ def _mount(spec: Obj, name: str, source: Obj, path: str) -> None:
 
 
 def _add_env(spec: Obj, values: dict[str, str]) -> None:
-    """Variables that a container sets itself stay as it sets them."""
+    """Add variables, except those that a container sets itself."""
     for container in _containers(spec) if values else ():
         there = {each.get("name") for each in container.get("env") or ()}
         added = [{"name": name, "value": value} for name, value in values.items() if name not in there]
@@ -138,7 +138,7 @@ def _add_env(spec: Obj, values: dict[str, str]) -> None:
 
 
 def _add_hosts(spec: Obj, job: VolcanoJob, name: str) -> None:
-    """A host name that the job's service resolves, and where the other pods are."""
+    """Add a host name that the job's service resolves, and where the other pods are."""
     spec["hostname"] = spec.get("hostname") or name
     spec["subdomain"] = spec.get("subdomain") or job.name
     config = _config_name(job)
@@ -167,7 +167,7 @@ def _config_name(job: VolcanoJob) -> str:
 
 
 def _network_objects(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Iterator[Obj]:
-    """The hosts as files, a service without an address of its own, and unless refused a wall around the job's pods."""
+    """Yield the hosts as files, a headless service, and unless refused a network policy for the job's pods."""
     mine = {JOB_NAME_KEY: job.name, JOB_NAMESPACE_KEY: job.namespace}
     files = {f"{task.name}.host": "\n".join(hosts(job, task.name, task.replicas)) for task in job.tasks}
     yield _owned(obj, job, "v1", "ConfigMap", _config_name(job)) | {"data": {**files, **_host_variables(job)}}
@@ -191,7 +191,7 @@ def _network_objects(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Iterator[Ob
 
 
 def _head_service(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Obj:
-    """By which users reach the head of a Ray cluster."""
+    """Return the service by which users reach the head of a Ray cluster."""
     head = argument(plugins["ray"], "head", "head")
     ports = [
         {"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for name, port in ray_ports(plugins).items()

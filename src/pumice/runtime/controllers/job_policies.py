@@ -1,9 +1,10 @@
-"""What happens to a job's pods, and what its policies make of it.
+"""Events of a job's pods, and what its policies make of them.
 
-Events are read off the pods as they are, so that what happened while nobody looked counts too. Only a pod that is gone
-must be told by who saw it go. What an action has dealt with is of an older version of the job, or marked out of sync.
+Events are read from the present state of pods, so that events while this was not running count, too. Only a pod that is
+gone must be reported by the code that saw it go. Pods that an action has handled are of an older version of the job, or
+are marked as out of sync.
 
-Source: Volcano's job controller (spec 06 §10.4).
+Source: Volcano's job controller.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _PENDING = "PodPending"
 
 
 class Request(Struct, frozen=True):
-    """An event of a job, with the pod that it is about; or an ``action`` that somebody ordered.
+    """An event of a job, with the pod that it is about, or an ``action`` that was ordered.
 
-    ``since``: when it began, in seconds since the epoch."""
+    ``since``: when it began, in seconds since the epoch.
+    """
 
     event: str = ""
     action: str = ""
@@ -44,8 +46,7 @@ class Request(Struct, frozen=True):
 
 
 class FilterResult(Struct, frozen=True):
-    """The action to take now, and ``why``; for a targeted one with whom it is about; and what is to be asked again
-    after a time."""
+    """The action to take now, and ``why``; for a targeted one with its targets; and what to examine again later."""
 
     action: JobAction = JobAction.SYNC
     targets: tuple[Request, ...] = ()
@@ -59,7 +60,7 @@ class FilterResult(Struct, frozen=True):
 def happened(
     pods: Iterable[Obj], group: Obj | None, job: VolcanoJob, version: int, counts: Counts
 ) -> Iterator[Request]:
-    """The events that the job's pods and its PodGroup show, in the order of the pods."""
+    """Yield the events that follow from the job's pods and its PodGroup, in the order of the pods."""
     tasks = {task.name: task for task in job.tasks}
     succeeded: dict[str, float] = {}
     for pod in pods:
@@ -79,19 +80,19 @@ def happened(
 
 
 def lost(pod: Obj, now: float) -> Request | None:
-    """The event of a pod that is gone, by how it was last seen; None where it went because its job wanted so."""
+    """Return the event of a pod that is gone, by its last state, or None if its job deleted it."""
     if OUT_OF_SYNC in annotations_of(pod):
         return None
     return _about(pod, "PodEvicted", now)
 
 
 def is_current(pod: Obj, version: int) -> bool:
-    """Whether a pod belongs to its job as it is now: of no older version, and not marked to go."""
+    """Return True if a pod belongs to the present job: it is of no older version, and not marked."""
     return version_of(pod) >= version and OUT_OF_SYNC not in annotations_of(pod)
 
 
 def version_of(pod: Obj) -> int:
-    """The version of the job that a pod was made for."""
+    """Return the version of the job for which a pod was created."""
     written = annotations_of(pod).get(VERSION_KEY, "")
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else 0
 
@@ -131,7 +132,7 @@ def _restarts(pod: Obj) -> int:
 
 
 def _exit_code(pod: Obj) -> int | None:
-    """Of the first container that did not end well."""
+    """Return the exit code of the first container that failed."""
     for container in _containers(pod, "initContainerStatuses", "containerStatuses"):
         code = part(container, "state", "terminated").get("exitCode")
         if isinstance(code, int) and code:
@@ -140,7 +141,7 @@ def _exit_code(pod: Obj) -> int | None:
 
 
 def _since(pod: Obj) -> float:
-    """When a pod came to be as it is: its last change that has a date."""
+    """Return when a pod reached its state: its last dated change."""
     dates: list[Any] = [meta(pod).get("creationTimestamp"), meta(pod).get("deletionTimestamp")]
     dates += [each.get("lastTransitionTime") for each in part(pod, "status").get("conditions") or ()]
     dates += [part(c, "state", "terminated").get("finishedAt") for c in _containers(pod, "containerStatuses")]
@@ -152,9 +153,9 @@ def _since(pod: Obj) -> float:
 
 
 def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float) -> FilterResult:
-    """The action that all requests together come to: an order before a policy, the whole job before parts of it.
+    """Return the action that follows from all requests: orders before policies, the whole job before parts of it.
 
-    Of several that concern the whole job the first counts; it ends what the others were about.
+    Of several about the whole job the first counts, and replaces all others.
     """
     targets: list[tuple[JobAction, Request]] = []
     later: list[tuple[float, Request]] = []
@@ -179,7 +180,7 @@ def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float
 
 
 def _why(request: Request, others: int = 0) -> str:
-    """What happened, for people."""
+    """Return what happened, for people."""
     pod = f"pod {request.pod}" + (f" and {others} more" if others else "")
     code = "" if request.exit_code is None else f" with exit code {request.exit_code}"
     match request.event:
@@ -201,7 +202,7 @@ def _why(request: Request, others: int = 0) -> str:
 
 
 def is_target(pod: Obj, targets: Iterable[Request]) -> bool:
-    """Whether an action on these targets takes this pod."""
+    """Return True if an action on these targets includes this pod."""
     task, partition = annotations_of(pod).get(TASK_SPEC_KEY, ""), labels_of(pod).get(PARTITION_KEY, "")
     name = meta(pod).get("name")
     return any(
@@ -213,7 +214,7 @@ def is_target(pod: Obj, targets: Iterable[Request]) -> bool:
 
 
 def _action_for(job: VolcanoJob, version: int, request: Request) -> tuple[JobAction, float]:
-    """(action, seconds to wait) of one request."""
+    """Return (action, seconds to wait) for one request."""
     if request.action:
         return JobAction(request.action), 0.0
     if request.version < version:
@@ -232,7 +233,7 @@ def _matches(policy: LifecyclePolicy, request: Request) -> bool:
 
 
 def _target(action: JobAction, request: Request) -> Request:
-    """Only what the action goes by: a task, a partition of it, or one pod."""
+    """Return only what the action uses: a task, a partition of it, or one pod."""
     partition = request.partition if action is JobAction.RESTART_PARTITION else ""
     pod = request.pod if action is JobAction.RESTART_POD else ""
     return Request(task=request.task, partition=partition, pod=pod)

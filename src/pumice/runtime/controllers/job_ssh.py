@@ -1,7 +1,7 @@
-"""The keys with which the pods of a job come into each other, as the Secret that all of them mount.
+"""Keys with which the pods of a job reach each other by ssh, as a Secret that all of them mount.
 
-Source: Volcano's job plugin ssh (spec 06 §10.6). The name of the Secret ends in the uid of its job, where Volcano's
-does not: one that is there already is then the job's own, and nobody needs the right to read Secrets.
+Source: Volcano's job plugin ssh. The name of the Secret ends in the UID of its job, unlike Volcano's. So an existing
+one is the job's own, and no right to read Secrets is needed.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, por
 
 _BITS, _EXPONENT = "2048", 65537
 _TIMEOUT_S = 20
-_HOME = "/root"  # of the user as whom containers run, where their image says no other
+_HOME = "/root"  # home of the user of containers, unless their image says otherwise
 
 
 class Keys(NamedTuple):
-    """``private`` as PEM, ``public`` as one line of ``authorized_keys``."""
+    """``private`` as PEM, ``public`` as a line of ``authorized_keys``."""
 
     private: str
     public: str
 
 
 class NoKeys(Exception):
-    """Keys could not be made."""
+    """Keys could not be created."""
 
 
 NewKeys = Callable[[], Keys]
 
 
 def new_keys() -> Keys:
-    """An RSA pair, of openssl's making. Raises: NoKeys."""
+    """Return an RSA key pair, made by openssl. Raises: NoKeys."""
     program = shutil.which("openssl")
     if program is None:
         raise NoKeys("openssl, which creates keys, is not installed; use --ssh-private-key and --ssh-public-key")
@@ -57,12 +57,12 @@ def _answer(*command: str, given: str = "") -> str:
 
 
 def _field(part: bytes) -> bytes:
-    """With its length before it (RFC 4251)."""
+    """Return a field with its length before it (RFC 4251)."""
     return len(part).to_bytes(4, "big") + part
 
 
 def _whole(number: int) -> bytes:
-    """A positive mpint (RFC 4251)."""
+    """Return a positive mpint (RFC 4251)."""
     return number.to_bytes(number.bit_length() // 8 + 1, "big")
 
 
@@ -71,7 +71,7 @@ def secret_name(job: VolcanoJob) -> str:
 
 
 def check(plugins: Plugins) -> None:
-    """Raises: FieldError for a port that is none, or half a pair of keys."""
+    """Raise FieldError for an invalid port, or half a pair of keys."""
     if "ssh" not in plugins:
         return
     port_of(plugins, "ssh", "ssh-port", "22")
@@ -81,7 +81,7 @@ def check(plugins: Plugins) -> None:
 
 
 def secret_data(job: VolcanoJob, plugins: Plugins, make: NewKeys) -> dict[str, str]:
-    """The files, as a Secret has them. Raises: NoKeys."""
+    """Return the files as in a Secret. Raises: NoKeys."""
     given = plugins["ssh"]
     private, public = argument(given, "ssh-private-key", ""), argument(given, "ssh-public-key", "")
     keys = Keys(private, public) if private else make()
@@ -103,10 +103,10 @@ def _config(job: VolcanoJob, port: int) -> str:
 
 
 def volume(job: VolcanoJob) -> Obj:
-    """Nobody but its user may read a private key: ssh insists."""
+    """Return the volume. Only its user may read a private key, as ssh requires."""
     return {"secret": {"secretName": secret_name(job), "defaultMode": 0o600}}
 
 
 def mount_path(plugins: Plugins) -> str:
-    """The folder in every container."""
+    """Return the folder in every container."""
     return argument(plugins["ssh"], "ssh-key-file-path", f"{_HOME}/.ssh")

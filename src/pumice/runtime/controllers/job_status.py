@@ -1,4 +1,4 @@
-"""The status of a ``batch.volcano.sh`` Job: read what matters of it, and write it where it changed."""
+"""The status of a ``batch.volcano.sh`` Job: read what matters, and write it if it has changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pumice.runtime.controllers.writes import Write, part, stamp, status_patch
 
 
 class Standing(Struct, frozen=True):
-    """Where a job stands. ``version`` goes up when all its pods are to go; ``retries`` with every restart."""
+    """The state of a job. ``version`` increases when all its pods must be deleted, ``retries`` with every restart."""
 
     phase: JobPhase
     version: int = 0
@@ -21,7 +21,7 @@ class Standing(Struct, frozen=True):
 
 
 def standing_of(obj: Obj) -> Standing:
-    """Of a job as it is; one without a phase is pending."""
+    """Return the state of a job. Without a phase it is pending."""
     status = part(obj, "status")
     phase = part(status, "state").get("phase")
     known = JobPhase(phase) if phase in tuple(JobPhase) else JobPhase.PENDING
@@ -29,12 +29,12 @@ def standing_of(obj: Obj) -> Standing:
 
 
 def phase_of(obj: Obj) -> str:
-    """The phase that a job says, empty for one that has just been made."""
+    """Return the phase of a job, "" for a new one."""
     return str(part(obj, "status", "state").get("phase", ""))
 
 
 def since_of(obj: Obj) -> str:
-    """When it came to its phase, as it says; empty where it does not."""
+    """Return when a job reached its phase, "" if its status does not say."""
     return str(part(obj, "status", "state").get("lastTransitionTime", ""))
 
 
@@ -78,7 +78,7 @@ def _numbers(job: VolcanoJob, after: Standing, counts: Counts) -> Obj:
 
 
 def duration_text(seconds: float) -> str:
-    """Whole seconds as Go writes them: ``1h2m3s``."""
+    """Return whole seconds as Go writes them: ``1h2m3s``."""
     minutes, s = divmod(max(int(seconds), 0), 60)
     hours, m = divmod(minutes, 60)
     return (f"{hours}h" if hours else "") + (f"{m}m" if hours or m else "") + f"{s}s"

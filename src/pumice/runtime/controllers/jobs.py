@@ -1,9 +1,9 @@
 """A ``batch.volcano.sh`` Job from its creation to its end: PodGroup, pods, restarts, status, time to live.
 
-An action writes the new phase and a new version of the job first; that makes every pod of an older version one to
-delete, now or after a crash. Pods that only a part of the job loses are marked before they are deleted.
+An action first writes the new phase and a new version of the job. By that, all pods of older versions must be deleted,
+now or after a crash. If only a part of the job loses its pods, these are marked before they are deleted.
 
-Source: Volcano's job controller and garbage collector (spec 06 §10, §11).
+Source: Volcano's job controller and garbage collector.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ from pumice.runtime.controllers.writes import (
 
 _DONE = ("Succeeded", "Failed")
 _DEFAULT_QUEUE = "default"
-_WANTED = (JobAction.COMPLETE, JobAction.RESUME)  # nothing went wrong
+_WANTED = (JobAction.COMPLETE, JobAction.RESUME)  # not failures
 _SHOWN = 5
 
 
 class JobView(Struct, frozen=True):
-    """All that is known of one job: itself, its pods, its PodGroup where there is one, commands for it, what was seen
-    to happen (``lost`` pods, and requests that a ``Wake`` kept), and the queue that its namespace names, if any."""
+    """What is known of a job: itself, its pods, its PodGroup if any, commands for it, events (``lost`` pods, and
+    requests that a ``Wake`` kept), and the queue that its namespace names, if any."""
 
     job: Obj
     pods: list[Obj] = []
@@ -84,7 +84,7 @@ class JobView(Struct, frozen=True):
 
 
 class _Case(Struct, frozen=True):
-    """A view, read."""
+    """A view, decoded."""
 
     obj: Obj
     job: VolcanoJob
@@ -108,8 +108,8 @@ def reconcile_job(
     scheduler_names: tuple[str, ...] = ("volcano",),
     new_keys: job_ssh.NewKeys = job_ssh.new_keys,
 ) -> list[Write]:
-    """What to write for a job now. ``priorities``: the value of each PriorityClass; ``new_keys``: makes a pair of keys
-    for a job whose pods come into each other by ssh."""
+    """Return what to write for a job now. ``priorities``: the value of each PriorityClass. ``new_keys``: creates a pair
+    of keys for a job whose pods use ssh."""
     obj = view.job
     if leaving(obj):
         return []
@@ -145,7 +145,7 @@ def reconcile_job(
 
 
 def _doubts(case: _Case, unknown: list[str]) -> Iterator[Write]:
-    """What is probably not meant so. ``unknown``: arguments of plugins."""
+    """Yield warnings. ``unknown``: arguments of plugins."""
     if unknown:
         yield Tell(ref_of(case.obj), "Warning", "PluginArgument", "; ".join(unknown))
     first = sum(task.replicas for task in case.job.tasks if not task.depends_on)
@@ -158,7 +158,8 @@ def _doubts(case: _Case, unknown: list[str]) -> Iterator[Write]:
 
 
 def _in_queue(job: VolcanoJob, view: JobView) -> VolcanoJob:
-    """A job that names no queue is in that of its PodGroup, which is made in the one that the namespace names."""
+    """Return the job with a queue. A job without one is in that of its PodGroup, which is created in the queue of the
+    namespace."""
     if job.queue != _DEFAULT_QUEUE:
         return job
     queue = view.namespace_queue if view.group is None else part(view.group, "spec").get("queue")
@@ -166,7 +167,7 @@ def _in_queue(job: VolcanoJob, view: JobView) -> VolcanoJob:
 
 
 def command_target(command: Obj) -> tuple[str, str] | None:
-    """(kind, uid) of what a command is for; None where it does not say so."""
+    """Return (kind, UID) of a command's target, or None."""
     target = command.get("target")
     if command.get("apiVersion") != COMMAND_API or not isinstance(target, dict):
         return None
@@ -174,7 +175,7 @@ def command_target(command: Obj) -> tuple[str, str] | None:
 
 
 def _check_order(job: VolcanoJob) -> None:
-    """Raises: FieldError for tasks that would wait for each other for ever."""
+    """Raise FieldError for tasks that wait for each other."""
     waits = {task.name: set(task.depends_on) for task in job.tasks}
     while free := [name for name, others in waits.items() if not others & waits.keys()]:
         for name in free:
@@ -184,7 +185,7 @@ def _check_order(job: VolcanoJob) -> None:
 
 
 def _verdict(case: _Case, view: JobView) -> tuple[FilterResult, list[Write]]:
-    """What to do, and when to ask again. Events count while pods are made, orders always."""
+    """Return what to do, and when to examine the job again. Events count while pods are created, orders always."""
     version = case.standing.version
     requests = [
         Request(action=command["action"], version=version)
@@ -205,7 +206,8 @@ def _verdict(case: _Case, view: JobView) -> tuple[FilterResult, list[Write]]:
 
 
 def _moved(case: _Case, to: Move, verdict: FilterResult) -> list[Write]:
-    """The phase first. A part of the job is then killed here, the whole of it by what its new phase asks for."""
+    """Return writes for a change of phase, the phase first. A part of the job is then deleted here; the whole of it by
+    its new phase."""
     old = case.standing
     retries = old.retries + to.retry
     message = f"by {verdict.action.value}: {verdict.why}"
@@ -237,7 +239,7 @@ def _group_deleted(case: _Case) -> list[Write]:
 
 
 def _kept(case: _Case) -> list[Write]:
-    """PodGroup, pods and status as the job wants them."""
+    """Return writes that bring PodGroup, pods and status to what the job wants."""
     job, standing = case.job, case.standing
     controlled = controlled_resources(case.obj, job)
     there = part(case.obj, "status").get("controlledResources", {}) == controlled
@@ -266,7 +268,7 @@ def _restarting(case: _Case) -> list[Write]:
 
 
 def _why_failed(case: _Case, after: Standing, counts: Counts) -> str:
-    """For people; empty where it has not failed just now."""
+    """Return a reason for people, "" if the job has not just failed."""
     if after.phase is not JobPhase.FAILED or case.standing.phase is JobPhase.FAILED:
         return ""
     if case.standing.phase is JobPhase.RESTARTING:
@@ -282,8 +284,8 @@ def _failure(case: _Case, after: Standing, counts: Counts) -> list[Write]:
 
 
 def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
-    """Pods to delete: of an older version, marked, or more than the job wants. After the last try what has finished
-    stays, to be looked at."""
+    """Return pods to delete: of an older version, marked, or more than the job wants. After the last retry, finished
+    pods stay for inspection."""
     job, standing = case.job, case.standing
     keep = standing.retries >= job.max_retry
     wanted = _wanted_names(job) if surplus else None
@@ -299,7 +301,7 @@ def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
 
 
 def _deletes(case: _Case, pods: list[Obj]) -> Iterator[Write]:
-    """Those of the present version are marked first, so that nobody takes it for an eviction."""
+    """Yield deletions. Pods of the present version are marked first, so that they are not mistaken for evictions."""
     for pod in pods:
         yield from _marked([pod]) if is_current(pod, case.standing.version) else (Delete(ref_of(pod)),)
 
@@ -313,7 +315,7 @@ def _wanted_names(job: VolcanoJob) -> dict[str, JobTask]:
 
 
 def _created(case: _Case) -> list[Write]:
-    """The pods that are missing, once the PodGroup is admitted. A name that is still taken is waited for."""
+    """Return the missing pods, once the PodGroup is admitted. A name that is still in use is waited for."""
     group = case.group
     if group is None or leaving(group) or part(group, "status").get("phase") in (None, "", "Pending"):
         return []
@@ -338,8 +340,8 @@ def _depends_on_ready(case: _Case, task: JobTask) -> bool:
 
 
 def _is_ready(case: _Case, task: JobTask) -> bool:
-    """Whether as many pods run, or ran well, as the task must have: all, where it does not say (Volcano's webhook
-    writes that into the job)."""
+    """Return True if enough pods run, or ran successfully: as many as the task must have, all if it does not say
+    (Volcano's webhook writes that into the job)."""
     mine = (pod for pod in case.pods if annotations_of(pod).get(TASK_SPEC_KEY) == task.name)
     return sum(_runs_or_ran(pod) for pod in mine) >= task.minimum
 
@@ -368,7 +370,7 @@ def _group_writes(case: _Case) -> list[Write]:
 
 
 def _group_trouble(case: _Case) -> list[Write]:
-    """An event on the job for what the scheduler says about its PodGroup."""
+    """Return an event on the job for what the scheduler says about its PodGroup."""
     conditions = part(case.group or {}, "status").get("conditions") or ()
     true = [each for each in conditions if isinstance(each, dict) and each.get("status") == "True"]
     newest = max(true, key=lambda each: str(each.get("lastTransitionTime", "")), default=None)
@@ -383,7 +385,7 @@ def _group_trouble(case: _Case) -> list[Write]:
 
 
 def _ending(case: _Case) -> list[Write]:
-    """Pods that have not finished go, with the PodGroup; then, after its time to live, the job."""
+    """Return deletions of unfinished pods and the PodGroup, and after its time to live of the job."""
     doomed = [pod for pod in case.pods if not leaving(pod) and not _finished(pod)]
     counts = _counts_without(case, doomed)
     old = case.standing

@@ -1,6 +1,6 @@
-"""How owners of pods describe their gang in KAI's terms: how many pods must start together, in which sub-groups.
+"""Gangs of pods by their owners in KAI's terms: how many pods must start together, in which sub-groups.
 
-Source: KAI's pod-grouper, a rule for each kind of owner; whatever is not among them is a gang of one that grows.
+Source: KAI's pod-grouper, with a rule for each kind of owner. Pods of other owners are in a gang of one that grows.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _REPLICA_SPECS = {
 
 
 class NoGang(Exception):
-    """What an owner says about its pods makes no sense. The text says what was found and what was wanted."""
+    """An owner's spec is invalid. The text has what was found and what was wanted."""
 
 
 class GangPlan(Struct, frozen=True):
-    """``sub_groups``: name -> minimum. ``member``: which of them the pod is in, empty for none. ``suffix``: what the
-    group's name ends in, beside that of the owner; ``alone``: the pod is a gang of its own, which bears its name."""
+    """A gang. ``sub_groups``: name -> minimum. ``member``: the pod's sub-group, "" for none. ``suffix``: end of the
+    group's name, after that of the owner. ``alone``: the pod is a gang of its own, which has its name."""
 
     minimum: int = 1
     sub_groups: Mapping[str, int] | None = None
@@ -49,9 +49,9 @@ class GangPlan(Struct, frozen=True):
 
 
 def plan_of(pod: Obj, owners: Sequence[Obj], *, launcher_there: bool = True) -> GangPlan:
-    """The gang of a pod. ``owners``: those that control it, the nearest first, each as far as it could be read.
+    """Return the gang of a pod. ``owners``: those that control it, the nearest first, each as far as it could be read.
 
-    ``launcher_there``: whether the launcher of its MPI job has a pod. Raises: NoGang.
+    ``launcher_there``: the launcher of its MPI job has a pod. Raises: NoGang.
     """
     if not owners:
         return _spark(pod) or GangPlan()
@@ -90,7 +90,7 @@ def _notebook(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
 
 
 def _kubeflow(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
-    """All replicas, unless the scheduling policy says less."""
+    """Return all replicas, unless the scheduling policy has a smaller minimum."""
     specs = part(owner, "spec", _REPLICA_SPECS[str(owner["kind"])])
     if not specs:
         raise NoGang(f"{owner['kind']} {meta(owner).get('name')}: found no replica specs, wanted one at least")
@@ -99,7 +99,7 @@ def _kubeflow(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
 
 
 def _pytorch(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
-    """Master and worker as sub-groups; an elastic job starts with its minimum."""
+    """Return master and worker as sub-groups. An elastic job starts with its minimum."""
     plan = _kubeflow(pod, owner, owners)
     least = _policy_minimum(owner) or _count(part(owner, "spec", "elasticPolicy").get("minReplicas"), plan.minimum)
     specs = part(owner, "spec", "pytorchReplicaSpecs")
@@ -112,13 +112,13 @@ def _pytorch(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
 
 
 def _with_pods(groups: dict[str, int]) -> dict[str, int] | None:
-    """Sub-groups where there are several: one alone says nothing that the gang's minimum does not. One that may have no
-    pod at all is not held to be there."""
+    """Return sub-groups if there are several: a single one adds nothing to the gang's minimum. None if one of them may
+    have no pods."""
     return groups if len(groups) > 1 and all(groups.values()) else None
 
 
 def _without_launcher(plan: GangPlan, owner: Obj) -> GangPlan:
-    """It is made when the workers run."""
+    """Return the gang without the launcher, which is created when the workers run."""
     if part(owner, "spec").get("launcherCreationPolicy") != "WaitForWorkersReady":
         return plan
     launchers = _count(part(owner, "spec", "mpiReplicaSpecs", "Launcher").get("replicas"), 1)
@@ -126,7 +126,7 @@ def _without_launcher(plan: GangPlan, owner: Obj) -> GangPlan:
 
 
 def _ray(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
-    """The head, and of each group of workers its minimum, or all where it has none."""
+    """Return the head, and of each group of workers its minimum, or all if it has none."""
     cluster = next((each for each in owners if each.get("kind") == "RayCluster"), owner)
     written = part(cluster, "spec").get("workerGroupSpecs")
     groups = {"headgroup": 1}
@@ -141,7 +141,7 @@ def _ray(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
 
 
 def _leader_worker_set(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
-    """A gang for each replica; the leader first, alone, where workers wait for it."""
+    """Return a gang for each replica; the leader alone first if workers wait for it."""
     size = _count(part(owner, "spec", "leaderWorkerTemplate").get("size"), 0)
     size = size or _whole(annotations_of(pod).get(_LWS_SIZE, "")) or 1
     index = labels_of(pod).get(_LWS_INDEX, "")
@@ -149,7 +149,7 @@ def _leader_worker_set(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
 
 
 def _job_set(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
-    """All its pods; those of each of its jobs alone where these start in order."""
+    """Return all pods, or those of each job alone if they start in order."""
     written = part(owner, "spec").get("replicatedJobs")
     sizes = {
         str(each.get("name")): _count(each.get("replicas"), 1)
@@ -164,7 +164,7 @@ def _job_set(pod: Obj, owner: Obj, owners: Sequence[Obj]) -> GangPlan:
 
 
 def _spark(pod: Obj) -> GangPlan | None:
-    """Driver and executors name their application."""
+    """Return the gang of driver and executors, which name their application."""
     application = labels_of(pod).get(_SPARK)
     return GangPlan(suffix=f"-{application}") if application else None
 

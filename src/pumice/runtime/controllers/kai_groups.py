@@ -1,4 +1,4 @@
-"""Every pod that names a KAI scheduler belongs to a PodGroup of KAI's: which one to make, and what to write on the pod.
+"""PodGroups of KAI for pods that name a KAI scheduler: which one to create, and what to write on the pod.
 
 Source: KAI's pod-grouper.
 """
@@ -39,15 +39,15 @@ _PLACEMENTS = {
     "preferredTopologyLevel": "kai.scheduler/topology-preferred-placement",
 }
 _TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # as large as the owner itself
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it is as large as the owner
 _FINISHED = ("Succeeded", "Failed")
 _NAME_MAX = 253
-#: The parts of a PodGroup's spec that follow from its owner for as long as it is there.
+#: Parts of a PodGroup's spec that follow from its owner as long as it exists.
 _KEPT_UP = ("minMember", "subGroups", "priorityClassName", "preemptibility", "topologyConstraint")
 
 
 class GroupingSettings(Struct, frozen=True):
-    """``node_pool_label``: what is taken over from the pod, so that its group is of the same pool of nodes."""
+    """``node_pool_label``: copied from the pod, so that its group is in the same node pool."""
 
     scheduler_names: tuple[str, ...] = ("kai-scheduler",)
     default_queue: str = "default-queue"
@@ -55,7 +55,7 @@ class GroupingSettings(Struct, frozen=True):
 
 
 def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
-    """Whether it is ours to give this pod a group."""
+    """Return True if this pod needs a group from us."""
     return (
         part(pod, "spec").get("schedulerName") in settings.scheduler_names
         and not annotations_of(pod).get(KAI_GROUP_NAME_ANNOTATION)
@@ -65,7 +65,8 @@ def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
 
 
 def group_for(pod: Obj, owners: Sequence[Obj], settings: GroupingSettings, *, launcher_there: bool = True) -> Obj:
-    """The PodGroup that a pod should be in. ``owners``: those that control it, the nearest first. Raises: NoGang."""
+    """Return the PodGroup in which a pod should be. ``owners``: those that control it, the nearest first. Raises:
+    NoGang."""
     plan = plan_of(pod, owners, launcher_there=launcher_there)
     top = _top(pod, owners, plan)
     spec: Obj = {
@@ -94,14 +95,14 @@ def group_for(pod: Obj, owners: Sequence[Obj], settings: GroupingSettings, *, la
 def reconcile_grouping(
     pod: Obj, group: Obj | None, wanted: Obj | NoGang, settings: GroupingSettings, member: str = ""
 ) -> list[Write]:
-    """What to write so that a pod is in the group that is ``wanted``; ``group`` is the one of that name, if there.
-    ``member``: the sub-group that the pod is in."""
+    """Return what to write so that a pod is in the ``wanted`` group. ``group``: the existing one with that name, or
+    None. ``member``: the pod's sub-group."""
     if not needs_group(pod, settings):
         return []
     if isinstance(wanted, NoGang):
         return [Tell(ref_of(pod), "Warning", "PodGrouperWarning", str(wanted))]
     if group is not None and leaving(group):
-        return []  # its deletion is an event too, and the pod is then looked at again
+        return []  # its deletion is an event, after which the pod is examined again
     named: Obj = {"annotations": {KAI_GROUP_NAME_ANNOTATION: meta(wanted)["name"]}}
     if member:
         named["labels"] = {SUB_GROUP_LABEL: member}
@@ -113,12 +114,12 @@ def reconcile_grouping(
 
 
 def member_of(pod: Obj, owners: Sequence[Obj]) -> str:
-    """The sub-group that a pod is in, empty for none. Raises: NoGang."""
+    """Return the sub-group of a pod, "" for none. Raises: NoGang."""
     return plan_of(pod, owners).member
 
 
 def missing_queues(names: Sequence[str], default: str) -> list[Write]:
-    """The default queue and the one above it, where the default one is not there: whoever names no queue runs there."""
+    """Return the default queue and its parent, if the former does not exist: pods without a queue run there."""
     if default in names:
         return []
     above, free = "default-parent-queue", {"quota": -1, "limit": -1, "overQuotaWeight": 1}
@@ -138,7 +139,7 @@ def _shared(free: Obj) -> Obj:
 
 
 def _top(pod: Obj, owners: Sequence[Obj], plan: GangPlan) -> Obj:
-    """What the group belongs to. A CronJob's is its Job: there is one each time."""
+    """Return what the group belongs to. For a CronJob it is the Job, so that each run has a group."""
     if not owners:
         return pod
     return owners[-2] if owners[-1].get("kind") == "CronJob" and len(owners) > 1 else owners[-1]
@@ -196,7 +197,7 @@ def _reference(top: Obj) -> Obj:
 
 
 def _difference(spec: Obj, wanted: Obj) -> Obj:
-    """What to merge into a group's spec. Its queue stays: whoever made or moved it knows better. What a default of the
-    definition filled in stays likewise."""
+    """Return what to merge into a group's spec. Its queue stays as it was created or moved, and so do defaults of the
+    definition."""
     known: dict[str, Any] = {key: spec.get(key) for key in _KEPT_UP if key in wanted}
     return merge_patch(known, {key: wanted[key] for key in _KEPT_UP if key in wanted})

@@ -1,6 +1,6 @@
-"""Every pod that names one of our schedulers belongs to a PodGroup: which one to make, and what to write on the pod.
+"""PodGroups for pods that name one of our schedulers: which one to create, and what to write on the pod.
 
-Source: Volcano's podgroup controller (spec 06 §8).
+Source: Volcano's podgroup controller.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 class GroupSettings(Struct, frozen=True):
-    """``inherit``: owners' annotations count. ``gangs``: owners that say how large their gang is are believed."""
+    """``inherit``: owners' annotations count. ``gangs``: owners say how large their gang is."""
 
     scheduler_names: tuple[str, ...] = ("volcano",)
     inherit: bool = True
@@ -50,13 +50,13 @@ class GroupSettings(Struct, frozen=True):
 
 
 def group_name_for(pod: Obj) -> str:
-    """The name of the group of a pod that names none. For a PodGroup of Kubernetes' own it is that one's."""
+    """Return the name of the group of a pod that names none. A PodGroup of Kubernetes' own keeps its name."""
     native = native_group_of(pod)
     return native or f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
 
 
 def queue_of_namespace(namespace: Obj | None) -> str:
-    """The queue that a namespace names for PodGroups that name none; empty where it names none itself.
+    """Return the queue that a namespace names for PodGroups without one, or "".
 
     Source: Volcano's webhook of PodGroups.
     """
@@ -66,9 +66,9 @@ def queue_of_namespace(namespace: Obj | None) -> str:
 def reconcile_pod(
     pod: Obj, owner: Obj | None, group: Obj | None, settings: GroupSettings, cache: SpecCache, queue: str = ""
 ) -> list[Write]:
-    """Give a pod its group. ``owner`` is what says how large that is: the PodGroup of ``scheduling.k8s.io`` that it is
-    in, else its controlling owner, where it can be read. ``group`` is that named by ``group_name_for``, if there.
-    ``queue``: of its namespace."""
+    """Return the writes that give a pod its group. ``owner``: says how large that is: the PodGroup of
+    ``scheduling.k8s.io`` of the pod, else its controlling owner, if readable. ``group``: that named by
+    ``group_name_for``, or None. ``queue``: of its namespace."""
     if (
         not _is_ours(pod, settings)
         or _group_named(pod)
@@ -77,7 +77,7 @@ def reconcile_pod(
     ):
         return []
     if group is not None and leaving(group):
-        return []  # its deletion is an event too, and the pod is then looked at again
+        return []  # its deletion is an event, after which the pod is examined again
     try:
         wanted = _wanted(pod, owner, settings, cache, queue)
     except (FieldError, KeyError) as error:
@@ -89,8 +89,8 @@ def reconcile_pod(
 def reconcile_set(
     owner: Obj, pods: list[Obj], group: Obj | None, settings: GroupSettings, cache: SpecCache, queue: str = ""
 ) -> list[Write]:
-    """Keep the group of a ReplicaSet or StatefulSet as its pods would make it; a set of no pods has none. ``queue``, of
-    its namespace, counts when a group is made: one that is there is not moved."""
+    """Return the writes that keep the group of a ReplicaSet or StatefulSet as its pods require; a set without pods has
+    none. ``queue``, of its namespace, counts when a group is created; an existing one is not moved."""
     if part(owner, "spec").get("replicas", 1) == 0:
         return [Delete(ref_of(group))] if group is not None and not leaving(group) else []
     revision = part(owner, "status").get("updateRevision") if owner.get("kind") == "StatefulSet" else None
@@ -101,7 +101,7 @@ def reconcile_set(
         there = part(group, "spec").get("queue") if group is not None else queue
         wanted = _wanted(pod, owner, settings, cache, queue if queue == there else "")
     except (FieldError, KeyError):
-        return []  # told by reconcile_pod
+        return []  # reported by reconcile_pod
     if group is None:
         return [Create(wanted)]
     found = _differences(group, wanted)
@@ -109,7 +109,7 @@ def reconcile_set(
 
 
 def _differences(group: Obj, wanted: Obj) -> Obj:
-    """What to merge into the group. Fields that a default of the CRD filled in, or a user's own keys, stay."""
+    """Return what to merge into the group. Fields that the CRD's defaults filled in, and a user's own keys, stay."""
     patch: Obj = {}
     spec = merge_patch(group.get("spec") or {}, {**(group.get("spec") or {}), **wanted["spec"]})
     if spec:
@@ -138,7 +138,7 @@ def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCac
 
 
 def _as_gang(group: PodGroup, wish: GangWish, pod: Obj, cache: SpecCache) -> PodGroup:
-    """The group as a gang of the size that the owner wants. Without templates every pod counts like this one."""
+    """Return the group with the size that the owner wants. Without templates every pod counts like this one."""
     assert wish.min_member is not None
     one = group.min_resources or EMPTY
     if group.min_member > 1:
@@ -170,7 +170,7 @@ def _group_named(pod: Obj) -> str:
 
 
 def _speaks_for(pod: Obj, revision: str | None, settings: GroupSettings) -> bool:
-    """Whether a pod may say what its set's group looks like."""
+    """Return True if a pod may determine what its set's group looks like."""
     of_revision = not revision or labels_of(pod).get(_REVISION) == revision
     grouped = _group_named(pod) or native_group_of(pod)
     return of_revision and _is_ours(pod, settings) and not grouped and not leaving(pod)

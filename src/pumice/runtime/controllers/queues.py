@@ -1,6 +1,6 @@
-"""The states of queues: which ones must exist, opening and closing, and the rule between parent and child.
+"""States of queues: which ones must exist, opening and closing, and the rule between parent and child.
 
-Source: Volcano's queue controller (spec 06 §9) and its bootstrap of queues (spec 05 §1).
+Source: Volcano's queue controller and its bootstrap of queues.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class QueueAction(StrEnum):
 
 
 OPEN, CLOSED, CLOSING, UNKNOWN = "Open", "Closed", "Closing", "Unknown"
-_IF_EMPTY = "Closed, once no PodGroup is left"  # what closing comes to depends on the PodGroups
+_IF_EMPTY = "Closed, once no PodGroup is left"  # the result of closing depends on the PodGroups
 
 #: (state now, action) -> state.
 _MOVES: Final[dict[tuple[str, QueueAction], str]] = {
@@ -58,7 +58,7 @@ _MOVES: Final[dict[tuple[str, QueueAction], str]] = {
 
 
 def next_state(state: str, action: QueueAction, group_count: int) -> str:
-    """The state after an action. No state is Open; one that is not known is Unknown."""
+    """Return the state after an action. No state is Open; an unknown one is Unknown."""
     now = state or OPEN
     found = _MOVES[now if now in (OPEN, CLOSED, CLOSING) else UNKNOWN, action]
     if found != _IF_EMPTY:
@@ -67,7 +67,7 @@ def next_state(state: str, action: QueueAction, group_count: int) -> str:
 
 
 def missing_queues(names: Iterable[str], default: str = "default") -> list[Write]:
-    """The queues that every cluster has, where they are not there: ``root`` and the default one."""
+    """Return the queues that every cluster has, if they do not exist: ``root`` and the default one."""
     there = set(names)
     wanted = {ROOT: False, default: True}
     return [Create(_queue(name, reclaimable)) for name, reclaimable in wanted.items() if name not in there]
@@ -79,7 +79,7 @@ def _queue(name: str, reclaimable: bool) -> Obj:
 
 
 def counts_by_phase(groups: Iterable[Obj]) -> dict[str, int]:
-    """How many of a queue's PodGroups are in each phase; every phase is named. None is Pending."""
+    """Return the number of a queue's PodGroups by phase, for all phases. No phase is Pending."""
     found = Counter(part(group, "status").get("phase") or PodGroupPhase.PENDING.value for group in groups)
     return {phase.value: found[phase.value] for phase in PodGroupPhase}
 
@@ -87,14 +87,14 @@ def counts_by_phase(groups: Iterable[Obj]) -> dict[str, int]:
 def reconcile_queue(
     queue: Obj, group_count: int, parent: Obj | None = None, action: QueueAction = QueueAction.SYNC
 ) -> list[Write]:
-    """Bring a queue's state in order, after an action if there is one.
+    """Return writes that correct a queue's state, after an action if there is one.
 
-    ``parent`` is the object that ``spec.parent`` names, None for root, or where there is no such queue. Children follow
-    their parent in a sync of their own, so a queue is to be looked at again whenever its parent changed.
+    ``parent``: the object that ``spec.parent`` names, None for root, or if it does not exist. Children follow their
+    parent in their own sync, so a queue must be examined whenever its parent has changed.
     """
     if leaving(queue):
         return []
-    if meta(queue)["name"] == ROOT:  # is not closed
+    if meta(queue)["name"] == ROOT:  # it is never closed
         opened = QueueAction.OPEN if action is QueueAction.OPEN else QueueAction.SYNC
         return _set_state(queue, next_state(state_of(queue), opened, group_count))
     if action is QueueAction.OPEN and parent is not None and _shut(parent):
@@ -106,7 +106,7 @@ def reconcile_queue(
     followed = _follow(queue, parent) if action is QueueAction.SYNC else action
     marked = annotations_of(queue).get(CLOSED_BY_PARENT) == "true"
     if followed is not action and followed is QueueAction.CLOSE and not marked:
-        writes.append(_mark(queue, "true"))  # first: a queue that is closed without it would stay so
+        writes.append(_mark(queue, "true"))  # first, because a queue that is closed without it would stay closed
     state = next_state(state_of(queue), followed, group_count)
     writes += _set_state(queue, state)
     if state == OPEN and marked:
@@ -117,7 +117,8 @@ def reconcile_queue(
 
 
 def consume_command(command: Obj) -> tuple[list[Write], QueueAction | None]:
-    """A command for a queue: it is deleted, whatever it says. The action is None where it says nothing of ours."""
+    """Return writes for a command for a queue: it is deleted in any case. The action is None if it is not one of
+    ours."""
     if command.get("apiVersion") != COMMAND_API or leaving(command):
         return [], None
     written = command.get("action")
@@ -126,12 +127,12 @@ def consume_command(command: Obj) -> tuple[list[Write], QueueAction | None]:
 
 
 def state_of(queue: Obj) -> str:
-    """The state; a queue without one is open."""
+    """Return the state. A queue without one is open."""
     return str(part(queue, "status").get("state") or OPEN)
 
 
 def _follow(queue: Obj, parent: Obj | None) -> QueueAction:
-    """What the parent's state asks of a queue that nobody asked anything."""
+    """Return what the parent's state requires of a queue without an action of its own."""
     shut = _shut(queue)
     if parent is None:
         return QueueAction.SYNC
@@ -150,7 +151,7 @@ def _mark(queue: Obj, value: str) -> Patch:
 
 
 def _set_state(queue: Obj, state: str) -> list[Write]:
-    """Write the state where it is another one, or none yet."""
+    """Return a write of the state if it differs, or is missing."""
     if part(queue, "status").get("state") == state:
         return []
     return [Patch(ref_of(queue), {"status": {"state": state}}, "status")]

@@ -1,5 +1,5 @@
-"""What a controller wants written, as values. A batch is carried out in order and given up at the first failure; the
-controller is then asked again, on what is there by then."""
+"""Writes of controllers, as values. A batch is carried out in order and stopped at the first failure. The controller is
+then asked again, on the new state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND_API = "bus.volcano.sh/v1alpha1"
 
 
 class Ref(Struct, frozen=True):
-    """One object. ``uid``, where it is given, is a precondition: another object of the same name is left alone."""
+    """An object. ``uid``, if set, is a precondition: another object with the same name is not touched."""
 
     api_version: str
     kind: str
@@ -26,13 +26,13 @@ class Ref(Struct, frozen=True):
 
 
 class Create(Struct, frozen=True):
-    """Make an object. That one of its name is there already is a success where it has the same controller."""
+    """Create an object. If one with its name and the same controller exists, that is a success."""
 
     obj: Obj
 
 
 class Patch(Struct, frozen=True):
-    """Merge into an object (RFC 7386). ``version``: the resourceVersion it was worked out from; empty: any will do."""
+    """Merge into an object (RFC 7386). ``version``: resourceVersion on which the patch is based, "": any."""
 
     ref: Ref
     merge: Obj
@@ -41,13 +41,13 @@ class Patch(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True):
-    """Delete an object; what it owns follows. That it is gone already is a success."""
+    """Delete an object with what it owns. If it is gone already, that is a success."""
 
     ref: Ref
 
 
 class Tell(Struct, frozen=True):
-    """An event on an object."""
+    """Emit an event on an object."""
 
     ref: Ref
     type: str  # Normal | Warning
@@ -56,7 +56,8 @@ class Tell(Struct, frozen=True):
 
 
 class Wake(Struct, frozen=True):
-    """Ask again after so many seconds, with these requests (see ``job_policies.Request``), or at any change before."""
+    """Examine again after a number of seconds, with these requests (see ``job_policies.Request``), or at any change
+    before."""
 
     ref: Ref
     after_s: float
@@ -67,13 +68,13 @@ Write = Create | Patch | Delete | Tell | Wake
 
 
 def meta(obj: Obj) -> Obj:
-    """The metadata, empty where there is none."""
+    """Return the metadata, empty if there is none."""
     found: Obj = obj.get("metadata") or {}
     return found
 
 
 def part(obj: Obj, *path: str) -> Obj:
-    """An object inside an object; empty where it is absent or something else."""
+    """Return an object inside an object, empty if it is absent or not an object."""
     for key in path:
         found = obj.get(key)
         obj = found if isinstance(found, dict) else {}
@@ -81,25 +82,25 @@ def part(obj: Obj, *path: str) -> Obj:
 
 
 def annotations_of(obj: Obj) -> dict[str, str]:
-    """The annotations, empty where there are none."""
+    """Return the annotations, empty if there are none."""
     found: dict[str, str] = meta(obj).get("annotations") or {}
     return found
 
 
 def labels_of(obj: Obj) -> dict[str, str]:
-    """The labels, empty where there are none."""
+    """Return the labels, empty if there are none."""
     found: dict[str, str] = meta(obj).get("labels") or {}
     return found
 
 
 def ref_of(obj: Obj) -> Ref:
-    """The object as it is now, by its uid."""
+    """Return a reference to the present object, by its UID."""
     m = meta(obj)
     return Ref(obj["apiVersion"], obj["kind"], m.get("namespace", ""), m["name"], m.get("uid", ""))
 
 
 def owner_reference(obj: Obj) -> Obj:
-    """What a controlled object writes about its controller."""
+    """Return what a controlled object writes about its controller."""
     return {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
@@ -111,7 +112,7 @@ def owner_reference(obj: Obj) -> Obj:
 
 
 def controller_uid(obj: Obj) -> str:
-    """The uid of the controlling owner, empty where there is none."""
+    """Return the UID of the controlling owner, or ""."""
     for owner in meta(obj).get("ownerReferences") or ():
         if owner.get("controller"):
             return str(owner.get("uid", ""))
@@ -119,7 +120,7 @@ def controller_uid(obj: Obj) -> str:
 
 
 def controller_of(obj: Obj) -> Ref | None:
-    """The controlling owner, None where there is none. It is in the same namespace."""
+    """Return the controlling owner, or None. It is in the same namespace."""
     for owner in meta(obj).get("ownerReferences") or ():
         if owner.get("controller"):
             api_version, kind, name = (str(owner.get(key, "")) for key in ("apiVersion", "kind", "name"))
@@ -128,12 +129,12 @@ def controller_of(obj: Obj) -> Ref | None:
 
 
 def leaving(obj: Obj) -> bool:
-    """Whether the object is being deleted."""
+    """Return True if the object is being deleted."""
     return bool(meta(obj).get("deletionTimestamp"))
 
 
 def merge_patch(old: Obj, new: Obj) -> Obj:
-    """What makes ``new`` of ``old`` by RFC 7386; empty where they are equal. Lists are replaced whole."""
+    """Return the patch that makes ``new`` of ``old`` by RFC 7386, empty if they are equal. Lists are replaced whole."""
     patch: Obj = {key: None for key, value in old.items() if value is not None and new.get(key) is None}
     for key, value in new.items():
         if value is None or old.get(key) == value:
@@ -147,8 +148,7 @@ def merge_patch(old: Obj, new: Obj) -> Obj:
 
 
 def status_patch(obj: Obj, status: Obj) -> list[Write]:
-    """One write that makes this the status, none where it is. It fails if the object is no longer what was looked
-    at."""
+    """Return one write that sets this status, or none. It fails if the object has changed since it was read."""
     change = merge_patch(part(obj, "status"), status)
     if not change:
         return []
@@ -156,7 +156,7 @@ def status_patch(obj: Obj, status: Obj) -> list[Write]:
 
 
 def merged(obj: Any, patch: Any) -> Any:
-    """The object after a merge patch (RFC 7386)."""
+    """Return the object after a merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     found = dict(obj) if isinstance(obj, dict) else {}
@@ -169,6 +169,6 @@ def merged(obj: Any, patch: Any) -> Any:
 
 
 def stamp(now: float) -> str:
-    """Seconds since the epoch as RFC 3339, in whole seconds, as Kubernetes writes times."""
+    """Return seconds since the epoch as RFC 3339, in whole seconds, as Kubernetes writes times."""
     at = datetime.fromtimestamp(int(now), UTC)
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")  # strftime writes the year 1 as 1

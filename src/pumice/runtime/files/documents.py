@@ -1,7 +1,7 @@
-"""Files into decoded documents, each by itself: a broken one is a problem, the others are served all the same.
+"""Read files into decoded documents, one by one: an invalid one is a problem, and the others are used.
 
-YAML is cut into documents before it is parsed, so that one that is no YAML does not take the rest of the file with it.
-What can be made large by few characters (aliases, nesting) is bounded.
+YAML is split into documents before it is parsed, so that an invalid one does not affect the rest of the file. What a
+few characters can make large (aliases, nesting) is bounded.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from msgspec import Struct
 from pumice.runtime.problems.problem import Problem, not_utf8, unforeseen
 
 FILE_BYTES_MAX = 2**30
-#: Nodes that a document with aliases may come to when every alias is written out.
+#: Nodes of a document with aliases when every alias is expanded.
 EXPANDED_NODES_MAX = 1_000_000
 NESTING_MAX = 500
 
 _TAGS = "tag:yaml.org,2002:"
 _MERGE = f"{_TAGS}merge"
-_BITS_MAX = 4096  # of an integer: longer ones cannot even be printed
+_BITS_MAX = 4096  # of an integer; longer ones cannot even be printed
 _SHOWN_MAX = 80
-_SIXTIES = "(?::[0-5]?[0-9])+"  # YAML 1.1 numbers to base sixty
+_SIXTIES = "(?::[0-5]?[0-9])+"  # YAML 1.1 numbers with base 60
 
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MARKER = re.compile(r"^(?:---|\.\.\.)(?=\s|\Z)", re.MULTILINE)
@@ -38,18 +38,18 @@ _BLOCK_OPENING = re.compile(r"^ *(?:[-?:] +)*", re.MULTILINE)
 
 
 class Document(Struct, frozen=True):
-    """One decoded document, and the words to name it by."""
+    """A decoded document, and its name for messages."""
 
     where: str
     obj: Any
 
 
 class _Refused(Exception):
-    """A document that is not served, and why."""
+    """A document that is not used, and why."""
 
 
 def documents(path: Path) -> Iterator[Document | Problem]:
-    """The documents of one file, in order."""
+    """Yield the documents of a file, in order."""
     try:
         size = path.stat().st_size
         if size > FILE_BYTES_MAX:
@@ -91,7 +91,7 @@ def _from_json(text: str) -> Any:
 
 
 def _check_characters(value: Any, half: str) -> None:
-    """Refuses half a character, which nothing that is written as UTF-8 can hold. ``half``: one that looks like it."""
+    """Refuse half of a surrogate pair, which cannot be written as UTF-8. ``half``: a text that looks like it."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -106,7 +106,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 class _Loader(_Base):  # type: ignore[misc, valid-type]
-    """YAML as Kubernetes reads it: what JSON can say, times and ``1:30`` stay text, and a key is given once."""
+    """YAML as Kubernetes reads it: what JSON can express; times and ``1:30`` stay text, and keys are unique."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         if not isinstance(node, yaml.MappingNode):
@@ -123,7 +123,7 @@ class _Loader(_Base):  # type: ignore[misc, valid-type]
 
 
 def _scalar(tag: str) -> Any:
-    """The constructor of a plain value; whatever it trips over is told with its place."""
+    """Return the constructor of a plain value. Its errors are reported with their place."""
     construct = _Base.yaml_constructors[tag]
 
     def read(loader: Any, node: yaml.Node) -> Any:
@@ -159,7 +159,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def yaml_documents(source: str, text: str) -> Iterator[Document | Problem]:
-    """The documents of a text, in order. ``source`` is the name to tell it by."""
+    """Yield the documents of a text, in order. ``source``: its name for messages."""
     for number, (first_line, chunk) in enumerate(_chunks(text), start=1):
         where = f"{source} document {number}"
         try:
@@ -173,7 +173,7 @@ def yaml_documents(source: str, text: str) -> Iterator[Document | Problem]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """(first line, text) of each document that holds something. A line with ``---`` or ``...`` parts them."""
+    """Yield (first line, text) of each document that is not empty. They are separated by ``---`` or ``...``."""
     starts = [match.start() for match in _MARKER.finditer(text)]
     if not starts or starts[0] > 0:
         starts.insert(0, 0)
@@ -205,9 +205,9 @@ def _from_yaml(chunk: str) -> Any:
 
 
 def _check_nesting(chunk: str) -> None:
-    """Refuses what is nested so deep that composing it would overrun the C stack.
+    """Refuse nesting so deep that composing it would overflow the C stack.
 
-    A cheap bound clears almost every document: block nesting needs indentation, flow nesting needs brackets.
+    A cheap bound accepts almost every document: block nesting needs indentation, flow nesting needs brackets.
     """
     openings = chunk.count("[") + chunk.count("{")
     if openings + max(len(match) for match in _BLOCK_OPENING.findall(chunk)) <= NESTING_MAX:
@@ -223,7 +223,7 @@ def _check_nesting(chunk: str) -> None:
 
 
 def _check_aliases(root: yaml.Node) -> None:
-    """Refuses a document that refers to itself, or that is far larger than it looks once aliases are written out."""
+    """Refuse a document that refers to itself, or that is far larger than it looks when aliases are expanded."""
     sizes: dict[int, int] = {}
     open_nodes: set[int] = set()
     waiting: list[tuple[yaml.Node, bool]] = [(root, False)]

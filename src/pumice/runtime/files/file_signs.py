@@ -1,4 +1,5 @@
-"""What a file is by its first bytes, asked of every input: the library that reads such a file is not needed for it."""
+"""Recognise files by their first bytes. Every input is checked, so the library that reads such files is not
+imported."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ ARCHIVE = b"PK\x03\x04"
 
 
 def is_archive(path: Path) -> bool:
-    """Whether this is a file, and a ZIP archive."""
+    """Return True for a file that is a ZIP archive."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

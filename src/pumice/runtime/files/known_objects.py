@@ -1,4 +1,4 @@
-"""What a snapshot knows, as objects of the API: what was decided and is not confirmed yet counts as done."""
+"""The contents of a snapshot as objects of the API. Decisions that are not confirmed yet count as done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pumice.model.workloads.podgroup import PodGroup
 
 
 def objects_in(snapshot: Snapshot, now: float) -> list[Object]:
-    """All of them, in the order of their rows. ``now``: where a time is needed."""
+    """Return all objects in the order of their rows. ``now``: for fields that need a time."""
     tables = snapshot.tables
     return [
         *tables.nodes.facts.objs,
@@ -28,12 +28,12 @@ def objects_in(snapshot: Snapshot, now: float) -> list[Object]:
 
 
 def groups_in(tables: Tables) -> list[PodGroup]:
-    """Every PodGroup that is known."""
+    """Return every known PodGroup."""
     return [group for group in tables.jobs.groups if group is not None]
 
 
 def pods_in(tables: Tables, now: float) -> Iterator[Pod]:
-    """Every pod that is known, where it will be."""
+    """Yield every known pod, on the node where it will be."""
     tasks, names = tables.tasks, tables.nodes.facts.names
     for row in np.flatnonzero(tasks.alive).tolist():
         pod, status, node = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])

@@ -1,4 +1,4 @@
-"""A cluster from files: every object that can be used, and a named problem for everything that cannot."""
+"""Read a cluster from files: every usable object, and a named problem for everything else."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from pumice.runtime.problems.validation import validate_cluster
 __all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_LISTS_MAX = 8  # lists in lists
-_UNKNOWN_MAX = 200  # different unknown keys that are named
+_LISTS_MAX = 8  # nested lists
+_UNKNOWN_MAX = 200  # unknown keys that are reported
 _PLACES_SHOWN = 2
 
 
@@ -38,9 +38,9 @@ class Manifests(Struct, frozen=True):
 
 
 def load_manifests(paths: Iterable[str | Path], decoder: Decoder | None = None) -> Manifests:
-    """Everything in these files and folders (``*.yaml``, ``*.yml`` and ``*.json``, below them too, sorted by name).
+    """Read everything in these files and folders (``*.yaml``, ``*.yml`` and ``*.json``, also in sub-folders, by name).
 
-    Of objects with the same kind, namespace and name one is kept, whatever the order of files: the one with the highest
+    Of objects with the same kind, namespace and name one is kept, whatever the order of files: that with the highest
     numeric resourceVersion, then the latest creation, then the last by its canonical text.
     """
     reading = _Reading(decoder or Decoder())
@@ -62,12 +62,12 @@ class _Reading:
         self.differing: set[tuple[str, str, str]] = set()
         self.problems: list[Problem] = []
         self.unread: Counter[str] = Counter()
-        self.unknown: dict[UnknownKey, list[str]] = {}  # the first places of each, and how many there are
+        self.unknown: dict[UnknownKey, list[str]] = {}  # the first places of each, and their number
         self.unknown_counts: Counter[UnknownKey] = Counter()
         self.first_unread: dict[str, str] = {}
 
     def files_of(self, path: Path) -> Iterator[Path]:
-        """The file itself, or the files of a folder. A link to a folder is not followed."""
+        """Yield the file itself, or the files of a folder. Links to folders are not followed."""
         if path.is_file():
             yield path
         elif not path.is_dir():
@@ -124,7 +124,7 @@ class _Reading:
                 places.append(f"{where}, {object_name(obj)}")
 
     def _take_list(self, where: str, obj: dict[str, Any], depth: int) -> None:
-        """The items of a list. Those of a typed one, such as PodList, may leave their kind to it."""
+        """Read the items of a list. Items of a typed one, such as PodList, may leave out their kind."""
         items = obj["items"]
         if depth >= _LISTS_MAX or not isinstance(items, list | None):
             wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} nested lists"
@@ -175,14 +175,14 @@ class _Reading:
 
 
 def _rank(value: Value) -> tuple[int, float, str]:
-    """Which of several copies is kept: the highest. Depends on nothing but the values."""
+    """Return which of several copies is kept: the highest. It depends only on the values."""
     version = getattr(value, "resource_version", "")
     number = int(version) if version.isascii() and version.isdecimal() and len(version) < 20 else -1
     return number, getattr(value, "creation", 0.0), json.dumps(_canonical(value), sort_keys=True)
 
 
 def _canonical(value: object) -> Any:
-    """The value as plain JSON, so that its text does not depend on the order in which mappings were filled."""
+    """Return the value as plain JSON, so that its text does not depend on the order of mappings."""
     if isinstance(value, Struct):
         return {name: _canonical(part) for name, part in asdict(value).items()}
     if isinstance(value, Mapping):

@@ -1,9 +1,9 @@
-"""Lists of model values to JSON and back, with nothing in between that could be anything else.
+"""Encode lists of model values as JSON and decode them, without any other kind of value.
 
-A list of objects of the API is written a field at a time: ``{"rows": […], "name": […], "spec": [0, 0, 1], …}``. Values
-that have parts of their own (a PodSpec, labels) are in one table a type, each once, and are named by their place in it;
-so what was shared is shared again. What is read becomes the types that the annotations of the model and of the tables
-name, and no other: no text can ask for a type.
+A list of API objects is written field by field: ``{"rows": […], "name": […], "spec": [0, 0, 1], …}``. Values with parts
+of their own (a PodSpec, labels) are in one table per type, each once, and are named by their index in it, so that
+shared values are shared again. Decoded values have the types that the annotations of the model and the tables name. No
+text can request another type.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.podgroup import PodGroup
 
-#: Values in a text, those within others counted: what is made of one takes at most some hundred bytes.
+#: Values in a text, including nested ones. Each becomes at most some hundred bytes.
 VALUES_MAX = 10_000_000
 
-#: What is written a field at a time.
+#: Types that are written field by field.
 _OBJECTS = (Pod, PodGroup, Node, Queue, HyperNode)
 _PLAIN = (str, int, float, bool)
-_NOTHING = -1  # in place of a place or a length: None
+_NOTHING = -1  # instead of an index or a length: None
 _WRONG = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class ValuesError(ValueError):
-    """A text that does not hold these values. In a sentence."""
+    """A text does not contain these values. One sentence."""
 
 
 class _Text(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ class _Text(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Arrays(msgspec.Struct, forbid_unknown_fields=True):
-    """Arrays of whole numbers, one after the other."""
+    """Arrays of whole numbers, concatenated."""
 
     lengths: list[int]
     numbers: list[int]
@@ -65,7 +65,7 @@ _encode = msgspec.json.Encoder(enc_hook=_plain_mapping).encode
 
 @cache
 def _required(kind: Any) -> tuple[Any, bool]:
-    """(the type without None, whether None is one of its values)."""
+    """Return (the type without None, whether None is allowed)."""
     options = [option for option in get_args(kind) if option is not NoneType]
     is_optional = NoneType in get_args(kind)
     return (options[0], True) if is_optional else (kind, False)
@@ -73,20 +73,20 @@ def _required(kind: Any) -> tuple[Any, bool]:
 
 @cache
 def _fields_of(kind: Any) -> Mapping[str, Any]:
-    """Name -> type of a kind of value, in the order of its constructor."""
+    """Return name -> type of the fields of a type, in the order of its constructor."""
     hints = get_type_hints(kind)
     return {name: hints[name] for name in kind.__struct_fields__}
 
 
 @cache
 def name_of(kind: Any) -> str:
-    """A type as people write it: ``tuple[Toleration, ...]``."""
+    """Return a type as people write it: ``tuple[Toleration, ...]``."""
     return _spelt(kind, lambda plain: str(plain.__name__))
 
 
 @cache
 def description_of(kind: Any) -> str:
-    """A type and all that it is made of: what two programs must agree on to read each other's texts."""
+    """Return a type with all its parts: what two programs must agree on to read each other's texts."""
     return _spelt(kind, _description_of_class)
 
 
@@ -115,9 +115,9 @@ def _spelt(kind: Any, of_class: Callable[[type[Any]], str]) -> str:
 
 
 def encode_values(lists: Mapping[str, tuple[Any, Sequence[Any]]]) -> bytes:
-    """The JSON text of lists of values by name, each with the type of its values; any of these may be None.
+    """Return the JSON text of lists of values by name, each with the type of its values; any value may be None.
 
-    Raises: ValuesError where there are too many.
+    Raises: ValuesError if there are too many.
     """
     writer = _Writer()
     written = {name: writer.write(_required(kind)[0], values) for name, (kind, values) in lists.items()}
@@ -128,13 +128,13 @@ def encode_values(lists: Mapping[str, tuple[Any, Sequence[Any]]]) -> bytes:
 
 
 def _check_count(text: bytes) -> None:
-    """Before anything is made of it. Every value follows a comma or a bracket."""
+    """Check the number of values before any is built. Every value follows a comma or a bracket."""
     if sum(map(text.count, (b",", b"[", b"{"))) > VALUES_MAX:
         raise ValuesError(f"there are more than {VALUES_MAX:,} values")
 
 
 class _Writer:
-    """``values``: by type, the text of each value and its place."""
+    """``values``: by type, the text of each value and its index."""
 
     def __init__(self) -> None:
         self.values: dict[str, dict[bytes, int]] = {}
@@ -158,7 +158,7 @@ class _Writer:
         return written
 
     def _write_places(self, name: str, values: Sequence[Any]) -> list[int]:
-        """The place of each value in the table of its type."""
+        """Return the index of each value in the table of its type."""
         texts, known = self.values.setdefault(name, {}), self._known.setdefault(name, {})
         places = []
         for value in values:
@@ -180,7 +180,7 @@ def _without_whole_objects(annotations: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def decode_values(text: bytes, wanted: Mapping[str, tuple[Any, int]]) -> dict[str, list[Any]]:
-    """The lists that ``encode_values`` wrote, by name. ``wanted``: the type of each and its length.
+    """Return the lists that ``encode_values`` wrote, by name. ``wanted``: the type and the length of each.
 
     Raises: ValuesError.
     """
@@ -198,7 +198,7 @@ class _Reader:
         self._values: dict[str, list[Any]] = {}
 
     def read(self, name: str, kind: Any, count: int, text: msgspec.Raw) -> list[Any]:
-        """A whole list, in which any value may be None."""
+        """Return a whole list, in which any value may be None."""
         kind, _ = _required(kind)
         if get_origin(kind) is np.ndarray:
             return _arrays(name, _decoded(text, _Arrays, name), count)
@@ -218,7 +218,7 @@ class _Reader:
         return found
 
     def _column(self, name: str, kind: Any, count: int, text: msgspec.Raw) -> list[Any]:
-        """A list of values that have no rows of their own."""
+        """Return a list of values that have no rows of their own."""
         required, is_optional = _required(kind)
         if required in _PLAIN:
             found: list[Any] = _decoded(text, list[kind], name)
@@ -227,13 +227,13 @@ class _Reader:
             places = _decoded(text, list[int], name)
             if places and not (_NOTHING if is_optional else 0) <= min(places) <= max(places) < len(values) - 1:
                 raise ValuesError(f"{name}: an index is not below {len(values) - 1}")
-            found = [values[place] for place in places]  # the last one, which -1 names, is None
+            found = [values[place] for place in places]  # the last one, with index -1, is None
         if len(found) != count:
             raise ValuesError(f"{name}: found {len(found)} values, wanted {count}")
         return found
 
     def _table(self, kind: Any) -> list[Any]:
-        """Every value of a type, and None."""
+        """Return every value of a type, and None."""
         name = name_of(kind)
         if name not in self._values:
             found = _decoded(self._texts.get(name, msgspec.Raw(b"[]")), list[kind], f"values of {name}")
@@ -244,7 +244,7 @@ class _Reader:
 
 
 def _arrays(name: str, found: _Arrays, count: int) -> list[Any]:
-    """Views of one array, which is read-only."""
+    """Return views of one array, which is read-only."""
     lengths, numbers = found.lengths, found.numbers
     if len(lengths) != count or min(lengths, default=0) < _NOTHING or sum(n for n in lengths if n > 0) != len(numbers):
         raise ValuesError(f"{name}: the lengths are not those of {count} lists of {len(numbers)} numbers in all")

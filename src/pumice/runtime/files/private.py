@@ -1,4 +1,4 @@
-"""Files that hold secrets: only their owner reads them, and nobody else chooses where they are written."""
+"""Files with secrets: only their owner reads them, and no other user can choose where they are written."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ _SECRET_BYTES_MAX = 64 << 10
 
 
 class NotPrivate(Exception):
-    """A file or folder that others may read or write; what to do about it."""
+    """Others may read or write a file or folder. The text says what to do."""
 
 
 def write_private(path: Path, text: str) -> None:
-    """A file that only its owner reads, whole or not at all. A link of that name is replaced, not followed.
+    """Write a file that only its owner can read, as a whole or not at all. A link with its name is replaced, not
+    followed.
 
-    It is made under a name that nobody can guess: in a folder that others may write to, one that is waiting there
-    under the name would be written through. Raises: OSError.
+    It is created under a name that cannot be guessed: in a folder that others can write to, an existing link of that
+    name would be written through. Raises: OSError.
     """
     descriptor, made = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     try:
@@ -31,12 +32,12 @@ def write_private(path: Path, text: str) -> None:
 
 
 def open_private(path: str, flags: int) -> int:
-    """An ``opener`` for ``open``: a new file is its owner's alone, and a link is not followed."""
+    """An ``opener`` for ``open``: a new file is readable by its owner only, and links are not followed."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def read_secret(path: Path) -> str:
-    """The text of a file that holds a secret. Raises: NotPrivate where everybody may read it, OSError."""
+    """Return the text of a file with a secret. Raises: NotPrivate if all users can read it, OSError."""
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISREG(mode) and mode & stat.S_IRWXO:
@@ -45,6 +46,6 @@ def read_secret(path: Path) -> str:
 
 
 def require_own_folder(folder: Path) -> None:
-    """Raises: NotPrivate for a folder in which everybody may put files, OSError."""
+    """Raise NotPrivate for a folder to which all users can write. Raises: OSError."""
     if folder.stat().st_mode & stat.S_IWOTH:
         raise NotPrivate(f"{folder}: all users of this machine can write there; use a folder of your own")

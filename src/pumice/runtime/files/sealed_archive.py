@@ -1,11 +1,11 @@
-"""A ZIP archive that says first what it is and last what its bytes add up to.
+"""A ZIP archive that begins with its kind and ends with a checksum.
 
-    mimetype        the kind, first of all and not packed, so that it stands at a fixed place in the file
+    mimetype        the kind, first and uncompressed, so that it is at a fixed place in the file
     …               the members
-    sha256:…        as the archive's comment, and so at the very end: over every byte before
+    sha256:…        as the archive's comment, at the very end: of every byte before
 
-The checksum finds what was cut or changed by accident. It is no signature: who changes a file can seal it anew. What
-a member unpacks to is bounded before it is unpacked.
+The checksum detects accidental changes. It is not a signature: a changed file can be sealed again. The unpacked size of
+a member is bounded before it is unpacked.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pumice.runtime.files.file_signs import ARCHIVE
 UNPACKED_BYTES_MAX = 1 << 30
 
 _KIND = "mimetype"
-_KIND_AT = 30  # where the name of the first member begins, and its content follows
+_KIND_AT = 30  # offset of the first member's name, which its content follows
 _SEAL, _DIGITS = b"sha256:", 64
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-#: What the ZIP library raises over bytes that it does not understand.
+#: Exceptions of the ZIP library for invalid bytes.
 _WRONG = (
     zipfile.BadZipFile,
     zlib.error,
@@ -40,11 +40,11 @@ _WRONG = (
 
 
 class ArchiveError(ValueError):
-    """Bytes that are no such archive: why, in a sentence without a subject."""
+    """Bytes are not such an archive: why, as a sentence without a subject."""
 
 
 def pack(kind: str, members: Mapping[str, bytes]) -> bytes:
-    """The archive of these members, in their order: the same bytes for the same members."""
+    """Return the archive of these members, in their order. Equal members give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         _put(archive, _KIND, kind.encode(), zipfile.ZIP_STORED)
@@ -55,18 +55,18 @@ def pack(kind: str, members: Mapping[str, bytes]) -> bytes:
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes, packing: int) -> None:
-    """Without the time and the user, which a new ``ZipInfo`` does not know."""
+    """Add a member without time and user, which a new ``ZipInfo`` does not have."""
     archive.writestr(zipfile.ZipInfo(name), content, packing, compresslevel=1)
 
 
 def sealed(archive: bytes) -> bytes:
-    """The archive with the checksum that it must have in place of the one that it has."""
+    """Return the archive with a correct checksum."""
     content = archive[:-_DIGITS]
     return content + sha256(content).hexdigest().encode()
 
 
 class Archive:
-    """A packed archive, to read. Raises: ArchiveError for what is none of this kind."""
+    """A packed archive, for reading. Raises: ArchiveError if it is not one of this kind."""
 
     def __init__(self, content: bytes, kind: str) -> None:
         named = (_KIND + kind).encode()
@@ -88,7 +88,7 @@ class Archive:
         return frozenset(self._members)
 
     def content(self, name: str, bytes_max: int) -> bytes:
-        """A whole member. Raises: ArchiveError where it is not there or is larger."""
+        """Return a whole member. Raises: ArchiveError if it does not exist or is too large."""
         member = self._members.get(name)
         if member is None:
             raise ArchiveError(f"has no {name}")
@@ -102,7 +102,7 @@ class Archive:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Turn what the ZIP library raises into an ArchiveError."""
+    """Turn exceptions of the ZIP library into an ArchiveError."""
     try:
         yield
     except _WRONG as error:

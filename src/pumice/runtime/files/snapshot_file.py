@@ -1,12 +1,12 @@
-"""A cycle as one file: the snapshot it began with, the policy and the moment. Read again, it decides the same.
+"""A cycle as a file: the snapshot with which it began, the policy and the time. Run again, it decides the same.
 
-    snapshot.json         the head: format, moment, policy, how many rows each table has
-    objects.json          model values (``runtime.model_values``)
-    tasks/status.npy, …   a member a column of numbers
+    snapshot.json         the head: format, time, policy, number of rows of each table
+    objects.json          model values (``runtime.files.model_values``)
+    tasks/status.npy, …   one member per column of numbers
 
-in a ``runtime.sealed_archive``: JSON and NumPy arrays in a ZIP archive, so that everybody can look into it before it is
-sent. What is read is checked as if a stranger had made it: sizes before memory is taken for them, types, and that rows
-name rows that are there. Nothing in it is code, and nothing that is read can become code.
+in a ``runtime.files.sealed_archive``: JSON and NumPy arrays in a ZIP archive, so that users can examine it before they
+send it. What is read is checked as foreign data: sizes before memory is allocated, types, and that rows refer to
+existing rows. Nothing in it is code, and nothing that is read can become code.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ OBJECTS_BYTES_MAX = 128 << 20
 ROWS_MAX = 4_000_000
 
 _HEAD, _OBJECTS = "snapshot.json", "objects.json"
-_OUTSIDE = {"nodes": Node, "hypernodes": HyperNode}  # lists beside the tables
+_OUTSIDE = {"nodes": Node, "hypernodes": HyperNode}  # lists outside the tables
 _NPY_HEAD_MAX = 1 << 10
 
 
 class SnapshotError(ValueError):
-    """A file that cannot be used: why, in a sentence without a subject."""
+    """A file cannot be used: why, as a sentence without a subject."""
 
 
 class Cycle(Struct, frozen=True):
@@ -70,8 +70,8 @@ class _Shard(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True):
-    """``layout``: see there. ``resources``: that have columns of their own. ``rows``: by table, and of the lists beside
-    them."""
+    """``layout``: see there. ``resources``: those with their own columns. ``rows``: by table, and of the lists outside
+    the tables."""
 
     format: int
     layout: str
@@ -90,8 +90,8 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def layout() -> str:
-    """A name for what the columns are and what the values in them are made of: another one is another version of the
-    format, and nobody has to think of raising a number."""
+    """Return a name for the structure of columns and values. Another structure is another version of the format,
+    without a number that must be raised."""
     columns = [
         f"{name} {each.dtype} {len(each.further)} {'' if each.holds is None else description_of(each.holds)}"
         for name, each in wanted_columns(len(ResourceAxis())).items()
@@ -104,7 +104,7 @@ def layout() -> str:
 
 
 def write_cycle(path: Path, cycle: Cycle) -> None:
-    """Write the file, for its owner alone: it is there whole or not at all. Raises: SnapshotError, OSError."""
+    """Write the file, readable by its owner only: as a whole or not at all. Raises: SnapshotError, OSError."""
     content = to_bytes(cycle)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     try:
@@ -119,7 +119,7 @@ def write_cycle(path: Path, cycle: Cycle) -> None:
 
 
 def to_bytes(cycle: Cycle) -> bytes:
-    """The content of the file: the same for the same cycle. Raises: SnapshotError where nobody could read it."""
+    """Return the content of the file: equal for equal cycles. Raises: SnapshotError if it could not be read again."""
     parts = take_apart(cycle.snapshot)
     wanted = wanted_columns(len(cycle.snapshot.tables.axis))
     lists: dict[str, tuple[Any, Any]] = {
@@ -172,14 +172,14 @@ def _npy(array: AnyArray, wanted: Wanted) -> bytes:
 
 
 def read_cycle(path: Path) -> Cycle:
-    """What ``write_cycle`` wrote. Raises: SnapshotError, OSError."""
+    """Return what ``write_cycle`` wrote. Raises: SnapshotError, OSError."""
     with path.open("rb") as file:
         content = file.read(FILE_BYTES_MAX + 1)
     return from_bytes(content)
 
 
 def from_bytes(content: bytes) -> Cycle:
-    """What ``to_bytes`` gave. Raises: SnapshotError."""
+    """Return what ``to_bytes`` encoded. Raises: SnapshotError."""
     if len(content) > FILE_BYTES_MAX:
         raise SnapshotError(f"is larger than {FILE_BYTES_MAX >> 20} MB")
     try:
@@ -240,7 +240,7 @@ def _snapshot_from(archive: Archive, head: _Head) -> Snapshot:
 
 
 def _array_from(archive: Archive, name: str, wanted: Wanted, rows: int) -> AnyArray:
-    """A column of numbers, read-only. How many bytes it is is known before it is unpacked."""
+    """Return a column of numbers, read-only. Its size is known before it is unpacked."""
     shape, little = (rows, *wanted.further), wanted.dtype.newbyteorder("<")
     size = prod(shape) * little.itemsize
     content = archive.content(_member(name), size + _NPY_HEAD_MAX)
@@ -255,8 +255,8 @@ def _array_from(archive: Archive, name: str, wanted: Wanted, rows: int) -> AnyAr
 
 @lru_cache(maxsize=256)
 def _array_head(head: bytes) -> Any:
-    """(shape, whether columns come first, dtype) of an array in NumPy's format, None for what is none. Kept, for many
-    columns have the same, and to parse it takes as long as to unpack a small array."""
+    """Return (shape, whether columns come first, dtype) of an array in NumPy's format, None if invalid. Cached, because
+    many columns have the same, and parsing it takes as long as unpacking a small array."""
     file = io.BytesIO(head)
     try:
         return np.lib.format.read_array_header_1_0(file) if np.lib.format.read_magic(file) == (1, 0) else None
@@ -265,7 +265,7 @@ def _array_head(head: bytes) -> Any:
 
 
 def _objects(values: list[Any]) -> AnyArray:
-    """One value a row, also where all of them are sequences of one length."""
+    """Return one value per row, also if all of them are sequences of one length."""
     array = np.empty(len(values), dtype=np.object_)
     for row, value in enumerate(values):
         array[row] = value

@@ -1,4 +1,4 @@
-"""Reading a conf file: text to policy, with the place of every problem."""
+"""Read conf files: from text to policy, with the place of every problem."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pumice.runtime.policy.conf_quotes import hint_on_quotes
 from pumice.runtime.problems.problem import Problem, not_utf8, unforeseen
 
 SIZE_MAX = 1 << 20
-#: The key under which Volcano's ConfigMap has it.
+#: The key of the conf in Volcano's ConfigMap.
 CONF_KEY = "volcano-scheduler.conf"
 HIDDEN = "(not shown)"
 _SECRET = ("password", "token", "secret")
-#: Sections that are not the core's: what is wrong with each, asked where a conf has it.
+#: Sections that are not the core's: functions that yield their problems, used if a conf has them.
 _SECTIONS: OnDemand[Callable[[Mapping[str, Any]], Iterator[str]]] = OnDemand(
     {
         "metrics": "pumice.runtime.usage.settings:source_problems",
@@ -31,15 +31,14 @@ _SECTIONS: OnDemand[Callable[[Mapping[str, Any]], Iterator[str]]] = OnDemand(
     },
     lambda name, problems: problems,
 )
-#: Kinds of documents that stand for a policy file: how to make it of one, and what no policy file says of it.
+#: Kinds of documents that represent a policy file: functions that return it, and what a policy file cannot express.
 _KINDS: OnDemand[Callable[[Mapping[str, Any], str], tuple[Any, tuple[str, ...]]]] = OnDemand(
     {"SchedulingShard": "pumice.runtime.policy.shards:conf_of_shard"}, lambda name, read: read
 )
 
 
 class LoadedPolicy(Struct, frozen=True):
-    """The policy of a conf, and its ``text``. ``left_out``: actions that it names and a lenient reading went
-    without."""
+    """The policy of a conf, and its ``text``. ``left_out``: actions that a lenient reading ignored."""
 
     policy: Policy
     text: str
@@ -49,17 +48,17 @@ class LoadedPolicy(Struct, frozen=True):
 def policy_of(
     text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
 ) -> Policy:
-    """The policy a conf text stands for. Raises: PolicyError naming every problem."""
+    """Return the policy of a conf text. Raises: PolicyError with all problems."""
     return loaded_from_text(text, registry, where=where, strict=strict, unset_switches=unset_switches).policy
 
 
 def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Policy:
-    """The policy of a conf file. Raises: PolicyError, also when the file cannot be read."""
+    """Return the policy of a conf file. Raises: PolicyError, also if the file cannot be read."""
     return loaded_from_file(path, registry, strict=strict).policy
 
 
 def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> LoadedPolicy:
-    """The policy of a conf file, and what was left out of it. Raises: PolicyError, also where it cannot be read."""
+    """Return the policy of a conf file, and what was left out. Raises: PolicyError, also if the file cannot be read."""
     try:
         with path.open("rb") as file:
             raw = file.read(SIZE_MAX + 1)
@@ -69,7 +68,7 @@ def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> 
 
 
 def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: bool = True) -> LoadedPolicy:
-    """The same for what was read of a file. Raises: PolicyError."""
+    """Return the policy in the bytes of a file. Raises: PolicyError."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -80,10 +79,10 @@ def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: boo
 def loaded_from_text(
     text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
 ) -> LoadedPolicy:
-    """A conf text, a ConfigMap that holds one, or a SchedulingShard of KAI's, read.
+    """Return the policy of a conf text, of a ConfigMap that contains one, or of a SchedulingShard of KAI.
 
-    A lenient reading goes without the actions that are not known, and says so in the policy's warnings; it needs one
-    that is. Raises: PolicyError naming every problem.
+    A lenient reading ignores unknown actions and says so in the policy's warnings; at least one must be known. Raises:
+    PolicyError with all problems.
     """
     if len(text) > SIZE_MAX:
         raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])
@@ -124,7 +123,7 @@ def _in_sections(policy: Policy) -> Iterator[str]:
 
 
 def _document_of(text: str, where: str) -> Any:
-    """The one document of a conf text; None for a text without any. Raises: PolicyError."""
+    """Return the one document of a conf text, None if it has none. Raises: PolicyError."""
     found = list(yaml_documents(where, text))
     if len(found) > 1:
         raise PolicyError([f"{where}: found {len(found)} documents, wanted one"])
@@ -136,7 +135,7 @@ def _document_of(text: str, where: str) -> Any:
 
 
 def _conf_in(document: Any, where: str) -> tuple[str, str] | None:
-    """(where, text) of the conf in a ConfigMap, None for any other document. Raises: PolicyError."""
+    """Return (where, text) of the conf in a ConfigMap, None for other documents. Raises: PolicyError."""
     if not isinstance(document, Mapping) or document.get("kind") != "ConfigMap":
         return None
     data = document.get("data")
@@ -152,8 +151,8 @@ def _conf_in(document: Any, where: str) -> tuple[str, str] | None:
 
 
 def _unknown_actions(document: Any, registry: Registry) -> dict[str, str]:
-    """Why each action that is named is not there, by name; none where the conf cannot be understood that far, or where
-    nothing would be left."""
+    """Return why each named action does not exist, by name; none if the conf is not valid that far, or if no action
+    would be left."""
     names = _action_names(document)
     dialect = document.get("dialect", "volcano") if names else ""
     if not isinstance(dialect, str) or dialect not in registry.dialects:
@@ -182,7 +181,7 @@ def _without(document: Any, names: Mapping[str, str]) -> Any:
 
 
 def without_secrets(value: Any) -> Any:
-    """The same values, with those under a key that sounds like a password hidden."""
+    """Return the values with those under keys that sound like a password hidden."""
     if isinstance(value, Mapping):
         return {key: HIDDEN if _is_secret(key, held) else without_secrets(held) for key, held in value.items()}
     return [without_secrets(each) for each in value] if isinstance(value, list) else value
@@ -193,9 +192,9 @@ def _is_secret(key: object, held: Any) -> bool:
 
 
 def shown_text(text: str) -> str:
-    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew.
+    """Return the text of a valid conf as it may be logged and dumped: unchanged, or written again without passwords.
 
-    Of a ConfigMap only the conf in it is shown: to whoever reads it as a text, a password in it has no key.
+    Of a ConfigMap, only the conf in it is shown: if it is read as text, a password in it has no key.
     """
     document = _document_of(text, "conf")
     inner = _conf_in(document, "conf")

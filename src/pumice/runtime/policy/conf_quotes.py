@@ -1,4 +1,4 @@
-"""Numbers and switches in quotes: YAML reads them as text, and nobody sees it in a message that shows the value."""
+"""Hints about numbers and switches in quotes: YAML reads them as text, which a message with the value does not show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SWITCH = ("true", "false")
 
 
 def hint_on_quotes(document: Any, problem: str) -> str:
-    """What to add to a problem of ``read_policy`` about such a value: that it is in quotes. Empty for any other."""
+    """Return what to add to a problem of ``read_policy`` about such a value: that it is in quotes; "" for others."""
     for place, text in _quoted(document):
         if f"{place}: found {text!r}, wanted" in problem:
             return f": the quotes make it a string; write {text}"
@@ -19,8 +19,7 @@ def hint_on_quotes(document: Any, problem: str) -> str:
 
 
 def _quoted(document: Any) -> Iterator[tuple[str, str]]:
-    """(how its place is written, the text) of each text in arguments and switches that would be something else without
-    quotes."""
+    """Yield (place, text) of each text in arguments and switches that would have another type without quotes."""
     for where, entry in _entries(document):
         for key, value in entry.items():
             if _is_quoted(value):
@@ -32,7 +31,7 @@ def _quoted(document: Any) -> Iterator[tuple[str, str]]:
 
 
 def _entries(document: Any) -> Iterator[tuple[str, Mapping[Any, Any]]]:
-    """Plugins and configurations, with their places."""
+    """Yield plugins and configurations with their places."""
     for tier in _list(document, "tiers"):
         for plugin in _list(tier, "plugins"):
             if isinstance(plugin, Mapping):

@@ -1,4 +1,4 @@
-"""All policy languages there are, and the plugins that belong to none of them."""
+"""All policy languages, and the plugins that belong to none of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pumice.framework.plugin.on_demand import OnDemand
 from pumice.framework.plugin.registry import Dialect, Registry
 from pumice.ours.table import PLUGINS
 
-#: Each imported when a policy is written in it, or reaches into it.
+#: Imported when a policy is written in them, or names one of their plugins.
 LANGUAGES: OnDemand[Dialect] = OnDemand(
     {
         "volcano": "pumice.volcano.table:VOLCANO",

@@ -1,4 +1,4 @@
-"""A SchedulingShard of KAI's as a policy: what KAI's operator makes of its defaults and of what the shard says.
+"""Turn a SchedulingShard of KAI into a policy, as KAI's operator does with its defaults and the shard.
 
 Source: KAI operator (defaults by placement, merge by name, order by priority).
 """
@@ -13,7 +13,7 @@ from pumice.framework.plugin.errors import PolicyError, did_you_mean
 from pumice.model.plain_words import kind_of
 
 _BINPACK, _SPREAD = "binpack", "spread"
-#: First those that come first; each has a priority of 100 less than the one before, the last one of 100.
+#: In order. Each has a priority of 100 less than the one before, the last one of 100.
 _PLUGINS = (
     *("predicates", "proportion", "priority", "nodeavailability", "resourcetype", "podaffinity", "elastic"),
     *("kubeflow", "ray", "subgrouporder", "taskorder", "nominatednode", "dynamicresources", "minruntime"),
@@ -21,13 +21,13 @@ _PLUGINS = (
 )
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
 _RUNTIMES = {"preemptMinRuntime": "defaultPreemptMinRuntime", "reclaimMinRuntime": "defaultReclaimMinRuntime"}
-#: Sections of a policy file that are written alike.
+#: Sections that a policy file has in the same form.
 _ALIKE = ("queueDepthPerAction", "usageDBConfig")
 _KEYS = (
     *("args", "placementStrategy", "partitionLabelValue", "minRuntime", "kValue", "plugins", "actions"),
     *_ALIKE,
 )
-#: By key of an entry: what it must be, and how that is called.
+#: Types of an entry's keys, with their names.
 _KINDS = {
     "enabled": (bool, "true or false"),
     "priority": (int, "a whole number"),
@@ -37,7 +37,7 @@ _KINDS = {
 
 @dataclass(slots=True)
 class _Entry:
-    """A plugin or an action as it stands so far."""
+    """A plugin or an action, as merged so far."""
 
     priority: int = 0
     enabled: bool = True
@@ -45,9 +45,9 @@ class _Entry:
 
 
 def conf_of_shard(document: Mapping[str, Any], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The policy file that says the same, and a sentence for each thing that no policy file says.
+    """Return the policy file with the same meaning, and a sentence for each part that a policy file cannot express.
 
-    Raises: PolicyError for what is no shard; what is wrong with the policy is said by whoever reads it.
+    Raises: PolicyError for a document that is not a shard. Problems of the policy are found when it is read.
     """
     spec = document.get("spec") or {}
     problems = list(_problems(spec))
@@ -92,7 +92,7 @@ def _merge(known: dict[str, _Entry], said: Mapping[str, Mapping[str, Any]]) -> N
 
 
 def _in_order(entries: Mapping[str, _Entry]) -> list[str]:
-    """Those that are on, the highest priority first, then by name."""
+    """Return enabled entries, the highest priority first, then by name."""
     return sorted((name for name, each in entries.items() if each.enabled), key=lambda n: (-entries[n].priority, n))
 
 
@@ -133,12 +133,12 @@ def _entry_problems(path: str, what: Any, wanted: tuple[str, ...]) -> Iterator[s
 
 
 def _fits(value: Any, kind: type) -> bool:
-    """To Python a truth is a number."""
+    """Return True if a value has the type. In Python, bool is a subclass of int."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What the operator makes flags of."""
+    """Yield what the operator turns into flags."""
     if spec.get("partitionLabelValue"):
         yield f"spec.partitionLabelValue: use --partition-label-value={str(spec['partitionLabelValue'])[:80]}"
     for name in _said(spec, "args"):

@@ -1,6 +1,6 @@
-"""Plugins of the user's own: Python files in a folder, each with functions or classes under ``@plugin``.
+"""Plugins of users: Python files in a folder, with functions or classes under ``@plugin``.
 
-A file is run as it is, with the rights of this process: it is code, as trusted as the program itself.
+A file is executed with the rights of this process: it is code, and as trusted as the program.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _TEXT_MAX = 300
 
 
 def with_plugins_of(folder: Path, registry: Registry, dialect: str = "volcano") -> Registry:
-    """The registry with every plugin of the folder's ``*.py`` files (not of folders below), by name, in one dialect.
+    """Return the registry with every plugin of the folder's ``*.py`` files (not of sub-folders), by name, in one
+    language.
 
-    Raises: PolicyError naming every problem: a folder or file that cannot be read or run, a file without plugins, a
-    name that is given twice or that a built-in plugin has.
+    Raises: PolicyError with all problems: a folder or file that cannot be read or executed, a file without plugins, a
+    name that is used twice or by a built-in plugin.
     """
     taken = dict.fromkeys(registry.plugins(dialect), "a built-in plugin")
     found: list[Callable[..., Any]] = []
@@ -64,23 +65,23 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _run(path: Path) -> ModuleType:
-    """The module that the file is. Raises: PluginError with the line at which it stopped."""
+    """Return the module of a file. Raises: PluginError with the line at which it stopped."""
     name = _MODULE + path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None, path
     assert spec.loader is not None, path
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look themselves up there
+    sys.modules[name] = module  # dataclasses look their module up there
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever somebody else's file does
+    except (Exception, SystemExit) as error:  # a foreign file may raise anything
         del sys.modules[name]
         raise PluginError(_told(error, path)) from error
     return module
 
 
 def _told(error: BaseException, path: Path) -> str:
-    """On one line, with the last line of the file itself that was reached."""
+    """Return the error on one line, with the last line of the file that was reached."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(path) else None
     where = line or (lines[-1] if lines else None)
@@ -90,7 +91,7 @@ def _told(error: BaseException, path: Path) -> str:
 
 
 def _plugins_of(module: ModuleType) -> Iterator[Callable[..., Any]]:
-    """What the file itself names as plugins, in its order; what it imports is not its own."""
+    """Yield the plugins that the file itself defines, in order, without those that it imports."""
     for value in vars(module).values():
         if getattr(value, "__module__", None) == module.__name__ and hasattr(value, PLUGIN_ATTRIBUTE):
             yield value

@@ -1,4 +1,4 @@
-"""What KAI's objects say that cannot come out, or hardly as meant. Nothing is taken away for it."""
+"""Problems in KAI's objects. Nothing is removed because of them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pumice.model.workloads.gang import Gang, TopologyConstraint, pod_set_of
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.problems.problem import Problem, Severity
 
-#: ``; did you mean x?`` where something similar is known.
+#: Returns ``; did you mean x?`` if something similar is known.
 Guess = Callable[[str, Iterable[str]], str]
-#: Of one PodGroup: what a tenant writes must not fill the page.
+#: Problems that are reported for one PodGroup. Bounded, because a tenant writes it.
 _TOLD_MAX = 5
 _MILLI = 1000.0
 
 
 def sharing_problems(queues: Iterable[Queue]) -> Iterator[Problem]:
-    """Quotas that can never be had."""
+    """Yield quotas that can never be reached."""
     for queue in queues:
         for name in ("cpu", "memory", "gpu") if queue.sharing is not None else ():
             amount = getattr(queue.sharing, name)
@@ -35,7 +35,7 @@ def sharing_problems(queues: Iterable[Queue]) -> Iterator[Problem]:
 def gang_problems(
     groups: Iterable[PodGroup], pods: Iterable[Pod], topologies: Collection[Topology], guess: Guess
 ) -> Iterator[Problem]:
-    """Pod sets without pods enough, pods of no pod set, and topologies and levels that are not there."""
+    """Yield pod sets without enough pods, pods without a pod set, and topologies and levels that do not exist."""
     sizes = Counter((pod.group_key, pod_set_of(pod.labels).lower()) for pod in pods if pod.group_key)
     by_name = {topology.name: topology for topology in topologies}
     for group in groups:
@@ -73,7 +73,7 @@ def _of_wish(wish: TopologyConstraint, by_name: dict[str, Topology], guess: Gues
 
 
 def share_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Problem]:
-    """Parts of GPUs that mean nothing, or that no device has."""
+    """Yield shares of GPUs that are invalid, or that no device has."""
     most = max((node_gpu_memory(node.labels) for node in nodes), default=0)
     for pod in pods:
         share = pod.spec.gpu_share
@@ -88,7 +88,7 @@ def share_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Probl
 
 
 def device_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Problem]:
-    """Nodes on which pods share GPUs and use more GPUs than there are."""
+    """Yield nodes on which pods share GPUs and use more GPUs than exist."""
     on = defaultdict[str, list[Pod]](list)
     for pod in pods:
         if status_of_pod(pod.phase, node_name=pod.node_name, deleting=False) not in COMPLETED_STATUSES:

@@ -1,4 +1,4 @@
-"""Something wrong, or worth knowing, in what was read: told, never skipped in silence."""
+"""Problems in what was read: reported, and never skipped silently."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _SHOWN_MAX = 200
 
 
 class Severity(StrEnum):
-    """ERROR: something named cannot be used as it is. WARNING: it can, but hardly as meant. NOTE: done for the user."""
+    """ERROR: an object cannot be used as it is. WARNING: it can, but probably not as intended. NOTE: a change for the
+    user."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,7 +19,7 @@ class Severity(StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """``where`` names a file and document, or an object; ``what`` says what is the matter."""
+    """``where``: a file and document, or an object. ``what``: the problem."""
 
     where: str
     what: str
@@ -29,11 +30,11 @@ class Problem(Struct, frozen=True):
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """What is wrong with bytes that were to be text."""
+    """Return what is wrong with bytes that should be text."""
     return f"is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
 
 
 def unforeseen(error: Exception) -> str:
-    """What to say of an error that no reader is known to raise: the input is named, and what it did here."""
+    """Return the text for an error that no reader is known to raise: the input and the error."""
     first = (str(error).splitlines() or [""])[0][:_SHOWN_MAX]
     return f"cannot be read; unexpected error: {type(error).__name__}{': ' if first else ''}{first}"

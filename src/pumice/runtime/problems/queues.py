@@ -1,7 +1,7 @@
-"""What queues, and disruption budgets, say that cannot come out, or hardly as meant. Nothing is taken away for it.
+"""Problems in queues and disruption budgets. Nothing is removed because of them.
 
-Source: what Volcano's webhook refuses (spec 06, /queues/validate); a scheduler meets such queues all the same, and then
-does what each message says.
+Source: what Volcano's webhook refuses (/queues/validate). A scheduler may still meet such queues, and then does what
+each message says.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pumice.volcano.queues.tree import DEPTH_MAX, ROOT
 
 
 def queue_problems(queues: Collection[Queue], total: Resource, used: Iterable[str]) -> Iterator[Problem]:
-    """``total``: what all nodes have. ``used``: the queues that jobs are in."""
+    """Yield problems of queues. ``total``: sum of all nodes. ``used``: the queues of jobs."""
     by_name = {queue.name: queue for queue in queues}
     children: dict[str, list[Queue]] = {}
     for queue in queues:
@@ -54,7 +54,7 @@ def _of_itself(queue: Queue) -> Iterator[str]:
 
 
 def _below_ancestors(queue: Queue, by_name: Mapping[str, Queue]) -> Iterator[str]:
-    """Limits above that of the nearest ancestor that has one; and queues that lie too deep."""
+    """Yield limits above that of the nearest ancestor with one, and queues that are nested too deep."""
     above, depth, told = by_name.get(queue.parent), 1, set[str]()
     while above is not None and above.name != ROOT:
         if depth > DEPTH_MAX:
@@ -83,7 +83,7 @@ def _sum(amounts: Iterable[Resource | None]) -> Resource:
 
 
 def _exceeding(amount: Resource, limit: Resource, *, only_stated: bool = False) -> Iterator[str]:
-    """Names of what there is more of than the limit; ``only_stated``: of what the limit says something."""
+    """Yield names of resources above the limit. ``only_stated``: only those that the limit names."""
     for name in ("cpu", "memory", *sorted(amount.scalars or ())):
         most = limit.get(name)
         if only_stated and most <= 0 and name not in (limit.scalars or ()):
@@ -93,7 +93,7 @@ def _exceeding(amount: Resource, limit: Resource, *, only_stated: bool = False) 
 
 
 def budget_problems(budgets: Iterable[PodDisruptionBudget]) -> Iterator[Problem]:
-    """Budgets whose selector does not select what a reader would think."""
+    """Yield budgets whose selector does not select what users would expect."""
     for budget in budgets:
         if budget.selector is not None and not budget.selector.requirements:
             what = "selects every pod of its namespace for evictions through the API; Volcano's plugin pdb ignores it"

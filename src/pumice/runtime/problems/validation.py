@@ -1,7 +1,7 @@
-"""What the objects of a cluster say about each other: references to nothing, circles, numbers that cannot come out.
+"""Problems between the objects of a cluster: references to nothing, circles, numbers that are impossible.
 
-Nothing is taken away: an object that hangs in the air stays, and is named. Objects that are wrong in the same way are
-named together.
+Nothing is removed: an object with an invalid reference stays and is reported. Objects with the same problem are
+reported together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GUESSED_AMONG_MAX = 2000
 def validate_cluster(
     objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)
 ) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
-    """The objects, with the queue ``default`` where it is wanted and missing, and what is wrong between them."""
+    """Return the objects, with the queue ``default`` if it is needed and missing, and the problems between them."""
     everything = tuple(objects)
     everything, notes = _with_default_queue(everything)
     cluster = _Cluster(everything, scheduler_names)
@@ -50,7 +50,7 @@ def validate_cluster(
 
 
 def _with_default_queue(objects: tuple[Value, ...]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
-    """Source: Volcano makes the default queue at start-up: weight 1, reclaimable."""
+    """Add the default queue. Source: Volcano creates it at start-up, with weight 1 and reclaimable."""
     wanted = any(isinstance(obj, PodGroup | VolcanoJob) and obj.queue == DEFAULT_QUEUE for obj in objects)
     if not wanted or any(isinstance(obj, Queue) and obj.name == DEFAULT_QUEUE for obj in objects):
         return objects, ()
@@ -235,12 +235,13 @@ def _named(kind: str, keys: Sequence[str]) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first three, and how many more."""
+    """Return the first three names, and the number of the others."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 class _Guesses:
-    """``; did you mean x?`` where something similar is known. Likeness is slow to find: only the first few get it."""
+    """Returns ``; did you mean x?`` if something similar is known. Similarity is slow to compute, so only the first few
+    problems get it."""
 
     def __init__(self) -> None:
         self.left = _GUESSES_MAX
@@ -254,7 +255,7 @@ class _Guesses:
 
 
 def _cycles(edges: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Circles in a directed graph, each from its first name by alphabet back to it; at most a few."""
+    """Return circles in a directed graph, each from its first name by alphabet back to it; at most a few."""
     found: dict[tuple[str, ...], None] = {}
     done: set[str] = set()
     for start in sorted(edges):

@@ -1,4 +1,4 @@
-"""Questions of a cycle to programs outside, over HTTP: bounded in time, in bytes, and in time of all of a cycle."""
+"""Questions of a cycle to external programs over HTTP, bounded in time, in bytes, and in the total time of a cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PART = 1 << 16
 
 
 class HttpExtenders:
-    """For one cycle, from its thread. ``clock`` in seconds; ``cycle_s``: how long all answers together may take."""
+    """For one cycle, from its thread. ``clock``: seconds. ``cycle_s``: total time for all answers."""
 
     def __init__(
         self, clock: Callable[[], float], *, cycle_s: float = CYCLE_S, bytes_max: int = ANSWER_BYTES_MAX
@@ -27,7 +27,7 @@ class HttpExtenders:
         self._clock, self._left_s, self._bytes_max = clock, cycle_s, bytes_max
 
     def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
-        """Raises: OutsideError."""
+        """Return the answer. Raises: OutsideError."""
         if self._left_s <= 0:
             raise OutsideError("the time for answers in this cycle is used up")
         began = self._clock()
@@ -44,7 +44,7 @@ class HttpExtenders:
         return answer
 
     def _posted(self, url: SplitResult, body: bytes, until: float) -> bytes:
-        """The body of the answer. Raises: OSError, HTTPException, ValueError, OutsideError."""
+        """Return the body of the answer. Raises: OSError, HTTPException, ValueError, OutsideError."""
         connection = self._connection(url, self._rest(until))
         connection.connect()
         sock = connection.sock
@@ -74,7 +74,7 @@ class HttpExtenders:
         return b"".join(parts)
 
     def _rest(self, until: float) -> float:
-        """Seconds that are left. Raises: TimeoutError."""
+        """Return the seconds left. Raises: TimeoutError."""
         rest = until - self._clock()
         if rest <= 0:
             raise TimeoutError("no answer in time")
@@ -82,8 +82,8 @@ class HttpExtenders:
 
 
 class _Bounded:
-    """A socket as HTTP takes it, of which all reads and writes together end in time, however small their parts are.
-    ``rest``: seconds that are left; raises TimeoutError where there are none."""
+    """A socket for HTTP whose reads and writes together end in time, however small their parts are. ``rest``: returns
+    the seconds left; raises TimeoutError if there are none."""
 
     def __init__(self, sock: Any, rest: Callable[[], float]) -> None:
         self._sock, self._rest = sock, rest
@@ -96,7 +96,7 @@ class _Bounded:
         return io.BufferedReader(_Reader(self._sock, self._rest))
 
     def close(self) -> None:
-        """Nothing: an answer is read after its connection was closed, and who made the socket closes it."""
+        """Do nothing: an answer is read after its connection was closed, and the owner of the socket closes it."""
 
 
 class _Reader(io.RawIOBase):

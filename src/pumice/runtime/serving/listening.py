@@ -1,8 +1,8 @@
-"""An HTTP application on a port, behind limits that no client can talk its way around.
+"""An HTTP application on a port, with limits that no client can circumvent.
 
-aiohttp bounds how large a request's head and body are, not how long a client takes over them: a connection that says
-nothing is kept for an hour. Here every connection has a deadline for what it owes next (a head, a body, reading what
-it asked for), there are only so many, and who comes when all are taken displaces the one that has been idle longest.
+aiohttp bounds the size of a request's head and body, but not their time: a connection that sends nothing is kept for an
+hour. Here every connection has a deadline for its next part (a head, a body, reading the answer), their number is
+bounded, and when all are in use, a new one displaces the one that has been idle longest.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _SWEEP_S = 1.0
 _HANDSHAKE_S = 10.0
 _STOP_S = 1.0
 _BACKLOG = 1024
-_ACCEPTED_AT_ONCE = 16  # before those that are too many are closed: file descriptors are few
+_ACCEPTED_AT_ONCE = 16  # before surplus ones are closed, because file descriptors are few
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Place(Struct, frozen=True):
-    """Where to listen. ``port`` 0: any that is free. Without ``tls`` it is plain HTTP."""
+    """Where to listen. ``port`` 0: any free one. Without ``tls``: plain HTTP."""
 
     address: str = "127.0.0.1"
     port: int = 0
@@ -38,12 +38,12 @@ class Place(Struct, frozen=True):
 
 
 class ConnectionLimits(Struct, frozen=True):
-    """How many connections there may be, and how long each may take, in seconds.
+    """Limits of connections. Times are in seconds.
 
-    * ``at_work``: connections with a request that is being answered. ``spare``: further ones that are accepted, so that
-      health pages are answered when all others are taken.
+    * ``at_work``: connections with a request in progress. ``spare``: further ones that are accepted, so that health
+      pages are answered when all others are in use.
     * ``head_s``: for the head of a request. ``body_s``: for its body. ``idle_s``: between requests.
-    * ``stall_s``: in this time a client reads at least ``stall_bytes`` of what waits for it.
+    * ``stall_s``: in this time a client must read at least ``stall_bytes`` of what waits for it.
     """
 
     at_work: int = 1_000
@@ -56,20 +56,20 @@ class ConnectionLimits(Struct, frozen=True):
 
     @property
     def open(self) -> int:
-        """Connections, at work or not."""
+        """Number of connections, with a request or not."""
         return self.at_work + self.spare
 
 
 def connections_here(wanted: int) -> int:
-    """As many connections as are wanted, or as leave half of this process's file descriptors for everything else."""
+    """Return the wanted number of connections, or half of this process's file descriptors if that is less."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if soft == resource.RLIM_INFINITY else min(wanted, soft // 2)
 
 
 class Connections:
-    """All connections of one listener. ``always``: paths that are answered however many are at work.
+    """All connections of one listener. ``always``: paths that are answered however many requests are in progress.
 
-    ``busy``: the answer to a request that is one too many. ``clock``: seconds; the event loop's where none is given.
+    ``busy``: the answer to a surplus request. ``clock``: seconds; by default the event loop's.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Connections:
         self.clock = clock or asyncio.get_running_loop().time
         self._always, self._busy = always, busy
         self._open: dict[asyncio.BaseTransport, _Guarded] = {}
-        self._idle: dict[_Guarded, None] = {}  # longest first
+        self._idle: dict[_Guarded, None] = {}  # the longest idle first
         self._at_work = 0
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -91,11 +91,11 @@ class Connections:
         return len(self._open)
 
     def guarded(self, inner: asyncio.Protocol) -> asyncio.Protocol:
-        """The protocol for a new connection: ``inner`` does the talking."""
+        """Return the protocol for a new connection, which delegates to ``inner``."""
         return _Guarded(inner, self)
 
     async def admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """A middleware: it knows when a connection is at work."""
+        """A middleware that tracks which connections have a request in progress."""
         found = self._open.get(request.transport) if request.transport is not None else None
         if found is None:  # gone already
             return await handler(request)
@@ -122,11 +122,11 @@ class Connections:
     # -- what connections tell
 
     def opened(self, connection: _Guarded, transport: asyncio.BaseTransport) -> None:
-        """One more. Of those that do nothing the one that has been idle longest goes where there are too many."""
+        """Add a connection. If there are too many, the one that has been idle longest is ended."""
         self._open[transport] = connection
         self._idle[connection] = None
         while len(self._open) > self.limits.open:
-            next(iter(self._idle)).abort()  # it is forgotten at once, however long its end takes
+            next(iter(self._idle)).abort()  # it is removed at once, however long its end takes
         if self._sweeping is None:
             self._sweep_later()
 
@@ -135,7 +135,7 @@ class Connections:
         self._idle.pop(connection, None)
 
     def _sweep_later(self) -> None:
-        """Once a second while there are connections."""
+        """Schedule a sweep per second while there are connections."""
 
         def sweep() -> None:
             self._sweeping = None
@@ -147,15 +147,15 @@ class Connections:
 
 
 class _Guarded(asyncio.Protocol):
-    """One connection: all that happens to it is handed on, and ``check`` ends it when it takes too long."""
+    """A connection: everything is passed on, and ``check`` ends it when it takes too long."""
 
     def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
         self._inner, self._all = inner, connections
         self._transport: asyncio.Transport | None = None
-        self._owed_by = math.inf  # when it must have sent what it owes
+        self._owed_by = math.inf  # deadline for its next part
         self._body: StreamReader | None = None  # while a request is being answered
         self._in_head = False
-        self._stalled: tuple[float, int] | None = None  # since when it has to read, and how much waited then
+        self._stalled: tuple[float, int] | None = None  # when the client should have read, and how much waited then
 
     # -- requests
 
@@ -165,13 +165,13 @@ class _Guarded(asyncio.Protocol):
         self._owed_by = math.inf if body.is_eof() else self._all.clock() + self._all.limits.body_s
 
     def end(self) -> bool:
-        """A request was answered; whether the connection is still there."""
+        """A request was answered. Return True if the connection still exists."""
         self._body = None
         self._owed_by = self._all.clock() + self._all.limits.idle_s
         return self._transport is not None
 
     def check(self, now: float) -> None:
-        """End it where its time is over."""
+        """End the connection if its time is over."""
         if now >= self._owed_by:
             if self._body is None or not self._body.is_eof():
                 self.abort()
@@ -233,10 +233,10 @@ async def listening(
     stop_s: float = _STOP_S,
     header_bytes: int = 8 << 10,
 ) -> AsyncIterator[str]:
-    """The application at a place; the value is its URL. Requests under way get a second at the end.
+    """Serve an application. Yields its URL. Requests in progress get a second at the end.
 
-    A handler is cancelled where its client goes. Bodies are taken as they come: a compressed one is not unpacked.
-    Raises: OSError where the address or the port cannot be had.
+    A handler is cancelled when its client leaves. Bodies are taken as they are: a compressed one is not unpacked.
+    Raises: OSError if the address or the port is not available.
     """
 
     @web.middleware
@@ -277,6 +277,6 @@ async def listening(
 
 
 def _url(place: Place, taken: tuple[str, int]) -> str:
-    """As it can be opened from here. ``taken``: the address and port that were had."""
+    """Return a URL that can be opened from this machine. ``taken``: the actual address and port."""
     address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(taken[0], taken[0])
     return f"{'https' if place.tls else 'http'}://{f'[{address}]' if ':' in address else address}:{taken[1]}"

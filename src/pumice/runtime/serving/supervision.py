@@ -1,4 +1,4 @@
-"""Work that goes on for ever beside others: what one object or one fault does to it is told, and ends nothing."""
+"""Parts that run forever side by side: a fault in one object is logged and ends nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SHOWN_MAX = 200
 
 
 class Health(NamedTuple):
-    """Whether a part is at work, and what there is to say about it."""
+    """Whether a part works, and a note about it."""
 
     well: bool = True
     note: str = ""
 
 
 class Spared:
-    """Objects that a part could not deal with: it left them alone and went on. Each is told once for each fault."""
+    """Objects that a part skipped because of faults. Each is logged once per fault."""
 
     def __init__(self, log: logging.Logger, part: str) -> None:
         self._log, self._part = log, part
@@ -30,7 +30,7 @@ class Spared:
 
     @contextmanager
     def whatever(self, what: str) -> Iterator[None]:
-        """What goes wrong in here with the object that is named is told, and ends here."""
+        """Log a fault with the named object, and continue after the block."""
         try:
             yield
         except Exception as error:
@@ -42,14 +42,14 @@ class Spared:
 
     @property
     def note(self) -> str:
-        """Empty where there were none."""
+        """A note, "" if no object was skipped."""
         return f"objects skipped: {self.count}, the last {self._last}" if self.count else ""
 
 
 class Supervised:
-    """A part that is to run for ever. Where it ends it is started again, at first soon, then after a longer while.
+    """A part that should run forever. If it ends, it is started again, at first soon, then after longer times.
 
-    ``work`` is called for each start; none comes after ``stop`` is set. It counts as well again once it has run for
+    ``work``: called for each start; no start after ``stop`` is set. It counts as well again once it has run for
     ``steady_s``.
     """
 
@@ -69,10 +69,10 @@ class Supervised:
         self._log, self._work, self._stop = log, work, stop or asyncio.Event()
         self._first_s, self._last_s, self._steady_s, self._clock = first_s, last_s, steady_s, clock
         self._why = ""
-        self._since: float | None = None  # of the start that is running
+        self._since: float | None = None  # of the present run
 
     async def run(self) -> None:
-        """Until cancelled, or until it ends after ``stop``."""
+        """Run until cancelled, or until the part ends after ``stop``."""
         delay_s = self._first_s
         while not self._stop.is_set():
             self._since = self._clock()

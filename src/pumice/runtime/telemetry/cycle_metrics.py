@@ -1,6 +1,6 @@
-"""From a cycle to metrics: its timings, the gangs that lack pods, and what the queues have and deserve.
+"""Metrics of a cycle: its times, gangs that lack pods, and what queues hold and deserve.
 
-Source: where Volcano sets each metric (spec 03, 04 §1, §6, §7, 05 §17).
+Source: Volcano, where it sets each metric.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
 
 
-#: Volcano's names of what a plugin is told.
+#: Volcano's names of the notifications of a plugin.
 _ON_SESSION = {"open": "OnSessionOpen", "close": "OnSessionClose"}
 
 
 class CycleTimer:
-    """The observer of one cycle. ``clock`` gives seconds, from anywhere."""
+    """The observer of one cycle. ``clock``: returns seconds of any clock."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -37,8 +37,8 @@ class CycleTimer:
         self._begun.append((phase, self._clock()))
 
     def spans(self) -> dict[str, float]:
-        """How long each part of the cycle took, up to now: ``e2e_scheduling``, ``open_session``, ``close_session``, and
-        ``action`` with its name. Units: milliseconds."""
+        """Return the time of each part of the cycle up to now: ``e2e_scheduling``, ``open_session``, ``close_session``,
+        and ``action`` with its name. Units: milliseconds."""
         if not self._begun:
             return {}
         found = {"e2e_scheduling": 0.0, "open_session": 0.0, "close_session": 0.0}
@@ -52,8 +52,7 @@ class CycleTimer:
         return found
 
     def plugin_spans(self) -> dict[tuple[str, str], float]:
-        """How long plugins took, by their name and what they were told, as far as they have ended. Units:
-        milliseconds."""
+        """Return the time of plugins by name and notification, as far as they have ended. Units: milliseconds."""
         found: dict[tuple[str, str], float] = {}
         for (phase, begun), (_, end) in pairwise(self._begun):
             what, _, plugin = phase.partition(" ")
@@ -62,7 +61,7 @@ class CycleTimer:
         return found
 
     def report(self, metrics: Metrics) -> None:
-        """The cycle is over: observe its phases and the whole, in milliseconds."""
+        """Observe the phases and the whole of a finished cycle, in milliseconds."""
         if not self._begun:
             return
         ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
@@ -81,14 +80,14 @@ class CycleTimer:
 
 
 def report_cycle(metrics: Metrics, outcome: Outcome) -> None:
-    """Gauges as the cycle leaves them. Jobs and queues that it did not see lose their series."""
+    """Set gauges after a cycle. Jobs and queues that it did not see lose their series."""
     _report_jobs(metrics, outcome)
     _report_queues(metrics, outcome)
     _report_evictions(metrics, outcome)
 
 
 def report_bound(metrics: Metrics, group: PodGroup, now: float) -> None:
-    """A pod of the group is on its node by the word of the cluster: what was only decided may be refused.
+    """Observe that a pod of the group is bound, as confirmed by the cluster: a mere decision may be refused.
 
     ``now``: seconds since the epoch.
     """
@@ -131,7 +130,7 @@ def _report_jobs(metrics: Metrics, outcome: Outcome) -> None:
 
 
 def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
-    """What the policy's queue plugin counts. Without one there is nothing but the weights, as in Volcano."""
+    """Report what the policy's queue plugin computes. Without one, only weights, as in Volcano."""
     queues, axis = outcome.tables.queues, outcome.tables.axis
     labels: list[Labels] = [(name,) for name in queues.names]
     metrics.replace("queue_weight", dict(zip(labels, queues.weight.tolist(), strict=True)))
@@ -147,7 +146,7 @@ def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
 
 
 def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) -> None:
-    """One amount of every queue. Shape (Q, R)."""
+    """Report one amount of every queue. Shape (Q, R)."""
     names = outcome.tables.queues.names
     axis = outcome.tables.axis
     rows = matrix.tolist()

@@ -1,4 +1,4 @@
-"""KAI's metrics, by its names: how long cycles take, what queues have and deserve, who was evicted.
+"""KAI's metrics, by its names: times of cycles, what queues hold and deserve, evictions.
 
 Source: KAI metrics, queue controller metrics.
 """
@@ -23,11 +23,11 @@ PREFIX = "kai_"
 _QUEUE, _LATENCY = ("queue_name",), "latency_milliseconds"
 _EVICTED = ("podgroup", "namespace", "uid", "nodepool", "action")
 _ACTION, _DOUBLING = ("action",), (5.0, 2560.0, 10)
-#: By name: unit, and by what milli-cores, bytes and milli-devices are divided.
+#: By name: unit, and divisor of milli-cores, bytes and milli-devices.
 _FAIR = {"cpu_cores": 1e3, "memory_gb": 1e9, "gpu": 1e3}
 _HELD = {"cpu_cores": 1e3, "memory_bytes": 1.0, "gpus": 1e3}
 
-#: By name: what actions count, and what that is.
+#: By name: what actions count, with its description.
 _TALLIES = {
     "podgroups_acted_on_by_action": (Tally.TRIED, "Attempts to place jobs"),
     "podgroups_scheduled_by_action": (Tally.PLACED, "Attempts that placed a job"),
@@ -75,14 +75,14 @@ def _families() -> Iterable[Family]:
     yield Family("pod_group_evicted_pods_total", "counter", "Pods evicted of a PodGroup", _EVICTED, prefix=PREFIX)
 
 
-#: By the key that ``Metrics`` knows them by: names of Volcano's are its own.
+#: By key in ``Metrics``, where names of Volcano's have no prefix.
 KAI_FAMILIES: Mapping[str, Family] = {f"{PREFIX}{family.name}": family for family in _families()}
 
 
 def report_kai_cycle(
     metrics: Metrics, outcome: Outcome, timer: CycleTimer, decisions: Iterable[Decision], node_pool: str
 ) -> None:
-    """Gauges as the cycle leaves them; evictions that were taken on are counted."""
+    """Set gauges after a cycle, and count evictions that were accepted."""
     for what, milliseconds in timer.spans().items():
         name, _, action = what.partition(" ")
         if action:
@@ -98,17 +98,17 @@ def report_kai_cycle(
 
 
 def report_bind_written(metrics: Metrics, seconds: float) -> None:
-    """One bind, or one request for it, was taken by the API server after so long."""
+    """Observe the seconds until the API server accepted a bind, or a request for it."""
     metrics.observe(f"{PREFIX}task_bind_{_LATENCY}", 1000.0 * seconds)
 
 
 def report_usage_asked(metrics: Metrics, seconds: float) -> None:
-    """A round of questions about the history of queues took so long, whatever came of it."""
+    """Observe the seconds of a round of questions about the history of queues, successful or not."""
     metrics.observe(f"{PREFIX}usage_query_{_LATENCY}", 1000.0 * seconds)
 
 
 def _report_work(metrics: Metrics, outcome: Outcome) -> None:
-    """What actions did, whether or not anything came of it."""
+    """Count what actions did, with or without result."""
     counts = outcome.trace.counts
     for name, (what, _) in _TALLIES.items():
         for action, count in tallies(counts, what).items():
@@ -117,7 +117,7 @@ def _report_work(metrics: Metrics, outcome: Outcome) -> None:
 
 
 def _report_binds(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
-    """How long pods that are bound now have waited since they were made."""
+    """Observe how long pods that are bound now have waited since their creation."""
     creation = {pod.uid: pod.creation for pod in _bound_pods(outcome)}
     for decision in decisions:
         if isinstance(decision, Bind) and decision.uid in creation:
@@ -155,7 +155,7 @@ def _by_queue(names: Iterable[str], amounts: F64) -> dict[Labels, float]:
 
 
 def _report_evictions(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision], node_pool: str) -> None:
-    """Series of PodGroups that are gone go."""
+    """Report evictions. Series of deleted PodGroups are removed."""
     groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
     name = f"{PREFIX}pod_group_evicted_pods_total"
     labels = [

@@ -1,9 +1,9 @@
-"""Volcano's metrics: the same names, types, labels and buckets, so that dashboards and alerts go on working.
+"""Volcano's metrics, with the same names, types, labels and buckets, so that dashboards and alerts continue to work.
 
-A client library adds ``_total`` and ``_created`` to counters; Volcano's names have neither rule. So values are kept
-here, handed out as raw metric families, and written by ``text``.
+A client library adds ``_total`` and ``_created`` to counters, and Volcano's names follow neither rule. So values are
+kept here, returned as raw metric families, and written by ``text``.
 
-Source: Volcano's metrics (spec 05 §17).
+Source: Volcano's metrics.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _go_float: Callable[[float], str] = _untyped_go_float
 
 
 class Family(Struct, frozen=True):
-    """A metric, and its name without the prefix. ``buckets`` (first, last, count) are exponential."""
+    """A metric. ``name`` is without the prefix. ``buckets`` (first, last, count) are exponential."""
 
     name: str
     type: str
@@ -91,7 +91,7 @@ FAMILIES: Mapping[str, Family] = {
         Family("queue_share", "gauge", "Share of a queue: allocated divided by deserved", ("queue_name",)),
         Family("queue_weight", "gauge", "Weight of a queue", ("queue_name",)),
         Family("queue_overused", "gauge", "1 if a queue has all that it deserves", ("queue_name",)),
-        # How many PodGroups of a queue are in which phase: the queue controller's (spec 06 §2).
+        # PodGroups of a queue by phase, as Volcano's queue controller reports them.
         *(
             Family(f"queue_pod_group_{phase}_count", "gauge", f"PodGroups of a queue that are {phase}", ("queue_name",))
             for phase in ("pending", "running", "unknown", "inqueue", "completed")
@@ -105,7 +105,8 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def exponential(first: float, last: float, count: int) -> tuple[float, ...]:
-    """Upper bounds of buckets, each by the same factor larger. Source: Prometheus ``ExponentialBucketsRange``."""
+    """Return upper bounds of buckets, each larger by the same factor. Source: Prometheus
+    ``ExponentialBucketsRange``."""
     growth = math.pow(last / first, 1.0 / (count - 1))
     return tuple(first * math.pow(growth, i) for i in range(count))
 
@@ -113,7 +114,7 @@ def exponential(first: float, last: float, count: int) -> tuple[float, ...]:
 @dataclass(slots=True)
 class _Histogram:
     bounds: tuple[float, ...]
-    counts: list[int] = field(default_factory=list)  # by bucket, not added up; the last is +Inf
+    counts: list[int] = field(default_factory=list)  # by bucket, not cumulative; the last is +Inf
     sum: float = 0.0
 
     def observe(self, value: float) -> None:
@@ -122,10 +123,10 @@ class _Histogram:
 
 
 class Metrics(Collector):
-    """All of Volcano's metrics, and ``more``. A series appears with its first value and goes with ``forget`` or
+    """All of Volcano's metrics, and ``more``. A series appears with its first value, and is removed by ``forget`` or
     ``replace``.
 
-    Names are without the prefix, those of ``more`` its keys. Calls may come from several threads.
+    Names are without the prefix; those of ``more`` are its keys. Callable from several threads.
     """
 
     def __init__(self, more: Mapping[str, Family] = MappingProxyType({})) -> None:
@@ -149,7 +150,7 @@ class Metrics(Collector):
             self._values[name][labels] = value
 
     def add(self, name: str, amount: float = 1.0, *labels: str) -> None:
-        """Count up."""
+        """Increase a counter."""
         with self._lock:
             series = self._values[name]
             series[labels] = series.get(labels, 0.0) + amount
@@ -160,17 +161,17 @@ class Metrics(Collector):
             self._histogram(name, labels).observe(value)
 
     def replace(self, name: str, series: Mapping[Labels, float]) -> None:
-        """Set all series of a gauge: those that are not named go away."""
+        """Set all series of a gauge, and remove others."""
         with self._lock:
             self._values[name] = dict(series)
 
     def forget(self, name: str, *labels: str) -> None:
-        """Drop one series, if it is there."""
+        """Remove a series, if it exists."""
         with self._lock:
             self._values[name].pop(labels, None)
 
     def keep(self, name: str, labels: Iterable[Labels]) -> None:
-        """Drop the series that are not among these."""
+        """Remove all series but these."""
         wanted = set(labels)
         with self._lock:
             self._values[name] = {key: value for key, value in self._values[name].items() if key in wanted}
@@ -188,17 +189,17 @@ class Metrics(Collector):
     # -- reading
 
     def value(self, name: str, *labels: str) -> float | None:
-        """A gauge's or counter's value; None where there is no such series."""
+        """Return the value of a gauge or counter, None if there is no such series."""
         with self._lock:
             return self._values[name].get(labels)
 
     def series(self, name: str) -> list[Labels]:
-        """The labels of the series of a gauge or counter."""
+        """Return the labels of the series of a gauge or counter."""
         with self._lock:
             return list(self._values[name])
 
     def collect(self) -> Iterator[Metric]:
-        """Raw families, in the order of the table; those without series are left out, as Volcano's are."""
+        """Yield raw families in the order of the table, without those that have no series, as Volcano's."""
         for name, family in self._families.items():
             metric = Metric(family.prefix + family.name, family.help, family.type)
             with self._lock:
@@ -212,7 +213,7 @@ class Metrics(Collector):
                 yield metric
 
     def text(self, others: Iterable[Metric] = ()) -> bytes:
-        """The page that Prometheus reads, with families of other collectors behind ours."""
+        """Return the page that Prometheus reads, with families of other collectors after ours."""
         return "".join(_lines(metric) for part in (self.collect(), others) for metric in part).encode()
 
 
@@ -226,7 +227,7 @@ def _add_histogram(metric: Metric, labels: dict[str, str], histogram: _Histogram
 
 
 def _lines(metric: Metric) -> str:
-    """One family. Creation times are left out; a counter of a client library gets the name that its samples have."""
+    """Return one family. Creation times are left out; a counter of a client library gets the name of its samples."""
     samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
     name = metric.name
     if metric.type == "counter" and samples and all(sample.name == f"{name}_total" for sample in samples):
@@ -242,6 +243,6 @@ def _lines(metric: Metric) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A label's value on one line. A lone surrogate, which no page can hold, becomes a question mark."""
+    """Return a label's value on one line. A lone surrogate, which no page can contain, becomes a question mark."""
     plain = value.encode("utf-8", "replace").decode()
     return plain.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -1,4 +1,4 @@
-"""What plugins did wrong, for whoever runs them: one line in the log when it begins, and how often it was."""
+"""Faults of plugins for operators: one log line when a fault first appears, and a count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMED_MAX = 3
 
 
 class Culprit(NamedTuple):
-    """One place in one plugin. ``where``: file and line."""
+    """A place in a plugin. ``where``: file and line."""
 
     plugin: str
     point: str
@@ -21,7 +21,7 @@ class Culprit(NamedTuple):
 
 
 def by_culprit(faults: Iterable[Fault]) -> Iterator[tuple[Culprit, str]]:
-    """Each culprit with a sentence: who, where, what the first time, and whom it cost the turn."""
+    """Yield each culprit with a sentence: which plugin, where, the first fault, and what was skipped."""
     found: dict[Culprit, list[Fault]] = {}
     for fault in faults:
         found.setdefault(Culprit(fault.plugin, fault.point, fault.hook, fault.where), []).append(fault)
@@ -32,15 +32,14 @@ def by_culprit(faults: Iterable[Fault]) -> Iterator[tuple[Culprit, str]]:
 
 
 class FaultLog:
-    """``counts``: faults so far, by culprit. A culprit that goes on failing is logged again after a cycle without
-    it."""
+    """``counts``: faults so far by culprit. A culprit is logged again only after a cycle without a fault of it."""
 
     def __init__(self) -> None:
         self.counts: Counter[Culprit] = Counter()
         self._failing: set[Culprit] = set()
 
     def take(self, faults: Iterable[Fault]) -> None:
-        """Those of one cycle."""
+        """Take the faults of one cycle."""
         faults = list(faults)
         if not faults and not self._failing:
             return
@@ -54,7 +53,7 @@ class FaultLog:
 
 
 def _log(culprit: Culprit, text: str) -> None:
-    """Write a line. The library is imported for the first: most simulations write none."""
+    """Write a log line. The library is imported for the first one: most simulations write none."""
     from logging import getLogger
 
     getLogger("pumice.plugins").error("%s", text, extra={"fields": culprit._asdict()})

@@ -1,1 +1,2 @@
-"""How busy nodes are, asked of a program that measures it: one port (``sources.UsageSource``), an adapter a program."""
+"""Measured load of nodes, asked of programs that measure it: one port (``sources.UsageSource``), an adapter per
+program."""

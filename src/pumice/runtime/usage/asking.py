@@ -1,4 +1,4 @@
-"""A question over HTTP to a program that is not trusted: bounded in time, and in how much of the answer is taken."""
+"""Ask an untrusted program over HTTP, bounded in time, and in how much of the answer is read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pumice.runtime.usage.sources import SourceError
 
 ANSWER_BYTES_MAX = 16 << 20
 ANSWER_S = 10.0
-_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}  # nothing that grows when it is unpacked
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}  # no compression, which would hide the size
 
 
 def _password(settings: SourceSettings) -> dict[str, str]:
-    """Sent to the address alone, since redirects are not followed."""
+    """Return the password header. It is sent only to the address, since redirects are not followed."""
     if not settings.username:
         return {}
     pair = f"{settings.username}:{settings.password}".encode()
@@ -45,7 +45,8 @@ class HttpAsk:
             await self._session.close()
 
     async def __call__(self, path: str, body: Any = None) -> bytes:
-        """The answer to a GET, or to a POST of ``body`` as JSON. Redirects are not followed. Raises: SourceError."""
+        """Return the answer to a GET, or to a POST of ``body`` as JSON. Redirects are not followed. Raises:
+        SourceError."""
         assert self._session is not None
         url = self._settings.address.rstrip("/") + path
         method, data = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
@@ -62,7 +63,7 @@ class HttpAsk:
             raise SourceError(f"{type(error).__name__}: {str(error)[:200]}") from None
 
     async def _taken(self, answer: aiohttp.ClientResponse) -> bytes:
-        """The body, as long as it is not too much. Raises: SourceError."""
+        """Return the body if it is not too large. Raises: SourceError."""
         if answer.status != 200:
             raise SourceError(f"answered {answer.status}")
         parts, size = [], 0

@@ -1,7 +1,7 @@
-"""Round after round, what is measured of nodes or of queues: asked beside the cycles, and told as events.
+"""Measure nodes or queues round after round, beside the cycles, and emit the results as events.
 
-A round that fails tells nothing: what was measured last stays in the snapshot, with its age, and plugins look at that.
-No cycle waits for a source.
+A round that fails emits nothing: the last measurements stay in the snapshot with their age, which plugins check. No
+cycle waits for a source.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pumice.runtime.usage.settings import INTERVAL_S, OF_API_SERVER, SourceSetti
 from pumice.runtime.usage.sources import Ask, SourceError, source_of, usages
 
 _log = logging.getLogger("pumice.usage")
-_ROUND_S = 25.0  # all questions of one round together
+_ROUND_S = 25.0  # for all questions of one round together
 
 
 class Measuring(Struct, frozen=True):
-    """``what`` is measured, and as values of which ``kind``. ``settings``: whom to ask, as the policy in force says;
-    ``measure(settings, ask, those that are there, now)`` asks."""
+    """``what`` is measured, as values of ``kind``. ``settings``: the program that the current policy says to ask;
+    ``measure(settings, ask, objects, now)`` asks."""
 
     what: str
     kind: type[NodeUsage | QueueHistory]
@@ -40,7 +40,7 @@ class Measuring(Struct, frozen=True):
 
 
 def of_nodes(metrics: Callable[[], Mapping[str, Any]]) -> Measuring:
-    """``metrics`` gives that section of the policy."""
+    """Return the measurement of nodes. ``metrics``: returns that section of the policy."""
 
     async def measure(settings: SourceSettings, ask: Ask, nodes: Sequence[Node], now: float) -> list[NodeUsage]:
         return usages(await source_of(settings)(ask, nodes), nodes, now)
@@ -49,7 +49,8 @@ def of_nodes(metrics: Callable[[], Mapping[str, Any]]) -> Measuring:
 
 
 def of_queues(section: Callable[[], Mapping[str, Any]], environ: Mapping[str, str]) -> Measuring:
-    """``section`` gives ``usageDBConfig`` of the policy, which may name a variable of ``environ`` for the address."""
+    """Return the measurement of queues. ``section``: returns ``usageDBConfig`` of the policy, which may name a variable
+    of ``environ`` for the address."""
 
     def settings() -> HistorySettings:
         return HistorySettings.read(section(), environ)
@@ -64,9 +65,9 @@ def of_queues(section: Callable[[], Mapping[str, Any]], environ: Mapping[str, st
 
 
 class UsageFeed:
-    """``there`` gives the nodes or queues that are there, ``tell`` takes events. ``of_api_server``: who asks the API
-    server. ``timed`` is told how many seconds each round of questions took. ``trouble``: why the last round failed,
-    empty where it did not; ``measured_at``: when the last one did not, 0 for never."""
+    """``there``: returns the present nodes or queues. ``tell``: takes events. ``of_api_server``: asks the API server.
+    ``timed``: called with the seconds of each round. ``trouble``: why the last round failed, "" if it did not.
+    ``measured_at``: time of the last successful round, 0 for never."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class UsageFeed:
         self.measured_at = 0.0
 
     async def run(self) -> None:
-        """For ever, until cancelled. The policy is read anew each round."""
+        """Run until cancelled. The policy is read in each round."""
         while True:
             settings = self._measuring.settings()
             if settings.type:
@@ -96,7 +97,7 @@ class UsageFeed:
             await asyncio.sleep(settings.interval_s if settings.type else INTERVAL_S)
 
     async def round(self, settings: SourceSettings) -> None:
-        """Ask once, and tell what is new. What goes wrong is told once for each reason."""
+        """Ask once, and emit what is new. Errors are logged once per reason."""
         there = self._there()
         self._forget(each.name for each in there)
         began = time.perf_counter()
@@ -140,7 +141,7 @@ class UsageFeed:
         self.trouble = why
 
     def _forget(self, names: Any) -> None:
-        """Tell the end of what was measured of those that are not among these."""
+        """Emit the end of measurements of all but these."""
         there = frozenset(names)
         gone = [name for name in self._known if name not in there]
         for name in gone:

@@ -1,4 +1,4 @@
-"""What queues had of the cluster over a window, as Prometheus knows it.
+"""The use of the cluster by queues over a window, from Prometheus.
 
 Source: KAI's usage database (time-aware fairness): its series, and its rule that older samples count less.
 """
@@ -14,7 +14,7 @@ from pumice.model.usage import QueueHistory
 from pumice.runtime.usage.history_settings import RESOLUTION_S, HistorySettings
 from pumice.runtime.usage.sources import Ask, prometheus_vector
 
-#: By field of QueueHistory: the series of what queues hold, and the resource that nodes have as much of.
+#: By field of QueueHistory: the series of what queues hold, and the resource of nodes to which it is compared.
 _SERIES = {
     "cpu": ("kai_queue_allocated_cpu_cores", "cpu"),
     "memory": ("kai_queue_allocated_memory_bytes", "memory"),
@@ -25,7 +25,8 @@ _SERIES = {
 async def queue_histories(
     settings: HistorySettings, ask: Ask, queues: Sequence[Queue], now: float
 ) -> list[QueueHistory]:
-    """Two questions a resource for all queues. Who has no sample had nothing. Raises: SourceError."""
+    """Return histories, with two questions per resource for all queues. A queue without samples held nothing. Raises:
+    SourceError."""
     shares = {}
     for name, (held, resource) in _SERIES.items():
         had = await _summed(settings, ask, f"sum by (queue_name) ({held})", now)
@@ -38,7 +39,7 @@ async def queue_histories(
 
 
 async def _summed(settings: HistorySettings, ask: Ask, series: str, now: float) -> dict[str, float]:
-    """A series over the window, older samples counting less, by queue (empty where it has none)."""
+    """Return a series over the window, with older samples counting less, by queue (empty if it has none)."""
     weight = f" * (0.5 ^ (({now:.0f} - time()) / {settings.half_life_s:.0f}))" if settings.half_life_s else ""
     window = f"{settings.span_s(now):.0f}s:{RESOLUTION_S:.0f}s"
     query = f"sum_over_time(({series}{weight})[{window}])"

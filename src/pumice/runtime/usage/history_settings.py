@@ -1,4 +1,4 @@
-"""Whom to ask what queues had of the cluster over a window: the section ``usageDBConfig`` of a policy file.
+"""Settings of the history of queues: the section ``usageDBConfig`` of a policy file.
 
 Source: KAI's usage database (time-aware fairness): its keys, its series, and its rule that older samples count less.
 """
@@ -20,9 +20,9 @@ from pumice.runtime.usage.settings import PROMETHEUS, SourceSettings, source_pro
 
 _DAY_S, RESOLUTION_S = 86_400.0, 60.0
 _WINDOW_S, _INTERVAL_S = 7 * _DAY_S, 60.0
-_WINDOW_MAX_S = 400 * _DAY_S  # each minute of it is a sample that the database looks at
+_WINDOW_MAX_S = 400 * _DAY_S  # each minute of it is a sample in the database
 _SPAN = re.compile(r"(\d{1,4})([dw])")
-#: The section of a policy file.
+#: Name of the section in a policy file.
 HISTORY = "usageDBConfig"
 _CLIENT, _ADDRESS, _PARAMS = "clientType", "connectionString", "usageParams"
 _VARIABLE, _VARIABLE_NAME = "connectionStringEnvVar", re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
@@ -32,10 +32,10 @@ _START, _CRON = "tumblingWindowStartTime", "cronString"
 
 
 class HistorySettings(Struct, frozen=True):
-    """``source``: whom to ask, nobody where its type is empty. ``tumbling_from``: when the first of windows began that
-    follow each other, seconds since the epoch, ``begins``: when each of them does; both None: the window ends now.
-    ``half_life_s``: after which a sample counts half; None: all count alike. ``trouble``: why the address that the
-    environment gives cannot be asked, without what it gives."""
+    """``source``: the program to ask, none if its type is "". ``tumbling_from``: when the first of consecutive windows
+    began, seconds since the epoch; ``begins``: when each of them does; both None: the window ends now. ``half_life_s``:
+    age at which a sample counts half; None: all count alike. ``trouble``: why the address in the environment cannot be
+    used, without its value."""
 
     source: SourceSettings = field(default_factory=SourceSettings)
     window_s: float = _WINDOW_S
@@ -46,7 +46,7 @@ class HistorySettings(Struct, frozen=True):
 
     @classmethod
     def read(cls, section: Mapping[str, Any], environ: Mapping[str, str] = EMPTY_MAP) -> HistorySettings:
-        """From the section, and the variable of the environment that it names; whom it cannot name it asks nobody."""
+        """Return the settings in the section and in the variable that it names. If invalid, no program is asked."""
         if not section.get(_CLIENT) or any(True for _ in history_problems(section)):
             return cls()
         params = section.get(_PARAMS) or {}
@@ -61,7 +61,7 @@ class HistorySettings(Struct, frozen=True):
         return cls(source, window or _WINDOW_S, half_life, start, begins, trouble)
 
     def span_s(self, now: float) -> float:
-        """How far back from ``now`` the window reaches."""
+        """Return how far back from ``now`` the window reaches."""
         if self.begins is not None:
             began = self.begins.latest(now - _WINDOW_MAX_S, now)
             return max(now - began, RESOLUTION_S) if began is not None else _WINDOW_MAX_S
@@ -71,7 +71,7 @@ class HistorySettings(Struct, frozen=True):
 
 
 def history_problems(section: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each part that cannot be used."""
+    """Yield a sentence for each part that cannot be used."""
     kind, params = section.get(_CLIENT, ""), section.get(_PARAMS) or {}
     if kind != PROMETHEUS:
         if section:
@@ -101,7 +101,7 @@ def _variable_problems(section: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _cron(text: Any) -> Cron:
-    """Raises: ScheduleError."""
+    """Return a cron schedule. Raises: ScheduleError."""
     found = read_schedule(text) if isinstance(text, str) else None
     if not isinstance(found, Cron):
         raise ScheduleError(f"found {text!r:.80}, wanted a text such as 0 0 * * 1")
@@ -127,7 +127,7 @@ def _window_problems(params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _seconds(text: Any) -> float | None:
-    """Of ``90m``, ``7d`` or ``1w``; None for what is not said, or nothing. Raises: DurationError."""
+    """Return the seconds of ``90m``, ``7d`` or ``1w``; None if not given, or 0. Raises: DurationError."""
     if text in (None, "", "0", 0):
         return None
     days = _SPAN.fullmatch(str(text))

@@ -1,4 +1,4 @@
-"""Whom to ask how busy nodes are: the section ``metrics`` of a policy file. Source: Volcano's format."""
+"""Settings of the measured load of nodes: the section ``metrics`` of a policy file. Source: Volcano's format."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pumice.model.quantity import DurationError, parse_duration
 PROMETHEUS, ELASTICSEARCH = "prometheus", "elasticsearch"
 ADAPTOR, METRICS_SERVER = "prometheus_adaptor", "metrics_server"
 TYPES = (PROMETHEUS, ADAPTOR, ELASTICSEARCH, METRICS_SERVER)
-#: Those that the API server answers for, and so need no address.
+#: Types that the API server answers, which need no address.
 OF_API_SERVER = (ADAPTOR, METRICS_SERVER)
 INTERVAL_S, INTERVAL_MIN_S = 30.0, 1.0
 _ADDRESS_MAX = 2048
 
 
 class SourceSettings(Struct, frozen=True):
-    """``type``: one of ``TYPES``, empty for nobody. ``address``: a URL. ``verify``: whether its certificate counts."""
+    """``type``: one of ``TYPES``, "" for none. ``address``: a URL. ``verify``: its certificate must be valid."""
 
     type: str = ""
     address: str = ""
@@ -34,7 +34,7 @@ class SourceSettings(Struct, frozen=True):
 
     @classmethod
     def read(cls, metrics: Mapping[str, Any]) -> SourceSettings:
-        """From the section; whom it cannot name it asks nobody."""
+        """Return the settings in the section. If invalid, no program is asked."""
         if any(True for _ in source_problems(metrics)):
             return cls()
         own = {name: metrics[key] for key, name in _TEXTS.items() if key in metrics}
@@ -53,7 +53,7 @@ _TEXTS = {
 
 
 def source_problems(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each part that cannot be used. What it says of passwords does not hold them."""
+    """Yield a sentence for each part that cannot be used. Passwords are not shown."""
     for key in _TEXTS:
         if not isinstance(metrics.get(key, ""), str):
             yield f"{key}: found {kind_of(metrics[key])}, wanted a text"

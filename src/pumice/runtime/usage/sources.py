@@ -1,5 +1,4 @@
-"""Programs that measure nodes, each in its own words. An answer of nonsense is an error; a node of which it says
-nothing that can be used is left out."""
+"""Adapters of programs that measure nodes. An invalid answer is an error; a node without a usable value is left out."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from pumice.model.quantity import QuantityError, milli_value, whole_value
 from pumice.model.usage import NodeUsage
 from pumice.runtime.usage.settings import ADAPTOR, ELASTICSEARCH, METRICS_SERVER, PROMETHEUS, SourceSettings
 
-#: Percent: programs may count threads, so a machine can be busier than it is; what is above says nothing.
+#: Percent. Programs may count threads, so the load of a machine may exceed 100; larger values are invalid.
 PERCENT_MAX = 10_000.0
 _T = TypeVar("_T")
 
 
 class SourceError(Exception):
-    """Why there is nothing new, in a sentence."""
+    """Why there is nothing new, as a sentence."""
 
 
 class Ask(Protocol):
@@ -32,17 +31,17 @@ class Ask(Protocol):
 
 
 class UsageSource(Protocol):
-    """The port: percent of cpu and memory by node, of those among ``nodes`` that are known. Raises: SourceError."""
+    """The port: percent of CPU and memory by node, for known ones among ``nodes``. Raises: SourceError."""
 
     def __call__(self, ask: Ask, nodes: Sequence[Node]) -> Awaitable[Percents]: ...
 
 
-#: By node: percent of cpu and of memory.
+#: Percent of CPU and of memory, by node.
 Percents = Mapping[str, tuple[float, float]]
 
 
 def source_of(settings: SourceSettings) -> UsageSource:
-    """The adapter that the settings name."""
+    """Return the adapter that the settings name."""
     known: dict[str, UsageSource] = {
         PROMETHEUS: prometheus,
         ELASTICSEARCH: lambda ask, nodes: elasticsearch(ask, nodes, settings),
@@ -53,7 +52,7 @@ def source_of(settings: SourceSettings) -> UsageSource:
 
 
 def usages(percents: Percents, nodes: Iterable[Node], now: float) -> list[NodeUsage]:
-    """What was measured of these nodes, as values."""
+    """Return the measurements of these nodes as values."""
     return [NodeUsage(node.name, *percents[node.name], now) for node in nodes if node.name in percents]
 
 
@@ -65,7 +64,7 @@ def _decoded(raw: bytes, kind: type[_T]) -> _T:
 
 
 def _both(cpu: Mapping[str, float], memory: Mapping[str, float]) -> Percents:
-    """Nodes of which both are there, and can be."""
+    """Return nodes for which both values exist and are valid."""
     return {
         name: (busy, memory[name])
         for name, busy in cpu.items()
@@ -99,7 +98,7 @@ class _PrometheusAnswer(msgspec.Struct):
 
 
 async def prometheus(ask: Ask, nodes: Sequence[Node]) -> Percents:
-    """Two questions for all nodes. ``instance`` is a node's name or address, with a port or without."""
+    """Ask two questions for all nodes. ``instance``: a node's name or address, with or without a port."""
     names = _by_address(nodes)
     found = []
     for query in (_CPU, _MEMORY):
@@ -109,7 +108,7 @@ async def prometheus(ask: Ask, nodes: Sequence[Node]) -> Percents:
 
 
 async def prometheus_vector(ask: Ask, path: str) -> list[tuple[dict[str, str], float]]:
-    """Labels and value of each series that a question is answered with. Raises: SourceError."""
+    """Return labels and value of each series in the answer to a question. Raises: SourceError."""
     answer = _decoded(await ask(path), _PrometheusAnswer)
     if answer.status != "success" or answer.data.result_type != "vector":
         raise SourceError(f"answered {answer.status[:40]!r} with a {answer.data.result_type[:40]!r}")
@@ -129,7 +128,7 @@ def _named(samples: Iterable[tuple[Mapping[str, str], float]], names: Mapping[st
 
 
 def _by_address(nodes: Iterable[Node]) -> dict[str, str]:
-    """Node by its name and by its hostname."""
+    """Return nodes by their name and by their hostname."""
     found: dict[str, str] = {}
     for node in nodes:
         found.setdefault(node.labels.get("kubernetes.io/hostname", node.name), node.name)
@@ -162,7 +161,7 @@ class _ElasticAnswer(msgspec.Struct):
 
 
 async def elasticsearch(ask: Ask, nodes: Sequence[Node], settings: SourceSettings) -> Percents:
-    """One question for all nodes."""
+    """Ask one question for all nodes."""
     body = {
         "size": 0,
         "query": {"range": {"@timestamp": {"gte": "now-10m", "lt": "now"}}},
@@ -202,7 +201,7 @@ class _MetricValues(msgspec.Struct):
 
 
 async def custom_metrics(ask: Ask, nodes: Sequence[Node]) -> Percents:
-    """Two questions for all nodes, of shares 0 to 1."""
+    """Ask two questions for all nodes, about shares from 0 to 1."""
     found = []
     for metric in ("node_cpu_usage_avg", "node_memory_usage_avg"):
         answer = _decoded(await ask(f"/apis/custom.metrics.k8s.io/v1beta1/nodes/*/{metric}"), _MetricValues)
@@ -225,7 +224,8 @@ class _NodeMetricsList(msgspec.Struct):
 
 
 async def metrics_server(ask: Ask, nodes: Sequence[Node]) -> Percents:
-    """One question for all nodes. What it says is the mean of its own window, which is shorter than ten minutes."""
+    """Ask one question for all nodes. The values are means of the server's own window, which is shorter than ten
+    minutes."""
     answer = _decoded(await ask("/apis/metrics.k8s.io/v1beta1/nodes"), _NodeMetricsList)
     by_name, cpu, memory = {node.name: node for node in nodes}, {}, {}
     for item in answer.items:
