@@ -5,7 +5,8 @@ Source: names of resources and annotations are those of Volcano's deviceshare pl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,13 +51,32 @@ WISH_CHARACTERS_MAX = 4096
 Limits = tuple[tuple[str, int], ...]
 
 
+class Stage(IntEnum):
+    """When a container of a pod runs. Init containers run one after the other and end before containers start;
+    sidecars start among them and stay."""
+
+    ONCE = 0
+    SIDECAR = 1
+    CONTAINER = 2
+
+
 class DeviceAsk(Struct, frozen=True):
     """What a pod asks of shared devices: limits of its ``containers``, limits of its init containers (``first``), and
-    ``wishes``, annotations that restrict which cards it accepts."""
+    ``wishes``, annotations that restrict which cards it accepts. ``sidecars``: which of ``first`` are sidecars, by
+    index."""
 
     containers: tuple[Limits, ...] = ()
     first: tuple[Limits, ...] = ()
     wishes: tuple[tuple[str, str], ...] = ()
+    sidecars: tuple[int, ...] = ()
+
+    @property
+    def stages(self) -> Iterator[tuple[Stage, Limits]]:
+        """The limits of all containers in the order in which the kubelet starts them."""
+        for i, limits in enumerate(self.first):
+            yield (Stage.SIDECAR if i in self.sidecars else Stage.ONCE), limits
+        for limits in self.containers:
+            yield Stage.CONTAINER, limits
 
     def wish(self, annotation: str) -> str | None:
         """Return the value of an annotation, or None if the pod does not have it."""
@@ -68,10 +88,14 @@ class DeviceAsk(Struct, frozen=True):
         return next((key for key, value in self.wishes if len(value) > WISH_CHARACTERS_MAX), "")
 
     def most(self, name: str) -> int:
-        """Return the most of a resource that the pod uses at one time: all containers together, or one init
-        container."""
-        first = max((dict(limits).get(name, 0) for limits in self.first), default=0)
-        return max(first, sum(dict(limits).get(name, 0) for limits in self.containers))
+        """Return the most of a resource that the pod uses at one time: all containers and sidecars together, or an
+        init container and the sidecars before it."""
+        staying = peak = 0
+        for stage, limits in self.stages:
+            amount = dict(limits).get(name, 0)
+            peak = max(peak, staying + amount)
+            staying += amount if stage is not Stage.ONCE else 0
+        return peak
 
 
 class DeviceGrant(Struct, frozen=True):

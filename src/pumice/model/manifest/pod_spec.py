@@ -7,7 +7,7 @@ matter are packed into a key first; for a known key the existing ``PodSpec`` is 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -230,10 +230,13 @@ def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
     )
 
 
-def _devices(containers: Iterable[Obj], first: Iterable[Obj], annotations: Mapping[str, str]) -> DeviceAsk | None:
+def _devices(containers: Iterable[Obj], first: Sequence[Obj], annotations: Mapping[str, str]) -> DeviceAsk | None:
     """Return what containers may use of shared devices, or None. Wishes of a pod that uses none have no effect."""
     each, before = tuple(map(_device_limits, containers)), tuple(map(_device_limits, first))
-    return DeviceAsk(each, before, device_wishes(annotations)) if any(each) or any(before) else None
+    if not any(each) and not any(before):
+        return None
+    sidecars = tuple(i for i, container in enumerate(first) if container.get("restartPolicy") == "Always")
+    return DeviceAsk(each, before, device_wishes(annotations), sidecars if any(before) else ())
 
 
 def _device_limits(container: Obj) -> Limits:

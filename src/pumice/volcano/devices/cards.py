@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Code, Unfit
-from pumice.model.devices.shared_devices import DeviceAsk
+from pumice.model.devices.shared_devices import DeviceAsk, Stage
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 
@@ -53,17 +53,18 @@ class Cards(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """What a container has of a card; ``card`` is its index on the node."""
+    """What a container has of a card; ``card`` is its index on the node. ``count``: how many containers."""
 
     card: int
     memory: int
     cores: int = 0
     group: int = 0
     instance: int = 0
+    count: int = 1
 
     def add_to(self, used: I64, sign: int = 1) -> None:
         """Add the part to the use of cards (D, 5), or subtract it."""
-        used[self.card, NUM] += sign
+        used[self.card, NUM] += sign * self.count
         used[self.card, MEMORY] += sign * self.memory
         used[self.card, CORES] += sign * self.cores
         if self.group:
@@ -74,15 +75,22 @@ class Part(Struct, frozen=True):
 
 
 class Placed(NamedTuple):
-    """The parts that a pod gets, by container, and the score of that: higher is better."""
+    """The parts that a pod gets, by container, and the score of that: higher is better. ``peak``: what it holds at most
+    at one time, None if that is all parts together."""
 
     containers: tuple[tuple[Part, ...], ...]
     score: float = 0.0
+    peak: tuple[Part, ...] | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts of all containers."""
         return tuple(part for container in self.containers for part in container)
+
+    @property
+    def held(self) -> tuple[Part, ...]:
+        """The parts that count as used on the node."""
+        return self.parts if self.peak is None else self.peak
 
 
 #: The request of a pod class for a kind of devices, in that kind's form. Equal requests get equal answers.
@@ -153,6 +161,39 @@ def as_both(now: I64, soon: I64) -> I64:
     at_odds = (now[:, GROUP] != soon[:, GROUP]) & (now[:, GROUP] != 0) & (soon[:, GROUP] != 0)
     found[at_odds, GROUP] = -1
     return found
+
+
+def at_peak(containers: Sequence[tuple[Part, ...]], stages: Sequence[Stage]) -> tuple[Part, ...] | None:
+    """Return what containers hold at most at one time of each card, or None if all of them run together."""
+    if Stage.ONCE not in stages:
+        return None
+    staying, peak = dict[int, I64](), dict[int, I64]()
+    instances: dict[tuple[int, int, int], None] = {}
+    for parts, stage in zip(containers, stages, strict=True):
+        room = staying if stage is not Stage.ONCE else {card: amounts.copy() for card, amounts in staying.items()}
+        for part in parts:
+            amounts = np.array([part.count, part.memory, part.cores], dtype=np.int64)
+            room[part.card] = room.get(part.card, np.zeros(3, dtype=np.int64)) + amounts
+            peak[part.card] = np.maximum(peak.get(part.card, room[part.card]), room[part.card])
+            if part.group:
+                instances[part.card, part.group, part.instance] = None
+    found = [Part(card, memory, cores, count=count) for card, (count, memory, cores) in _listed(peak)]
+    # Instances are named by bits of the card, which do not add up: each is listed, with no amount of its own.
+    return (*found, *(Part(card, 0, 0, group, place, count=0) for card, group, place in instances))
+
+
+def had_by_stage(containers: Sequence[tuple[Part, ...]], stages: Sequence[Stage]) -> Placed:
+    """Return what a pod has, given what its annotation lists by container.
+
+    If the annotation does not list exactly the containers that ask for cards, it is not known which of them are init
+    containers, and all of them count together.
+    """
+    found = tuple(parts for parts in containers if parts)
+    return Placed(found, peak=at_peak(found, stages) if len(found) == len(stages) else None)
+
+
+def _listed(amounts: Mapping[int, I64]) -> list[tuple[int, list[int]]]:
+    return [(card, each.tolist()) for card, each in sorted(amounts.items())]
 
 
 def card_score(policy: str, memory: int, used: Sequence[int]) -> float:

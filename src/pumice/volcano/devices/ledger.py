@@ -308,7 +308,7 @@ class CardLedger:
         for number, placed in fit.placed:
             here = self._of(node, number)
             if here is not None:
-                yield from ((here, part) for part in placed.parts)
+                yield from ((here, part) for part in placed.held)
 
     def _bits(self, fit: Fit, node: int) -> int:
         """Return the cards of a fit as bits."""

@@ -16,10 +16,23 @@ from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Code, Unfit
 from pumice.model.devices import shared_devices as words
 from pumice.model.devices.npus import listed_npus
-from pumice.model.devices.shared_devices import DeviceAsk, Limits
+from pumice.model.devices.shared_devices import DeviceAsk, Limits, Stage
 from pumice.model.node import Node
 from pumice.model.pod import Pod, is_true
-from pumice.volcano.devices.cards import CORES, MEMORY, NUM, Card, Cards, Part, Placed, Wanted, card_score, unfit
+from pumice.volcano.devices.cards import (
+    CORES,
+    MEMORY,
+    NUM,
+    Card,
+    Cards,
+    Part,
+    Placed,
+    Wanted,
+    at_peak,
+    card_score,
+    had_by_stage,
+    unfit,
+)
 from pumice.volcano.devices.config import NpuKind
 from pumice.volcano.devices.vgpu import decoded
 
@@ -39,9 +52,11 @@ class NpuAsk(Struct, frozen=True):
 
 
 class NpuWanted(NamedTuple):
-    """The request of a pod, by container. ``by_core``: in mode hami-core."""
+    """The request of a pod, by container that has one. ``stages``: when these containers run. ``by_core``: in mode
+    hami-core."""
 
     asks: tuple[NpuAsk, ...]
+    stages: tuple[Stage, ...]
     by_core: bool = False
     ids: tuple[str, ...] = ()
     other_ids: tuple[str, ...] = ()
@@ -75,11 +90,12 @@ class Npus:
         return Cards(cards, tuple(each.id for each in listed), mode)
 
     def asked(self, ask: DeviceAsk) -> Wanted | None:
-        asks = tuple(found for limits in ask.containers for found in self._of_container(limits))
-        if not asks:
+        each = [(found, stage) for stage, limits in ask.stages for found in self._of_container(limits)]
+        if not each:
             return None
+        asks, stages = tuple(found for found, _ in each), tuple(stage for _, stage in each)
         ids, others = (ask.wish(key) if not ask.too_long else None for key in self._use)
-        return NpuWanted(asks, ask.wish(words.NPU_MODE_ANNOTATION) == words.HAMI_CORE, _ids(ids), _ids(others))
+        return NpuWanted(asks, stages, ask.wish(words.NPU_MODE_ANNOTATION) == words.HAMI_CORE, _ids(ids), _ids(others))
 
     def _of_container(self, limits: Limits) -> Iterator[NpuAsk]:
         """Yield the request of a container, if it has one."""
@@ -101,23 +117,28 @@ class Npus:
     # -- what they get ------------------------------------------------------------------------------------------------
 
     def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
-        """Return the cards for each container; a pod's containers do not share a card."""
+        """Return the cards for each container; containers of a pod that run at the same time do not share
+        a card."""
         assert isinstance(wanted, NpuWanted)
         if not cards.cards:
             return unfit("no ascend device available", Code.ERROR)
         scores = [card_score(policy, card.memory, used[i].tolist()) for i, card in enumerate(cards.cards)]
         order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-        found: list[tuple[Part, ...]] = []
-        for ask in wanted.asks:
+        found, taken = list[tuple[Part, ...]](), set[int]()
+        for ask, stage in zip(wanted.asks, wanted.stages, strict=True):
             if not may_split(self._kind, ask):
                 return unfit("vNPU does not support partial memory allocation for multiple devices", Code.ERROR)
-            free = [i for i in order if not barred[i] and all(part.card != i for each in found for part in each)]
+            free = [i for i in order if not barred[i] and i not in taken]
             parts = [part for i in free if (part := self._part(ask, wanted, cards, used[i].tolist(), i)) is not None]
             if len(parts) < ask.count:
                 return unfit("no enough ascend device available")
-            found.append(tuple(self._near(parts, cards)[: ask.count]))
+            chosen = tuple(self._near(parts, cards)[: ask.count])
+            found.append(chosen)
+            if stage is not Stage.ONCE:
+                taken.update(part.card for part in chosen)
         # Quirk of Volcano, kept on purpose: of each container, only the first card counts in the score.
-        return Placed(tuple(found), sum(scores[part.card] for each in found for part in each[:1]))
+        score = sum(scores[part.card] for each in found for part in each[:1])
+        return Placed(tuple(found), score, at_peak(found, wanted.stages))
 
     def _part(self, ask: NpuAsk, wanted: NpuWanted, cards: Cards, used: Sequence[int], at: int) -> Part | None:
         """Return the part of a card for a request, or None if it does not fit."""
@@ -150,7 +171,9 @@ class Npus:
     # -- what is written on pods --------------------------------------------------------------------------------------
 
     def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
-        return Placed((given_npus(annotations.get(self._given, ""), cards.ids),))
+        assert isinstance(wanted, NpuWanted)
+        text = annotations.get(self._given, "")[: 1 << 17]
+        return had_by_stage([given_npus(each, cards.ids) for each in text.split(";")], wanted.stages)
 
     def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
         listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
@@ -205,7 +228,7 @@ def supports_core(annotations: Mapping[str, str]) -> bool:
 
 
 def given_npus(text: str, ids: Sequence[str]) -> tuple[Part, ...]:
-    """Return the cards that a pod was given, of those on the node."""
+    """Return the cards that containers were given, of those on the node."""
     at = {name: i for i, name in enumerate(ids)}
     every = (each for container in text[: 1 << 17].split(";") for each in decoded(container))
     return tuple(Part(at[each.id], each.memory, each.cores) for each in every if each.id in at)

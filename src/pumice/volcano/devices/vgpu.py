@@ -15,7 +15,7 @@ from msgspec import Struct
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.plugin.filter_result import Unfit
 from pumice.model.devices import shared_devices as words
-from pumice.model.devices.shared_devices import DeviceAsk, Limits
+from pumice.model.devices.shared_devices import DeviceAsk, Limits, Stage
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, is_true
 from pumice.volcano.devices import mig
@@ -34,7 +34,9 @@ from pumice.volcano.devices.cards import (
     Part,
     Placed,
     Wanted,
+    at_peak,
     card_score,
+    had_by_stage,
     unfit,
 )
 from pumice.volcano.devices.config import DeviceConfig
@@ -60,9 +62,11 @@ class CardAsk(Struct, frozen=True):
 
 
 class VgpuWanted(NamedTuple):
-    """The request of a pod, by container, and which cards it accepts. ``problem``: why no card would do."""
+    """The request of a pod, by container that has one, and which cards it accepts. ``stages``: when these containers
+    run. ``problem``: why no card would do."""
 
     asks: tuple[CardAsk, ...]
+    stages: tuple[Stage, ...]
     mode: str | None = None
     types: tuple[str, ...] | None = None
     other_types: tuple[str, ...] | None = None
@@ -121,17 +125,19 @@ class Vgpus:
                 f"pod required sharing mode {wanted.mode[:40]} is not the same as the node mode {cards.mode}"
             )
         # Copied, since the parts of one container count for the next one.
-        used, found, score = used.copy(), [], 0.0
-        for ask in wanted.asks:
+        used, found, score = used.copy(), list[tuple[Part, ...]](), 0.0
+        for ask, stage in zip(wanted.asks, wanted.stages, strict=True):
             if ask.count > len(cards.cards):
                 return _refused("no enough gpu cards")
-            parts = self._of_container(ask, wanted, cards, used, barred, policy)
+            # What an init container uses is free again for those that start later.
+            room = used.copy() if stage is Stage.ONCE else used
+            parts = self._of_container(ask, wanted, cards, room, barred, policy)
             if len(parts) < ask.count:
                 why = f", {wanted.id_annotation} allows no other" if wanted.id_annotation and barred.any() else ""
                 return _refused(f"not enough gpu fitted on this node{why}")
-            score += sum(card_score(policy, cards.cards[p.card].memory, used[p.card].tolist()) for p in parts)
+            score += sum(card_score(policy, cards.cards[p.card].memory, room[p.card].tolist()) for p in parts)
             found.append(tuple(parts))
-        return Placed(tuple(found), score)
+        return Placed(tuple(found), score, at_peak(found, wanted.stages))
 
     def _of_container(
         self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: I64, barred: Bool, policy: str
@@ -172,13 +178,14 @@ class Vgpus:
     # -- what is written on pods --------------------------------------------------------------------------------------
 
     def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+        assert isinstance(wanted, VgpuWanted)
         text = annotations.get(words.ASSIGNED_IDS_ANNOTATION, "")[: words.WISH_CHARACTERS_MAX * CARDS_MAX]
         at = {each: i for i, each in enumerate(cards.ids)}
         found = []
         for container in text.split(";"):
             parts = [self._had(each, at, cards) for each in decoded(container)]
             found.append(tuple(part for part in parts if part is not None))
-        return Placed(tuple(found))
+        return had_by_stage(found, wanted.stages)
 
     def _had(self, given: Given, at: Mapping[str, int], cards: Cards) -> Part | None:
         """Return the part that an annotation describes, or None if the node does not have the card."""
@@ -283,13 +290,15 @@ def whole(text: str) -> int | None:
 @lru_cache(maxsize=4096)
 def vgpu_wanted(ask: DeviceAsk) -> VgpuWanted | None:
     """Return the request of a pod for vGPUs, or None."""
-    asks = tuple(found for limits in ask.containers for found in _card_ask(limits))
-    if not asks:
+    each = [(found, stage) for stage, limits in ask.stages for found in _card_ask(limits)]
+    if not each:
         return None
+    asks, stages = tuple(found for found, _ in each), tuple(stage for _, stage in each)
     if ask.too_long:
-        return VgpuWanted(asks, problem=f"annotation {ask.too_long} is longer than {words.WISH_CHARACTERS_MAX}")
+        return VgpuWanted(asks, stages, problem=f"annotation {ask.too_long} is longer than {words.WISH_CHARACTERS_MAX}")
     return VgpuWanted(
         asks,
+        stages,
         ask.wish(words.MODE_ANNOTATION),
         _types(ask.wish(words.USE_TYPE_ANNOTATION)),
         _types(ask.wish(words.NO_USE_TYPE_ANNOTATION)),
