@@ -1,13 +1,13 @@
-"""All that the author of a plugin imports.
+"""All names that the author of a plugin imports.
 
     from pumice.api import F64, NodeRows, Session, TaskClass, plugin, points
 
-What is here stays: a name goes only with a note in the guide of a release before. Tests of a plugin import
-``pumice.testing`` besides. What rows and handles can be asked is docs/rows.md, what points ask docs/points.md.
+A name that is here is removed only after a note in the guide of an earlier release. Tests of a plugin also import
+``pumice.testing``. docs/rows.md lists what rows and handles can be asked, docs/points.md what points ask.
 
-``points``: the decorators of Volcano's language, one an extension point; those that other languages have too are among
-them. The points of KAI's language are ``pumice.kai.points``. Built-in plugins import from here as others do, and what
-else they import is listed with its reason (``tests/tidy/test_plugins.py``).
+``points``: the decorators of Volcano's language, one per extension point, including those that other languages share.
+The points of KAI's language are ``pumice.kai.points``. Built-in plugins import from here like others; what else they
+import is listed with its reason (``tests/tidy/test_plugins.py``).
 """
 
 from __future__ import annotations

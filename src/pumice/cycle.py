@@ -34,14 +34,14 @@ def run_cycle(
 ) -> Outcome:
     """Decide what to bind and evict, and what users should be told.
 
-    ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can
-    time it: ``open``, each action, ``close``, and ``open gang`` and ``close gang`` of a plugin that opens or is told of
-    the end. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing. ``outside``:
-    who answers plugins that ask programs beside the scheduler. ``publishes``: the outcome has the figures of plugins
-    even where no job waits, for which plugins are opened.
+    ``now``: seconds since the epoch. ``observe``: called with the name of each phase as it begins, so that the caller
+    can time it: ``open``, each action, ``close``, and ``open gang`` and ``close gang`` for a plugin that opens or is
+    told of the end. ``memo``: what earlier cycles of the same caller computed; it saves work and changes nothing.
+    ``outside``: answers plugins that ask programs other than the scheduler. ``publishes``: the outcome has the figures
+    of plugins even if no job waits, for which plugins are opened.
 
-    A plugin that fails costs the job that it was asked about its turn; where it was asked about no job, the action its
-    turn; where it cannot even be opened, nothing is decided. The outcome's ``faults`` say so.
+    If a plugin fails, the job that it was asked about loses its turn, or the action if it was asked about no job. If it
+    cannot be opened, nothing is decided. The ``faults`` of the outcome say so.
     """
     observe("open")
     ssn = Session(snapshot, policy, now, planner, memo or Memo(), outside, publishes=publishes)

@@ -18,7 +18,7 @@ from pumice.model.status import TaskStatus
 
 
 def incomplete(view: View, job: int) -> str:
-    """Too few pods exist, by number or by role."""
+    """Say that too few pods exist, by number or by role."""
     tables, handle = view.tables, Job(view.tables, job)
     rows, least = tables.jobs.tasks[job], handle.min_available
     leaving = int(np.count_nonzero(tables.tasks.status[rows] == RELEASING))

@@ -77,13 +77,13 @@ def no_such_node(view: View, spec: PodSpec) -> str:
     wanted = wanted_labels(spec)
     for requirement in wanted:
         if not any(matches(LabelSelector((requirement,)), node.labels) for node in view.facts.objs):
-            return _nobody_has(view, requirement)
+            return _no_node_has(view, requirement)
     if not wanted:
         return "no node matches its required node affinity"
     return f"no node has {joined([said(each) for each in wanted])} together"
 
 
-def _nobody_has(view: View, requirement: Requirement) -> str:
+def _no_node_has(view: View, requirement: Requirement) -> str:
     column = view.derived.label(requirement.key)
     if requirement.operator not in ("In", "Exists"):
         return f"no node has {said(requirement)}"

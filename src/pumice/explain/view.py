@@ -49,7 +49,7 @@ class View:
     # -- amounts ------------------------------------------------------------------------------------------------------
 
     def asked_in(self, amounts: F64) -> list[int]:
-        """Dimensions in which something is asked for, but for the number of pods; what nobody offers is none."""
+        """Return the dimensions in which something is requested, without pod slots and without what no node offers."""
         skipped = (self.axis.pods, self.axis.unoffered)
         return [d for d in (amounts >= EPS).nonzero()[0].tolist() if d not in skipped]
 

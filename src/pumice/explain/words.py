@@ -1,4 +1,4 @@
-"""Amounts and names in the words of people: cores, GiB, GPUs; the name that somebody may have meant."""
+"""Amounts and names in words of users: cores, GiB, GPUs; the name that a user may have meant."""
 
 from __future__ import annotations
 

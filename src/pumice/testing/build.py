@@ -1,4 +1,4 @@
-"""Clusters in a few words, for tests and for authors of plugins.
+"""Build clusters in a few words, for tests and for authors of plugins.
 
     store = cluster(node("n", cpu=4), podgroup("g", minimum=2), pods("g", 2, cpu=1))
     assert run(store).binds == {"ns/g-0": "n", "ns/g-1": "n"}
@@ -42,7 +42,7 @@ NAMESPACE = "ns"
 
 
 def resource(cpu: Quantity = 0, memory: Quantity = 0, gpu: Quantity = 0, pods: int = 0, **more: Quantity) -> Resource:
-    """An amount of resources; ``more`` by name. Scalars that are 0 are not named."""
+    """Return an amount of resources; ``more`` by name. Scalars of 0 are not named."""
     named = {GPU: gpu, "pods": pods, **more}
     return Resource.from_list({"cpu": cpu, "memory": memory, **{name: n for name, n in named.items() if n}})
 
@@ -59,7 +59,7 @@ def node(
     creation: float = 0.0,
     **more: Any,
 ) -> Node:
-    """A node, labelled with its own name as hostname. ``more`` are fields of Node."""
+    """Return a node, labelled with its name as hostname. ``more``: fields of Node."""
     allocatable = resource(cpu, memory, gpu, pods)
     named = {"kubernetes.io/hostname": name, **(labels or {})}
     return Node(name, allocatable, allocatable, creation=creation, labels=named, taints=tuple(taints), **more)
@@ -67,13 +67,13 @@ def node(
 
 @lru_cache(maxsize=4096)
 def interned(spec: PodSpec) -> PodSpec:
-    """The first spec that was equal to this one: pods with equal specs share one object, as the manifests' reader has
-    it."""
+    """Return the first spec that was equal to this one. Pods with equal specs share one object, as when manifests are
+    read."""
     return spec
 
 
 def spec(cpu: Quantity = 1, memory: Quantity = "1Gi", gpu: Quantity = 0, **more: Any) -> PodSpec:
-    """What a pod of one container asks for. ``more`` are fields of PodSpec."""
+    """Return the spec of a pod with one container. ``more``: fields of PodSpec."""
     request = resource(cpu, memory, gpu, pods=1)
     more.setdefault("nonzero_milli_cpu", request.milli_cpu or DEFAULT_MILLI_CPU)
     more.setdefault("nonzero_memory", request.memory or DEFAULT_MEMORY)
@@ -96,7 +96,7 @@ def pod(
     namespace: str = NAMESPACE,
     **more: Any,
 ) -> Pod:
-    """A pod of a group: pending, or running ``on`` a node. ``more`` are fields of Pod, else of PodSpec."""
+    """Return a pod of a group: pending, or running ``on`` a node. ``more``: fields of Pod, else of PodSpec."""
     own = {field: more.pop(field) for field in tuple(more) if field in Pod.__struct_fields__ and field != "spec"}
     notes = {**({GROUP_NAME_ANNOTATION: group} if group else {}), **({TASK_SPEC_KEY: role} if role else {})}
     phase = phase or ("Running" if on else "Pending")
@@ -115,7 +115,7 @@ def pod(
 
 
 def pods(group: str, count: int, *, first: int = 0, **same: Any) -> list[Pod]:
-    """Equal pods ``<group>-0``, ``<group>-1``, …; ``same`` as for ``pod``."""
+    """Return equal pods ``<group>-0``, ``<group>-1``, …; ``same``: as for ``pod``."""
     return [pod(f"{group}-{i}", group, **same) for i in range(first, first + count)]
 
 
@@ -135,7 +135,8 @@ def podgroup(
     namespace: str = NAMESPACE,
     **more: Any,
 ) -> PodGroup:
-    """A gang. ``tier``: its hard topology bound; ``soft``: a soft wish. ``more`` are fields of PodGroup."""
+    """Return a gang. ``tier``: bound of its hard topology. ``soft``: it has a soft topology. ``more``: fields of
+    PodGroup."""
     wish = NetworkTopology("soft" if soft else "hard", tier) if soft or tier is not None else None
     return PodGroup(
         namespace,
@@ -155,14 +156,14 @@ def podgroup(
 
 
 def queue(name: str = "default", weight: int = 1, **more: Any) -> Queue:
-    """A queue. ``more`` are fields of Queue; amounts as ``resource(…)``."""
+    """Return a queue. ``more``: fields of Queue; amounts as ``resource(…)``."""
     return Queue(name, weight, **more)
 
 
 def hypernode(
     name: str, tier: int, nodes: Iterable[str] = (), *, hypernodes: Iterable[str] = (), **more: Any
 ) -> HyperNode:
-    """A hypernode of nodes and lower hypernodes, by name."""
+    """Return a hypernode of nodes and lower hypernodes, by name."""
     members = [HyperNodeMember("Node", exact=n) for n in nodes] + [
         HyperNodeMember("HyperNode", exact=h) for h in hypernodes
     ]
@@ -172,21 +173,21 @@ def hypernode(
 def budget(
     name: str, selects: Mapping[str, str] | None = None, allowed: int = 0, *, namespace: str = NAMESPACE, **more: Any
 ) -> PodDisruptionBudget:
-    """A disruption budget of the pods with these labels. ``more`` are fields of PodDisruptionBudget."""
+    """Return a disruption budget of the pods with these labels. ``more``: fields of PodDisruptionBudget."""
     selector = LabelSelector(tuple(Requirement(key, "In", (value,)) for key, value in (selects or {}).items()))
     return PodDisruptionBudget(namespace, name, selector, allowed, **more)
 
 
 def quota(name: str, hard: Resource, used: Resource | None = None, *, namespace: str = NAMESPACE) -> ResourceQuota:
-    """A quota that limits cpu, memory, and what else ``hard`` names; of cpu and memory what it has none of not."""
+    """Return a quota that limits what ``hard`` names. CPU and memory are not limited if ``hard`` has none of them."""
     named = [each for each in hard.to_list() if each not in ("cpu", "memory") or hard.get(each)]
     return ResourceQuota(namespace, name, hard, used or Resource(), tuple(sorted(named)))
 
 
 def cluster(*objects: Object | Iterable[Object]) -> Store:
-    """A store that has seen these objects (and lists of objects); queue ``default`` comes with it if no queue does.
+    """Return a store that has seen these objects (and lists of objects), with queue ``default`` if no queue is given.
 
-    Raises: TypeError for anything else, lists in lists included.
+    Raises: TypeError for anything else, including nested lists.
     """
     flat: list[Object] = []
     for item in objects:
@@ -203,14 +204,14 @@ def cluster(*objects: Object | Iterable[Object]) -> Store:
 
 
 class Ran(Struct, frozen=True):
-    """One cycle: what was decided, in order, and the outcome."""
+    """One cycle: decisions in order, and the outcome."""
 
     outcome: Outcome
     decisions: list[Decision]
 
     @property
     def binds(self) -> dict[str, str]:
-        """pod -> node"""
+        """Pod -> node."""
         return {d.pod: d.node for d in self.decisions if isinstance(d, Bind)}
 
     @property
@@ -220,18 +221,18 @@ class Ran(Struct, frozen=True):
 
     @property
     def pipelined(self) -> dict[str, str]:
-        """pod -> node that others are leaving"""
+        """Pod -> node that is reserved for it."""
         return self.outcome.pipelined
 
     @property
     def phases(self) -> dict[str, str]:
-        """PodGroups whose status should be written -> phase"""
+        """PodGroup -> phase, for statuses that should be written."""
         return {update.job: update.status.phase for update in self.outcome.groups}
 
 
 def policy(conf: str = DEFAULT_CONF, *, actions: str = "", plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
-    """The policy of a conf text in the Volcano dialect. ``actions`` replaces what the text says; ``plugins`` are known
-    beside the built-in ones."""
+    """Return the policy of a conf text in Volcano's language. ``actions`` replaces those of the text. ``plugins``:
+    known in addition to the built-in ones."""
     document = _parsed(conf)
     if actions:
         document = {**document, "actions": actions}
@@ -248,7 +249,7 @@ def _under(conf: str | Policy, **more: Any) -> Policy:
 
 
 def _seen(state: Store | Snapshot, under: Policy, now: float) -> Snapshot:
-    """What a cycle under a policy begins with at a moment."""
+    """Return the snapshot with which a cycle under a policy begins at a time."""
     if isinstance(state, Snapshot):
         return state
     state.keep_usage(under.usage_windows)
@@ -264,7 +265,7 @@ def session(
     memo: Memo | None = None,
     **more: Any,
 ) -> Session:
-    """A session opened on the cluster, for trying single steps. ``more`` as for ``policy``."""
+    """Return a session that is opened on the cluster, for trying single steps. ``more``: as for ``policy``."""
     under = _under(conf, **{"actions": "allocate", **more})
     snapshot = _seen(state, under, now)
     ssn = Session(snapshot, under, now, planner or ListPlanner(), memo or Memo())
@@ -281,9 +282,9 @@ def run(
     publishes: bool = False,
     **more: Any,
 ) -> Ran:
-    """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``; a ``memo``
-    holds under one Policy, so that two cycles that share one are given that instead of a text. ``publishes``: with
-    figures even where no job waits."""
+    """Run one cycle on the cluster. Every decision is accepted, and none is carried out. ``more``: as for ``policy``. A
+    ``memo`` holds under one Policy, so cycles that share one need a Policy instead of a text. ``publishes``: with
+    figures, even if no job waits."""
     under, planner = _under(conf, **more), ListPlanner()
     outcome = run_cycle(_seen(state, under, now), under, now, planner, memo=memo, publishes=publishes)
     return Ran(outcome, planner.taken)

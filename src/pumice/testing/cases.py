@@ -1,4 +1,4 @@
-"""Cases: a small cluster, what should come of one cycle, and the sentence that says why; about 20 lines of YAML.
+"""Cases: a small cluster, what one cycle should do, and the sentence that says why, in about 20 lines of YAML.
 
 - case: a gang that does not fit as a whole leaves its room to others
   plugins: [gang, predicates]
@@ -59,23 +59,24 @@ _NO_BOUND = QueueSharing(_FREE, _FREE, _FREE)
 
 
 class Case(Struct, frozen=True):
-    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets``,
-    ``quotas`` with the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes; ``usage``, by
-    node, the fields of NodeUsage; ``numa``, by node, its ``sockets``, ``cpus`` of each, and what is ``free``. A policy:
-    ``plugins`` (a name, or a name with its arguments, switches among them) and ``actions`` of a ``dialect``, whose
-    queues and gangs these are: under kai no queue has a bound. ``now``: seconds since the epoch; ``left``: notes that
-    the last cycle left.
+    """A cluster, a policy and what should come of them; ``case`` is the sentence.
 
-    Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
-    minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
-    of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, when it was ``placed``,
-    ``guaranteed``: its NUMA policy, where its CPUs are its own; MiB of one of the node's ``vgpus``; a ``part`` of a GPU
-    of KAI's, and which ``card`` it has; what it asks for.
+    The cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets`` and ``quotas`` with the fields
+    of ``pumice.testing.build``; ``priorities``: values of priority classes; ``usage``, by node: fields of NodeUsage;
+    ``numa``, by node: its ``sockets``, the ``cpus`` of each, and which are ``free``. The policy: ``plugins`` (a name,
+    or a name with its arguments, including switches) and ``actions`` of a ``dialect``, in which queues and gangs are
+    written; under kai no queue has a bound. ``now``: seconds since the epoch. ``left``: notes that the last cycle left.
 
-    What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
-    other), ``promised`` (pod -> the node it waits for, where others make room), ``waits`` (pod -> what it is told),
-    ``phases`` (gang -> phase that is written), ``first`` (pods in the order of their decisions); ``victims``: which of
-    some pods a plugin lets a pod take the place of: {at: point, for: pod, among: [pods], are: [pods]}.
+    Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue by default), ``tier``, ``soft``, ``wants`` (its
+    minResources), ``creation`` and ``notes`` belong to the group. ``pods`` is a number, or names with the fields of
+    each. All other fields belong to every pod: ``node`` on which it runs, ``tolerates`` (keys of taints), when it was
+    ``placed``, ``guaranteed`` (its NUMA policy, with CPUs of its own), ``vgpu`` (MiB of one of the node's ``vgpus``),
+    ``part`` of a GPU as in KAI, and which ``card`` it has, and what it asks for.
+
+    The result: ``bound`` (pod -> node; no other pod is bound), ``evicted`` (pods in order; no other is evicted),
+    ``promised`` (pod -> node on which it waits for others to leave), ``waits`` (pod -> what it is told), ``phases``
+    (gang -> phase that is written), ``first`` (pods in the order of their decisions), and ``victims``, which of some
+    pods the plugins let a pod replace: {at: point, for: pod, among: [pods], are: [pods]}.
     """
 
     case: str
@@ -103,7 +104,7 @@ class Case(Struct, frozen=True):
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of a file, which is a list. Raises: ValueError for a key that no case has."""
+    """Return the cases of a file, which is a list. Raises: ValueError for a key that no case has."""
     found = []
     known = set(Case.__struct_fields__)
     for document in yaml.safe_load(path.read_text(encoding="utf-8")):
@@ -118,8 +119,10 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def check_case(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Ran:
-    """Run the cycle and compare; ``plugins`` are known beside the built-in ones. Raises: AssertionError, with what was
-    found, and ValueError or TypeError for a cluster that cannot be made."""
+    """Run the cycle, compare, and return what was run. ``plugins`` are known in addition to the built-in ones.
+
+    Raises: AssertionError with what was found; ValueError or TypeError for a cluster that cannot be made.
+    """
     state, under = cluster_of(case), policy_of(case, plugins)
     ran = run(state, under, now=case.now)
     told = {notice.pod.partition("/")[2]: notice.message for notice in ran.outcome.notices()}
@@ -139,11 +142,12 @@ def check_case(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Ran:
 
 
 def _compare(case: Case, what: str, wanted: object, found: object) -> None:
+    """Raise AssertionError unless the two are equal."""
     assert found == wanted, f"{case.case}: {what}: found {found}, wanted {wanted}"
 
 
 def policy_of(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
-    """All of its plugins in one tier. Raises: PolicyError."""
+    """Return the policy, with all plugins in one tier. Raises: PolicyError."""
     registry = builtin_registry()
     entries = [_entry(each, registry, case.dialect) for each in case.plugins]
     conf = {"dialect": case.dialect, "actions": case.actions, "tiers": [{"plugins": entries}]}
@@ -151,17 +155,19 @@ def policy_of(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
 
 
 def _entry(plugin: str | Fields, registry: Registry, dialect: str) -> Fields:
+    """Return the entry of a plugin in a policy file."""
     if isinstance(plugin, str):
         return {"name": plugin}
     ((name, given),) = plugin.items()
     built_in = registry.plugin(dialect, name)
     own = built_in.arguments if built_in is not None else {}
+    # A key that begins with ``enable`` is a switch, except if the plugin has an argument with that name.
     switches = {key: value for key, value in given.items() if key.startswith("enable") and key not in own}
     return {"name": name, **switches, "arguments": {key: value for key, value in given.items() if key not in switches}}
 
 
 def victims_in(case: Case, state: Store, under: Policy) -> list[str]:
-    """Pods that the policy's plugins let another one take the place of."""
+    """Return the pods that the policy's plugins let another one replace."""
     asked, ssn = case.victims, session(state, under, now=case.now)
     point: Any = under.dialect.points[asked["at"]]
     tasks = ssn.tables.tasks
@@ -175,7 +181,7 @@ def victims_in(case: Case, state: Store, under: Policy) -> list[str]:
 
 
 def cluster_of(case: Case) -> Store:
-    """Raises: ValueError or TypeError for what cannot be made."""
+    """Return the store of the case's cluster. Raises: ValueError or TypeError for what cannot be made."""
     found: list[Object] = [PriorityClass(name, value) for name, value in case.priorities.items()]
     found += [_node(name, dict(_with_taints(given))) for name, given in case.nodes.items()]
     found += [queue(name, **_with_groups(_with_amounts(given))) for name, given in case.queues.items()]
@@ -192,7 +198,7 @@ def cluster_of(case: Case) -> Store:
 
 
 def _as_kai(objects: Iterable[Object]) -> Iterator[Object]:
-    """The same, said in KAI's words."""
+    """Yield the objects as KAI writes them: groups are gangs of KAI, and no queue has a bound."""
     objects = list(objects)
     if not any(isinstance(obj, Queue) for obj in objects):
         yield replace(queue(), sharing=_NO_BOUND)
@@ -204,13 +210,13 @@ def _as_kai(objects: Iterable[Object]) -> Iterator[Object]:
 
 
 def _node(name: str, given: dict[str, Any]) -> Node:
-    """``vgpus``: how many cards of 16,384 MiB pods share there."""
+    """Return a node. ``vgpus``: number of cards of 16,384 MiB that pods share there."""
     cards = given.pop("vgpus", 0)
     return shared_gpus(name, cards, **given) if cards else node(name, **given)
 
 
 def _with_taints(given: Fields) -> Fields:
-    """``taints: [key=value:Effect]``"""
+    """Return the fields with Taints in place of ``key=value:Effect``."""
     if "taints" not in given:
         return given
     taints = []
@@ -225,11 +231,13 @@ _AMOUNTS = ("capability", "guarantee", "deserved", "allocated", "wants", "hard",
 
 
 def _with_amounts(given: Fields) -> dict[str, Any]:
+    """Return the fields with Resources in place of amounts."""
     return {key: resource(**value) if key in _AMOUNTS else value for key, value in given.items()}
 
 
 def _with_groups(given: dict[str, Any]) -> dict[str, Any]:
-    """``affinity: {required: [group]}``, ``group_limits: {group: {cpu: 4}}``."""
+    """Return the fields of a queue with values made from ``affinity: {required: [group]}`` and ``group_limits: {group:
+    {cpu: 4}}``."""
     if "affinity" in given:
         given["affinity"] = NodeGroupAffinity(**{key: tuple(groups) for key, groups in given["affinity"].items()})
     limits = given.get("group_limits", {})
@@ -239,7 +247,7 @@ def _with_groups(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numa(name: str, given: dict[str, Any]) -> Numatopology:
-    """``sockets`` of ``cpus`` CPUs each, all one NUMA node; what is ``free``, all unless said; ``policy``."""
+    """Return a NUMA topology of ``sockets`` with ``cpus`` CPUs, each one NUMA node; ``free`` is all by default."""
     count = given.get("cpus", 4)
     cpus = tuple(Cpu(i, i // count, i // count, i) for i in range(given.get("sockets", 2) * count))
     free = given.get("free", [cpu.id for cpu in cpus])
@@ -259,7 +267,7 @@ _OF_GROUP = {
 
 
 def _gang(name: str, given: dict[str, Any]) -> list[Object]:
-    """The group and its pods."""
+    """Return the group and its pods."""
     members, phase = given.pop("pods", 1), given.pop("phase", "Inqueue")
     of_group = {_OF_GROUP[key]: value for key, value in _with_amounts(given).items() if key in _OF_GROUP}
     of_pods = {key: value for key, value in given.items() if key not in _OF_GROUP}
@@ -269,7 +277,7 @@ def _gang(name: str, given: dict[str, Any]) -> list[Object]:
 
 
 def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
-    """``node`` it runs on, ``tolerates`` keys of taints, when it was ``placed``, ``guaranteed``, ``vgpu``: as above."""
+    """Return fields of Pod and PodSpec for a pod's fields in a case."""
     if "placed" in given:
         given["conditions"] = (PodCondition("PodScheduled", "True", last_transition=float(given.pop("placed"))),)
     if "tolerates" in given:

@@ -1,4 +1,4 @@
-"""One thing that happens to a small cluster: as little as can happen at once, so that it can be said what it was."""
+"""One change of a small cluster, as little as can happen at once, so that it can be named."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Objects = dict[tuple[type[Object], str], Object]
 
 
 class Change(Struct, frozen=True):
-    """``text`` says what happened; ``seconds`` how long it took, which is 0 but for the clock. ``carries_out``: what
-    the last cycle decided was done."""
+    """A change. ``text``: what happened. ``seconds``: how long it took, above 0 only for the clock. ``carries_out``:
+    the last cycle's decisions were carried out."""
 
     text: str
     event: Event | None = None
@@ -37,7 +37,7 @@ class Change(Struct, frozen=True):
 
 
 def next_change(dice: Random, objects: Objects, alter: Alter | None = None) -> Change:
-    """Something that can happen to these objects: to the clock, to one object, or nothing at all."""
+    """Return a possible change of these objects: of the clock, of one object, or none at all."""
     if (seldom := _seldom(apart(dice), objects)) is not None:
         return seldom
     roll = dice.random()
@@ -59,7 +59,7 @@ def next_change(dice: Random, objects: Objects, alter: Alter | None = None) -> C
 
 
 def _seldom(dice: Random, objects: Objects) -> Change | None:
-    """Of what few plugins look at, now and then."""
+    """Return a change of what few plugins read, from time to time."""
     keys = sorted((key for key in objects if key[0] in _SELDOM), key=lambda key: (key[0].__name__, key[1]))
     if not keys or dice.random() < 0.9:
         return None
@@ -70,7 +70,7 @@ def _seldom(dice: Random, objects: Objects) -> Change | None:
 
 
 def apply(objects: Objects, event: Event | None) -> None:
-    """Have the objects as they are after it."""
+    """Update the objects by an event."""
     if isinstance(event, Seen):
         objects[key_of(event.obj)] = event.obj
     elif isinstance(event, Gone):
@@ -78,7 +78,7 @@ def apply(objects: Objects, event: Event | None) -> None:
 
 
 def difference(before: Object, after: Object) -> str:
-    """``Queue q0: weight 1 -> 3``"""
+    """Return ``Queue q0: weight 1 -> 3``."""
     kind, key = key_of(before)
     return f"{kind.__name__} {key}: {', '.join(_differences(before, after))}"
 
@@ -95,7 +95,7 @@ def _differences(before: Any, after: Any) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """A value of an object, short: of one that has fields what is not as by default."""
+    """Return a value of an object as a short text. Of a struct, only fields that differ from the default."""
     match value:
         case Mapping():
             return "{" + ", ".join(f"{key}: {shown(each)}" for key, each in value.items()) + "}"
@@ -113,7 +113,7 @@ def shown(value: Any) -> str:
 
 
 def given(value: Any) -> dict[str, Any]:
-    """Fields of a value that are not as by default."""
+    """Return the fields of a value that differ from the default."""
     return {
         field.name: getattr(value, field.name)
         for field in fields(value)
@@ -122,7 +122,8 @@ def given(value: Any) -> dict[str, Any]:
 
 
 def _come_or_go(dice: Random, objects: Objects, one: Pod) -> Change:
-    """A pod goes, or one like it comes: to the same gang or to none, waiting or on a node."""
+    """Return a change by which a pod goes, or one like it arrives: in the same gang or in none, waiting or on a
+    node."""
     if dice.random() < 0.4:
         return Change(f"Pod {one.key}: gone", Gone(Pod, one.key))
     nodes = sorted(key for kind, key in objects if kind is Node)

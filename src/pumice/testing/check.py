@@ -1,4 +1,4 @@
-"""Holds a plugin to its contract, on small clusters out of a seed.
+"""Check a plugin against its contract, on small clusters by seed.
 
 from pumice.testing.check import check_plugin
 
@@ -30,7 +30,7 @@ from pumice.testing.checks.walk import Start, Walk
 from pumice.testing.clusters import Alter, Size, small_cluster
 from pumice.testing.dialects import SURROUNDINGS, Surroundings
 
-#: Plugins of Volcano's that are there too, some of them in each cluster.
+#: Plugins of Volcano of which each cluster has some.
 BESIDE = SURROUNDINGS["volcano"].beside
 SEEDS = range(40)
 STEPS = 6
@@ -39,7 +39,7 @@ SIZE = Size()
 
 @dataclass(slots=True)
 class Checked:
-    """What was checked: ``examples`` of clusters by plugin, ``asked`` questions by hook."""
+    """What was checked: ``examples``, clusters by plugin; ``asked``, questions by hook."""
 
     examples: Counter[str] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
@@ -61,24 +61,23 @@ def check_plugin(
 ) -> Checked:
     """Check a plugin, or several together on the same clusters.
 
-    Each seed is a cluster to which ``steps`` things happen one after the other; after each of them the hooks are asked
-    all that they can be asked, and
+    Each seed is a cluster with ``steps`` changes, one after the other. After each, the hooks are asked all questions,
+    and
 
-    * an answer only changes when something has moved that the hook declares (``reads=``): the clock, pods, queues,
-    jobs;
-    * a question leaves nothing behind, and after any rollback or refusal every answer and every byte is what it was;
+    * an answer changes only if something in ``reads=`` of the hook has changed: the clock, pods, queues, jobs;
+    * a question has no effect, and after any rollback or refusal every answer and every byte is as before;
     * rows are answered one by one as together, in any order, and as they will be with more tasks there;
-    * whole cycles decide and say the same with a memo and without, and after the snapshot was saved and read (at one
-    step of ``file_every``), and nothing by the clock before ``wakes_at()``;
-    * an argument of a wrong type is one PolicyError, and any other value is one that the plugin can live with.
+    * whole cycles decide and report equally with and without a memo, and after the snapshot was saved and read (at one
+      step of ``file_every``), and decide nothing by the clock before ``wakes_at()``;
+    * an argument of a wrong type is one PolicyError, and the plugin works with every other value.
 
     ``plugins``: functions or classes under ``@plugin``, or names, of built-in plugins or of ``folder``'s. ``arguments``
-    and ``switches`` as in a policy file. ``dialect``: volcano or kai, whose plugins they are and whose words the
-    clusters are in. ``beside``: names of plugins of which some are there too, by default common ones. ``alter(object,
-    dice)`` gives nodes, queues, groups and pods what the plugin looks at: labels, annotations; it is also asked for
-    another value when something is to change. ``values``: arguments are tried with every value that a policy file may
-    hold. Deterministic. Raises: AssertionError with the hook, what happened, the
-    answers before and after, what to write, the seed, and a cluster as small as one can be found that shows it.
+    and ``switches``: as in a policy file. ``dialect``: volcano or kai, the language of the plugins and of the clusters.
+    ``beside``: names of plugins of which each cluster has some, by default common ones. ``alter(object, dice)``: gives
+    nodes, queues, groups and pods what the plugin reads: labels, annotations; it is also asked for another value when
+    something should change. ``values``: try arguments with every value that a policy file may contain. Deterministic.
+    Raises: AssertionError with the hook, what happened, the answers before and after, what to write, the seed, and the
+    smallest cluster found that shows it.
     """
     around = SURROUNDINGS[dialect]
     registry = _registry(plugins, folder, dialect)
@@ -114,7 +113,7 @@ def _of_one(plugins: Sequence[Any], given: Mapping[str, Any] | None) -> Mapping[
 
 
 class _Setting(Struct, frozen=True):
-    """What is checked, and among what."""
+    """What is checked, and with which surroundings."""
 
     registry: Registry
     plugins: tuple[str, ...]
@@ -129,7 +128,7 @@ class _Setting(Struct, frozen=True):
     file_every: int = 3
 
     def policy(self, names: Sequence[str], dice: Random, arguments: Mapping[str, Any] | None = None) -> Policy:
-        """A policy with these plugins in two tiers, in some order. Raises: PolicyError."""
+        """Return a policy with these plugins in two tiers, in some order. Raises: PolicyError."""
         mixed = dice.sample(list(names), len(names))
         cut = dice.randint(0, len(mixed))
         tiers = [
@@ -144,7 +143,7 @@ class _Setting(Struct, frozen=True):
         return {"name": name, **self.switches, "arguments": {**self.arguments, **(arguments or {})}}
 
     def walk(self, seed: str, some: Sequence[str], dice: Random, arguments: Mapping[str, Any] | None = None) -> Walk:
-        """A walk under a policy with some of the plugins and some beside them. Raises: PolicyError."""
+        """Return a walk under a policy with some of the plugins and some others. Raises: PolicyError."""
         beside = [name for name in self.beside if name not in self.plugins and dice.random() < _BESIDE]
         policy = self.policy([*some, *beside], dice, arguments)
         objects = (*small_cluster(dice, self.size, self.alter), *self.around.more)
@@ -170,7 +169,7 @@ def _check_seed(setting: _Setting, seed: int, checked: Checked) -> None:
 
 
 def _report(walk: Walk, breach: Breach, setting: _Setting, seed: int) -> str:
-    """What is wrong, how to see it again, and where it can be seen."""
+    """Return what is wrong, how to see it again, and a cluster that shows it."""
     found, start, changes = shrunk(walk, breach, setting.alter)
     names = ", ".join(f'"{name}"' for name in setting.plugins)
     policy = "; ".join(" ".join(option.spec.name for option in tier) for tier in start.policy.tiers if tier)

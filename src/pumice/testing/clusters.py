@@ -1,7 +1,7 @@
-"""Small clusters out of a seed: small enough to read, mixed enough to hit what nobody thought of.
+"""Generate small clusters from a seed: small enough to read, mixed enough to find unexpected cases.
 
-Gangs come in twos and threes that are alike, nodes are few and of different sizes, something runs already, something is
-leaving, something asks for more than there is. Some clusters have hypernodes, some have pods that mind each other.
+Equal gangs come in twos and threes, nodes are few and of different sizes, some pods run already, some are leaving, some
+request more than exists. Some clusters have hypernodes, some have pods with terms about each other.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pumice.volcano.plugins.nodegroup import GROUP_LABEL
 from pumice.volcano.queues.share_tree import PATH, WEIGHTS
 from pumice.volcano.topology.task_groups import AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION
 
-#: Makes something else of an object as it is generated: so that a cluster has what a plugin looks at.
+#: Changes an object as it is generated, so that a cluster has what a plugin reads.
 Alter = Callable[[Any, Random], Object]
 
 ZONE, RACK, HOST, DISK = "zone", "rack", "kubernetes.io/hostname", "disk"
@@ -51,16 +51,16 @@ _APP = LabelSelector((Requirement("app", "In", ("a",)),))
 
 
 class Size(Struct, frozen=True):
-    """How much a cluster has at most."""
+    """The largest numbers in a cluster."""
 
     nodes: int = 5
     queues: int = 3
     jobs: int = 5
-    pods: int = 4  # a job
+    pods: int = 4  # per job
 
 
 class Ask(NamedTuple):
-    """What a pod asks for: cores, GiB, devices; one that asks for nothing is placed by backfill."""
+    """The request of a pod: cores, GiB, devices. A pod without requests is placed by backfill."""
 
     cpu: float
     memory: int
@@ -74,14 +74,14 @@ SMALL = Size()
 
 @dataclass(slots=True)
 class _Kind:
-    """What gangs that are alike have in common: (ask, role, terms) of each pod, and what the group says."""
+    """What equal gangs have in common: (request, role, terms) of each pod, and fields of the group."""
 
     pods: list[tuple[Ask, str, dict[str, Any]]]
     group: dict[str, Any]
 
 
 def small_cluster(dice: Random, size: Size = SMALL, alter: Alter | None = None) -> list[Object]:
-    """Nodes, queues, priority classes, gangs with their pods, and some hypernodes."""
+    """Return nodes, queues, priority classes, gangs with their pods, and some hypernodes."""
     machines = [_node(dice, i) for i in range(dice.randint(min(2, size.nodes), size.nodes))]
     shares = [_queue(dice, i) for i in range(dice.randint(1, size.queues))]
     topology, mindful = dice.random() < 0.4, dice.random() < 0.4
@@ -130,14 +130,14 @@ def _queue(dice: Random, i: int) -> Queue:
 
 
 def apart(dice: Random) -> Random:
-    """Dice of their own, which leave the others as they are: what is added with them changes nothing of the rest."""
+    """Return separate dice, which leave the others unchanged, so that what is added with them changes nothing else."""
     found = copy(dice)
     found.seed(found.getrandbits(64))
     return found
 
 
 def _with_more(dice: Random, found: list[Object], machines: Sequence[Node]) -> list[Object]:
-    """Now and then groups of nodes, a quota, what nodes really use, and where their CPUs are."""
+    """Add groups of nodes, a quota, measured load, and NUMA topologies, from time to time."""
     if dice.random() < 0.3:
         found = [_in_groups(dice, obj) for obj in found]
     if dice.random() < 0.3:
@@ -152,7 +152,7 @@ def _with_more(dice: Random, found: list[Object], machines: Sequence[Node]) -> l
 
 
 def _in_groups(dice: Random, obj: Object) -> Object:
-    """A node in a group, or a queue that minds groups."""
+    """Return a node in a group, or a queue with rules about groups."""
     if isinstance(obj, Node):
         group = dice.choice(("a", "a", "b", ""))
         return replace(obj, labels={**obj.labels, GROUP_LABEL: group}) if group else obj
@@ -164,7 +164,7 @@ def _in_groups(dice: Random, obj: Object) -> Object:
 
 
 def _with_cpus_of_its_own(dice: Random, obj: Object) -> Object:
-    """A pod that asks for whole CPUs, as one of quality Guaranteed."""
+    """Return a pod that requests whole CPUs, with QoS class Guaranteed."""
     if not isinstance(obj, Pod) or obj.spec.request.milli_cpu % 1000 or not obj.spec.request.milli_cpu:
         return obj
     ask = NumaAsk(dice.choice(("", SINGLE)), (("main", obj.spec.request.milli_cpu),))
@@ -172,14 +172,14 @@ def _with_cpus_of_its_own(dice: Random, obj: Object) -> Object:
 
 
 def _numa(dice: Random, node_name: str) -> Numatopology:
-    """A machine of two sockets."""
+    """Return a machine with two sockets."""
     cpus = tuple(Cpu(i, i // 2, i // 2, i) for i in range(4))
     free = dice.choice(((), (0, 1, 2, 3), (1, 2, 3), (1, 3)))
     return Numatopology(node_name, dice.choice(("static", "static", "none")), SINGLE, cpus, free)
 
 
 def _usage(dice: Random, node_name: str) -> NodeUsage:
-    """Measured lately, long ago, or never."""
+    """Return a measurement that is recent, old, or missing."""
     measured = dice.choice((0.0, 900.0, 1000.0, 1000.0))
     return NodeUsage(node_name, dice.choice((5.0, 60.0, 95.0)), dice.choice((5.0, 60.0, 95.0)), measured)
 
@@ -210,7 +210,7 @@ def _kind(dice: Random, pods_max: int, *, topology: bool, mindful: bool) -> _Kin
 
 
 def _terms(dice: Random) -> dict[str, Any]:
-    """One thing about other pods, or about nodes, that a pod minds."""
+    """Return one term about other pods, or about nodes."""
     near = (PodAffinityTerm(dice.choice((HOST, ZONE)), _APP, (NAMESPACE,), weight=10),)
     on_ssd = NodeSelectorTerm((Requirement(DISK, "In", ("ssd",)),))
     skew = TopologySpreadConstraint(1, ZONE, dice.choice(("DoNotSchedule", "ScheduleAnyway")), _APP)
@@ -230,7 +230,7 @@ def _terms(dice: Random) -> dict[str, Any]:
 
 
 def _gang(dice: Random, name: str, kind: _Kind, queues: list[str], rooms: list[_Room]) -> list[Object]:
-    """A group of the kind and its pods; of some gangs a few run already."""
+    """Return a group of the kind and its pods; of some gangs a few run already."""
     group = podgroup(
         name,
         queue=dice.choice(queues),
@@ -265,7 +265,7 @@ def _gang(dice: Random, name: str, kind: _Kind, queues: list[str], rooms: list[_
 
 
 def _others(dice: Random, rooms: list[_Room]) -> list[Object]:
-    """Pods that run and are not ours to move: of no group, or what the cluster itself needs."""
+    """Return running pods that may not be moved: without a group, or of the system."""
     ask = Ask(0.5, 1)
     bare = pod("bare-0", "", ask.cpu, f"{ask.memory}Gi", on=_take(rooms, ask), labels={"app": "a"})
     system = pod("dns-0", "", ask.cpu, f"{ask.memory}Gi", on=_take(rooms, ask), namespace="kube-system")
@@ -291,12 +291,12 @@ class _Room:
 
 
 def _take(rooms: Iterable[_Room], ask: Ask) -> str:
-    """The first node with room, which then has less; empty without."""
+    """Return the first node with room, which then has less, or ""."""
     return next((room.name for room in rooms if room.take(ask)), "")
 
 
 def _hypernodes(names: list[str]) -> list[Object]:
-    """Two nodes a leaf, two leaves a spine."""
+    """Return hypernodes: two nodes per leaf, two leaves per spine."""
     leaves = [hypernode(f"s{i}", 1, names[2 * i : 2 * i + 2]) for i in range((len(names) + 1) // 2)]
     spines = range((len(leaves) + 1) // 2)
     return [
@@ -306,5 +306,5 @@ def _hypernodes(names: list[str]) -> list[Object]:
 
 
 def key_of(obj: Object) -> tuple[type[Object], str]:
-    """Kind, and ``namespace/name`` or name."""
+    """Return kind, and ``namespace/name`` or name."""
     return type(obj), obj.key if isinstance(obj, Pod | PodGroup | ResourceQuota) else obj.name

@@ -1,4 +1,4 @@
-"""Claims of devices, devices to claim, and cards that pods share, in a few words."""
+"""Build claims of devices, devices to claim, and shared cards in a few words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pumice.testing.build import resource
 
 
 def asked(*selectors: str, **counts: int) -> tuple[DeviceRequest, ...]:
-    """A request for each class: so many devices, as ``selectors`` want them. ``gpu_com`` stands for ``gpu.com``."""
+    """Return a request per class for a number of devices with ``selectors``. ``gpu_com`` stands for ``gpu.com``."""
     return tuple(
         DeviceRequest(f"r{i}", (DeviceOption(name.replace("_", "."), count, selectors=selectors),))
         for i, (name, count) in enumerate(counts.items())
@@ -32,12 +32,12 @@ def asked(*selectors: str, **counts: int) -> tuple[DeviceRequest, ...]:
 
 
 def claim(name: str, *selectors: str, namespace: str = "ns", **counts: int) -> ResourceClaim:
-    """A claim of so many devices by class."""
+    """Return a claim for numbers of devices by class."""
     return ResourceClaim(namespace, name, asked(*selectors, **counts))
 
 
 def claim_template(name: str, *selectors: str, namespace: str = "ns", **counts: int) -> ResourceClaimTemplate:
-    """The same for each pod that names it."""
+    """Return a template for claims of each pod that names it."""
     return ResourceClaimTemplate(namespace, name, asked(*selectors, **counts))
 
 
@@ -50,8 +50,8 @@ def offered(
     nodes: tuple[NodeSelectorTerm, ...] = (),
     **more: Any,
 ) -> ResourceSlice:
-    """So many devices on a node, or one with each of these attributes; without a node, on those that ``nodes`` select,
-    or on all."""
+    """Return a number of devices on a node, or one with each of these attributes; without a node, on those that
+    ``nodes`` selects, or on all."""
     devices = tuple(
         Device(str(i), tuple(_attribute(name, value) for name, value in sorted(attributes.items())))
         for i, attributes in enumerate(each or ({},) * count)
@@ -65,7 +65,7 @@ def _attribute(name: str, value: Any) -> DeviceAttribute:
 
 
 def shared_gpus(name: str, count: int = 1, memory: int = 16_384, *, mode: str = "hami-core", **more: Any) -> Node:
-    """A node with GPUs that pods share as vGPUs, called ``<name>-0``, …; ``more`` as for ``build.node``."""
+    """Return a node with GPUs that pods share as vGPUs, named ``<name>-0``, …; ``more``: as for ``build.node``."""
     listed = "".join(f"{name}-{i},10,{memory},NVIDIA-A30,true,{mode}:" for i in range(count))
     offered = {VGPU_NUMBER: 10 * count, VGPU_CORES: 100 * count, VGPU_MEMORY: memory * count}
     amount = resource(8, "32Gi", pods=110, **offered)
@@ -74,8 +74,8 @@ def shared_gpus(name: str, count: int = 1, memory: int = 16_384, *, mode: str = 
 
 
 def vgpu(memory: int = 0, number: int = 1, cores: int = 0, **wishes: str) -> DeviceAsk:
-    """What a pod of one container asks of vGPUs: MiB of each card. ``wishes``: annotations by the constants' names in
-    ``model.shared_devices``, in small letters and without ``_annotation``."""
+    """Return what a pod of one container asks of vGPUs: MiB of each card. ``wishes``: annotations by names of constants
+    in ``model.devices.shared_devices``, in lower case and without ``_annotation``."""
     named = {VGPU_NUMBER: number, VGPU_MEMORY: memory, VGPU_CORES: cores}
     limits = tuple(sorted((name, amount) for name, amount in named.items() if amount))
     said = {getattr(shared_devices, f"{name.upper()}_ANNOTATION"): value for name, value in wishes.items()}

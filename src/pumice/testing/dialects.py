@@ -1,4 +1,4 @@
-"""What a plugin is checked among, by the policy language that it is of."""
+"""What surrounds a plugin while it is checked, for each policy language."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pumice.testing.kai_clusters import NEAR, in_words_of_kai
 
 
 class Surroundings(Struct, frozen=True):
-    """``beside``: plugins that are there too, some of them in each cluster. ``actions``: of which one is drawn.
-    ``says``: what objects of a small cluster say in this language; ``more``: objects that each cluster has."""
+    """``beside``: plugins of which some are in each cluster. ``actions``: texts, one of which is drawn. ``says``: turns
+    an object of a small cluster into one as this language writes it. ``more``: objects that each cluster has."""
 
     beside: Sequence[str]
     actions: Sequence[str]
@@ -23,7 +23,7 @@ class Surroundings(Struct, frozen=True):
     more: tuple[Object, ...] = ()
 
     def alter(self, also: Alter | None) -> Alter | None:
-        """Both one after the other."""
+        """Return a function that applies ``says`` and then ``also``, or the one that is there, or None."""
         says = self.says
         if says is None or also is None:
             return says or also

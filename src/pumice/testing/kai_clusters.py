@@ -1,4 +1,4 @@
-"""Small clusters in KAI's words: what the objects of a small cluster say there, out of a seed."""
+"""Small clusters in KAI's kinds: changes the objects of a small cluster, by seed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.testing.build import interned
 from pumice.testing.clusters import RACK, ZONE
 
-#: Domains of nodes that groups may ask to be in.
+#: Domains of nodes that groups may require.
 NEAR = Topology("near", (ZONE, RACK))
 _FREE = Quota(None, None, 1.0)
 _BEGIN = 1000.0
 
 
 def in_words_of_kai(obj: Any, dice: Random) -> Object:
-    """The object as KAI's users have it; one that is so already says something else."""
+    """Return the object as users of KAI write it. One that is so already gets other values."""
     said = _SAID.get(type(obj))
     return obj if said is None else said(obj, dice)
 
@@ -45,7 +45,7 @@ def _node(one: Node, dice: Random) -> Node:
 
 
 def _queue(one: Queue, dice: Random) -> Queue:
-    """Of a tree of two levels at most."""
+    """Return a queue in a tree of at most two levels."""
     gpu = Quota(
         dice.choice((None, 0.0, 1000.0, 2000.0)), dice.choice((None, None, 3000.0)), dice.choice((0.0, 1.0, 2.0))
     )
@@ -69,7 +69,7 @@ def _group(one: PodGroup, dice: Random) -> PodGroup:
 
 
 def _sub_groups(dice: Random) -> tuple[SubGroup, ...]:
-    """None, two pod sets, or a set of one of them."""
+    """Return no sub-groups, two pod sets, or a set with one of them."""
     if dice.random() < 0.6:
         return ()
     inner = "inner" if dice.random() < 0.5 else ""

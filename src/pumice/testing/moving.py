@@ -1,4 +1,4 @@
-"""Every byte that a session may move, by name: what a rollback has to restore."""
+"""Every byte that a session may write, by name: what a rollback must restore."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pumice.framework.cycle.session import Session
 
 
 def moving_columns(ssn: Session) -> Iterator[tuple[str, AnyArray]]:
-    """(name, column) of the tables' moving columns and of the plugins' own, and the stamps of rows."""
+    """Yield (name, column) of the tables' moving columns and of plugins' columns, and the stamps of rows."""
     yield from ssn.world.moving()
     for name in ("nodes", "jobs"):
         stamps = getattr(ssn.tables, name).stamps
@@ -18,12 +18,13 @@ def moving_columns(ssn: Session) -> Iterator[tuple[str, AnyArray]]:
 
 
 def moving_bytes(ssn: Session) -> dict[str, bytes]:
-    """The same as bytes, to compare one moment with another."""
+    """Return them as bytes, to compare two moments."""
     return {name: column.tobytes() for name, column in moving_columns(ssn)}
 
 
 def fixed_bytes(ssn: Session) -> dict[str, bytes]:
-    """Every other column of the tables: shared with the snapshot, so a session must leave it alone."""
+    """Return every other column of the tables, which is shared with the snapshot, so that a session must not write
+    it."""
     tables = ssn.tables
     found = {}
     for name in ("tasks", "jobs", "subs", "queues", "classes"):
@@ -38,5 +39,5 @@ def fixed_bytes(ssn: Session) -> dict[str, bytes]:
 
 
 def differing(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
-    """Names of the columns that are not the same bytes. A column that a plugin made in between is no difference."""
+    """Return names of columns whose bytes differ. A column that a plugin made in between is no difference."""
     return [name for name, column in before.items() if after.get(name) != column]

@@ -1,5 +1,5 @@
-"""What a cycle hands back: what should be written, what was told, and the state that it left. A value: nobody changes
-it afterwards, and it holds no session."""
+"""What a cycle returns: what should be written, what was recorded, and the state that it left. A value, which does not
+change and holds no session."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pumice.model.status import TaskStatus
 
 class Outcome(Struct, frozen=True):
     """``tables``: the cluster as the session left it. ``now``: seconds since the epoch. ``figures``: numbers that
-    plugins publish, by name. ``wakes_at``: when a plugin may decide otherwise though nothing happens, None for never.
-    """
+    plugins publish, by name. ``wakes_at``: when a plugin may decide differently although nothing happens, or None for
+    never."""
 
     uid: str
     now: float
@@ -33,15 +33,17 @@ class Outcome(Struct, frozen=True):
 
     @property
     def groups(self) -> tuple[PodGroupUpdate, ...]:
+        """Return the statuses of PodGroups that should be written."""
         return self.writes.groups
 
     @property
     def queues(self) -> Mapping[str, Resource]:
+        """Return the allocated amounts of queues that should be written."""
         return self.writes.queues
 
     @property
     def gates(self) -> tuple[GateRemoval, ...]:
-        """Queue gates to take off pods."""
+        """Queue gates that should be removed from pods."""
         return self.writes.gates
 
     @property
@@ -61,21 +63,21 @@ class Outcome(Struct, frozen=True):
 
     @property
     def pipelined(self) -> dict[str, str]:
-        """Pods promised a node that others are leaving: pod -> node."""
+        """Pods that are promised a node which others are leaving: pod -> node."""
         tables = self.tables
         rows = (tables.tasks.status == TaskStatus.PIPELINED).nonzero()[0].tolist()
         return {tables.tasks.pods[r].key: tables.nodes.facts.names[tables.tasks.node[r]] for r in rows}
 
     def notices(self) -> Iterator[PodNotice]:
-        """For every waiting pod of the session that is not gated: why it waits. Made when asked for."""
+        """Yield why each waiting pod of the session that is not gated waits. Computed when called."""
         return self.policy.dialect.notices(self)
 
     def nominations(self) -> Iterator[PodNotice]:
-        """Of the notices, those that nominate a pod to a node which others are leaving. Made when asked for."""
+        """Yield those of the notices that nominate a pod to a node which others are leaving. Computed when called."""
         return self.policy.dialect.nominations(self)
 
     @property
     def total(self) -> AnyArray:
-        """What all nodes have together (R,)."""
+        """What all nodes have together. Shape (R,)."""
         found: AnyArray = np.asarray(self.tables.nodes.facts.total)
         return found

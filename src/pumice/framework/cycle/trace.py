@@ -1,6 +1,6 @@
-"""What a cycle tried and what stood against it: written while it runs, read by explanations and reports.
+"""What a cycle tried and what prevented placements: written while it runs, read by explanations and reports.
 
-``Attempt`` is what one try to place a job comes to. Whoever tries returns it; the trace takes it in.
+``Attempt`` is the result of one attempt to place a job. The action returns it, and the trace takes it in.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from pumice.model.status import TaskStatus
 
 
 class Kind(IntEnum):
+    """Kinds of operations on tasks."""
+
     ALLOCATE = 0
     PIPELINE = 1
     EVICT = 2
     STAY = 3
 
 
-#: The state that an operation moves tasks to; those that stay go back to the one they were in.
+#: The state to which an operation moves tasks. Tasks that stay return to the state in which they were.
 AFTER = {
     Kind.ALLOCATE: TaskStatus.ALLOCATED,
     Kind.PIPELINE: TaskStatus.PIPELINED,
@@ -42,8 +44,8 @@ AFTER = {
 
 
 class Operation(NamedTuple):
-    """``reason`` of an eviction, which users see. ``evicted``: of a pipelining, some victim left for it; of an
-    eviction, it is one more of the same tasks, of which nobody is told."""
+    """One change of placements. ``reason``: that of an eviction, which users see. ``evicted``: for a pipelining,
+    victims left for it; for an eviction, the same tasks were evicted before, so that it is not reported again."""
 
     kind: Kind
     placement: Placement
@@ -52,8 +54,8 @@ class Operation(NamedTuple):
 
 
 class Question(NamedTuple):
-    """How many of the next ``tasks`` (rows, or positions in the job) the queue would take on, its answer, and the
-    ``reason`` that was given for none. Asked before anything of the attempt stood."""
+    """How many of the next ``tasks`` (rows, or positions in the job) the queue may take, the answer, and the ``reason``
+    if it may take none. Asked before anything of the attempt was placed."""
 
     tasks: tuple[int, ...]
     allowed: int
@@ -61,7 +63,7 @@ class Question(NamedTuple):
 
 
 class Deed(Struct, frozen=True):
-    """What was done, where nothing stands in the way."""
+    """What an action did for a subject, where nothing stands against it."""
 
 
 class Admitted(Deed, frozen=True):
@@ -69,7 +71,7 @@ class Admitted(Deed, frozen=True):
 
 
 class MakesRoom(Deed, frozen=True):
-    """So many pods were evicted for so many pods of the job."""
+    """``evicted`` pods were evicted for ``pods`` pods of the job."""
 
     evicted: int
     pods: int
@@ -80,15 +82,15 @@ Finding = Blocker | Deed
 
 
 def is_invalid(finding: Finding) -> bool:
-    """Return True if the job was not tried, for it cannot start as it is."""
+    """Return True if the job was not tried because it cannot start as it is."""
     return isinstance(finding, GangIncomplete | Missing) or (isinstance(finding, Refused) and finding.what == JOB)
 
 
 class Attempt(NamedTuple):
-    """``placed``: operations that stand. ``undone``: those that were taken back, in the order of that. ``errors``: task
-    rows that found no node, in the order of trying. ``asked``: what was asked of the queue before anything stood;
-    ``asked_again``: it was asked later too, and may have answered by what stood. ``findings``: what the trace should
-    keep of the job beside."""
+    """``placed``: operations that stand. ``undone``: those that were taken back, in that order. ``errors``: task rows
+    that found no node, in the order in which they were tried. ``asked``: questions to the queue before anything was
+    placed. ``asked_again``: the queue was asked later too, and the answer may rest on what was placed by then.
+    ``findings``: what else the trace should keep of the job."""
 
     placed: tuple[Operation, ...] = ()
     undone: tuple[Operation, ...] = ()
@@ -99,7 +101,7 @@ class Attempt(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What ``action`` found of ``subject`` (a job, a queue, a pod), or did with it."""
+    """What ``action`` found for ``subject`` (a job, a queue or a pod), or did for it."""
 
     action: str
     subject: str
@@ -107,7 +109,7 @@ class Entry(NamedTuple):
 
 
 class JobsEntry(NamedTuple):
-    """The same entry for many jobs, by row."""
+    """An entry that many jobs share, by row."""
 
     action: str
     jobs: AnyArray
@@ -115,8 +117,8 @@ class JobsEntry(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What a plugin did wrong. ``subject`` is the job, or the phase of the cycle, that it cost its turn; ``where`` file
-    and line."""
+    """What a plugin did wrong. ``subject``: the job, or the phase of the cycle, that lost its turn by it. ``where``:
+    file and line."""
 
     subject: str
     plugin: str
@@ -127,16 +129,18 @@ class Fault(NamedTuple):
 
     @property
     def text(self) -> str:
+        """Return the fault in one sentence."""
         return f"plugin {self.plugin}, {self.hook} at {self.point} ({self.where}): {self.problem}"
 
     @property
     def blocker(self) -> Blocker:
+        """Return the fault as a reason why the subject waits."""
         return blockers.PluginFault(self.plugin, self.point, self.hook, self.where, self.problem)
 
 
 class LastTrial(NamedTuple):
-    """For each of some tasks where the operation that was taken back last had put it (tasks,): its state (-1: nothing
-    was taken back), its node, and whether somebody was evicted for it."""
+    """For each of some tasks (tasks,): the state to which the operation that was taken back last had moved it (-1:
+    nothing was taken back), its node, and whether pods were evicted for it."""
 
     status: I8
     node: I32
@@ -144,20 +148,21 @@ class LastTrial(NamedTuple):
 
     @staticmethod
     def of(count: int, operations: Sequence[Operation] = (), position: Mapping[int, int] | None = None) -> LastTrial:
-        """Of operations in the order in which they were taken back; ``position`` of each row among the tasks, the row
-        itself without."""
+        """Return what operations, in the order in which they were taken back, come to. ``position``: of each row among
+        the tasks; without it, the row itself."""
         last_trial = LastTrial(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count, dtype=bool))
         last_trial.take(operations, position)
         return last_trial
 
     def promises(self) -> AnyArray:
-        """Which of them it was a promise for that somebody was evicted for (rows,), rising."""
+        """Return the tasks that were promised a node for which pods had been evicted (rows,), ascending."""
         evicted = self.evicted.nonzero()[0]
         found: AnyArray = evicted[self.status[evicted] == PIPELINED]
         return found
 
     def take(self, operations: Sequence[Operation], position: Mapping[int, int] | None = None) -> None:
-        """Further operations were taken back."""
+        """Take in further operations that were taken back."""
+        # In order, so that the operation that was taken back last is the one that is kept.
         for op in operations:
             rows = list(op.placement.rows)
             where = rows if position is None else [position[row] for row in rows]
@@ -165,10 +170,10 @@ class LastTrial(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failed attempt without its job: tasks by their position in it. ``number``: equal for failures that say the
-    same. ``last_trial`` None: nothing was undone. ``queue``: versions of what the queue's answers rest on;
-    ``asked_again``: these were not all given before anything stood. ``alone``: the queue took on none of the tasks, and
-    no node was looked at."""
+    """A failed attempt without its job: tasks are given by position, so that it holds for each equal job. ``number``:
+    equal for failures with equal content. ``last_trial``: None if nothing was undone. ``queue``: versions of what the
+    answers of the queue rest on. ``asked_again``: not all of these answers were given before something was placed.
+    ``alone``: the queue took none of the tasks, and no node was examined."""
 
     number: int
     last_trial: LastTrial | None
@@ -181,8 +186,8 @@ class Failure(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What an action that moved nothing left in the trace: entries, rejections at admission, and the failures that
-    befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the trace."""
+    """What an action that moved nothing left in the trace: entries, rejections at admission, and failures of jobs.
+    ``failed``: rows of the latter. ``failed_as`` and ``failed_with``: as in the trace."""
 
     told: tuple[Entry | JobsEntry, ...]
     rejected: tuple[tuple[AnyArray, Blocker], ...]
@@ -193,11 +198,11 @@ class Said(NamedTuple):
 
 
 class CycleTrace:
-    """Everything told in one cycle. ``action`` is the one that runs.
+    """Everything that was recorded in one cycle. ``action``: the one that runs.
 
-    ``failed_as`` (J,): the number of the failure that befell a job, 0 without one; which one it was, ``failure_of``
-    says, for two that say the same may have been on other nodes. ``tried``: other jobs of which something was noted,
-    with ``errors`` by job row and task row, in the order of noting. ``rejected``: rows of jobs, and why they were not
+    ``failed_as`` (J,): number of the failure of a job, 0 for none; ``failure_of`` returns the failure itself, since two
+    with equal content may have tried other nodes. ``tried``: other jobs for which something was recorded, with
+    ``errors`` by job row and task row, in the order of recording. ``rejected``: rows of jobs, and why they were not
     admitted. ``moved``: jobs whose hypernodes should be remembered.
     """
 
@@ -214,7 +219,7 @@ class CycleTrace:
         self.counts: Counter[str] = Counter()
         self.moved: set[int] = set()
         self.tried: set[int] = set()
-        self._undone: LastTrial | None = None  # of all tasks, made when something is undone
+        self._undone: LastTrial | None = None  # of all tasks; made when something is undone
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -223,16 +228,17 @@ class CycleTrace:
         self.told.append(Entry(self.action, subject, finding))
 
     def tell_of_jobs(self, rows: AnyArray, finding: Finding) -> None:
-        """Keep a finding that many jobs share, so that it names none of them."""
+        """Record a finding that many jobs share, and that names none of them."""
+        # One entry, not one per job: in a full cluster most waiting jobs share a finding.
         self.told.append(JobsEntry(self.action, rows, finding))
 
     def blame(self, subject: str, fault: PluginFault) -> None:
-        """A plugin failed, and ``subject`` lost its turn."""
+        """Record that a plugin failed and that ``subject`` lost its turn by it."""
         self.faults.append(Fault(subject, fault.plugin, fault.point, fault.hook, fault.where, fault.problem))
         self.tell(subject, self.faults[-1].blocker)
 
     def note(self, row: int, errors: FitErrors) -> None:
-        """Note why a task found no node; replaces an older note."""
+        """Record why a task found no node, in place of an older reason."""
         job = int(self._tables.tasks.job[row])
         self.tried.add(job)
         if job not in self.errors:
@@ -240,7 +246,7 @@ class CycleTrace:
         self.errors[job][row] = errors
 
     def take(self, job: int, attempt: Attempt) -> None:
-        """Take in what the attempt of a job undid, and what stands against it now."""
+        """Take in what the attempt of a job undid, and what prevents its placement now."""
         self.tried.add(job)
         if self.failed_as[job]:
             self._unfail(job)
@@ -248,13 +254,15 @@ class CycleTrace:
             if self._undone is None:
                 self._undone = LastTrial.of(self._tables.tasks.capacity)
             self._undone.take(attempt.undone)
+        # A task that stands again has no undone placement to report.
         if self._undone is not None:
             for op in attempt.placed:
                 self._undone.status[list(op.placement.rows)] = -1
         self.errors[job] = dict(attempt.errors)
 
     def _unfail(self, job: int) -> None:
-        """The job was tried again after it had failed like others: from now on it has notes of its own."""
+        """Give a job records of its own, because it was tried again after it had failed like others."""
+        # What the shared failure had undone is copied first; otherwise the report would lose it.
         last_trial, rows = self.failure_of(job).last_trial, self._tables.jobs.tasks[job]
         if last_trial is not None:
             if self._undone is None:
@@ -263,7 +271,8 @@ class CycleTrace:
         self.failed_as[job] = 0
 
     def fail(self, jobs: AnyArray, failure: Failure) -> None:
-        """The failure befalls some jobs of which nothing was noted before."""
+        """Record a failure of jobs for which nothing was recorded before."""
+        # Jobs that fail one after the other usually share the object, which is then kept once.
         if not self._failures or self._failures[-1] is not failure:
             self._failures.append(failure)
         self.failed_as[jobs] = failure.number
@@ -272,16 +281,16 @@ class CycleTrace:
     # -- again --------------------------------------------------------------------------------------------------------
 
     def mark(self) -> tuple[int, ...]:
-        """Where the trace is."""
+        """Return the present size of the trace, for ``said_since``."""
         return len(self.told), len(self.rejected), len(self._failures), *self._beside()
 
     def _beside(self) -> tuple[int, ...]:
-        """How much there is that is told only where something was moved, or befell one job alone."""
+        """Return the number of records that exist only if something was moved or concerned one job alone."""
         return len(self.faults), len(self.errors), len(self.tried), len(self.moved)
 
     def said_since(self, mark: tuple[int, ...]) -> Said | None:
-        """What was told since then, None where it cannot be told again: something befell one job alone, or jobs had
-        failed before."""
+        """Return what was recorded since a mark, or None if it cannot be repeated: something concerned one job alone,
+        or jobs had failed before."""
         told, rejected, failures, *beside = mark
         if failures or self.errors or self.tried or self._beside() != tuple(beside):
             return None
@@ -290,7 +299,7 @@ class CycleTrace:
         return Said(*found, rows, self.failed_as[rows], self._failed_with[rows])
 
     def say_again(self, said: Said) -> None:
-        """The same was found again; nobody has failed before."""
+        """Record the same findings again. No job may have failed before."""
         self.told += said.told
         self.rejected += said.rejected
         self._failures += said.failures
@@ -299,15 +308,16 @@ class CycleTrace:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def failure_of(self, job: int) -> Failure:
-        """The failure that befell a job which ``failed_as`` something."""
+        """Return the failure of a job with ``failed_as``."""
         return self._failures[int(self._failed_with[job])]
 
     def failed_with(self, jobs: AnyArray) -> AnyArray:
-        """Numbers of the failures that befell some jobs, in this cycle only; -1 for none. Shapes (rows,) -> (rows,)."""
+        """Return the numbers of the failures of some jobs, valid in this cycle only; -1 for none. Shapes (rows,) ->
+        (rows,)."""
         return np.where(self.failed_as[jobs] > 0, self._failed_with[jobs], -1)
 
     def errors_of(self, job: int) -> Mapping[int, FitErrors]:
-        """Why tasks of a job found no node, by row, in the order of trying."""
+        """Return why tasks of a job found no node, by row, in the order in which they were tried."""
         noted = self.errors.get(job)
         if noted is not None or not self.failed_as[job]:
             return noted if noted is not None else {}
@@ -315,7 +325,7 @@ class CycleTrace:
         return {int(rows[position]): errors for position, errors in self.failure_of(job).errors}
 
     def first_error_of(self, job: int) -> tuple[int, FitErrors] | None:
-        """Why the first task of a job, in their order, found no node that is known of one; with its row."""
+        """Return the row of the first task of a job, in their order, for which an error is known, and the error."""
         noted, rows = self.errors.get(job), self._tables.jobs.tasks[job]
         if noted is not None:
             row = next((row for row in rows.tolist() if row in noted), None)
@@ -327,7 +337,7 @@ class CycleTrace:
         return int(rows[position]), first
 
     def undone_of(self, job: int) -> LastTrial | None:
-        """What was taken back of the tasks of a job, in their order; None where nothing was."""
+        """Return what was taken back of the tasks of a job, in their order, or None if nothing was."""
         if self.failed_as[job]:
             return self.failure_of(job).last_trial
         undone = self._undone
@@ -339,7 +349,7 @@ class CycleTrace:
         return LastTrial(undone.status[rows], undone.node[rows], undone.evicted[rows])
 
     def undone_promises(self) -> AnyArray:
-        """Rows of the tasks of which a promise that others were evicted for was taken back last."""
+        """Return the rows of tasks for which a promise was taken back last, after pods had been evicted for it."""
         found = [] if self._undone is None else [self._undone.promises()]
         for number, failure in enumerate(self._failures):
             promised = failure.last_trial.promises() if failure.last_trial is not None else ()
@@ -350,7 +360,7 @@ class CycleTrace:
 
     @property
     def entries(self) -> Iterator[Entry]:
-        """What was told, in order, one entry a step and subject."""
+        """Yield what was recorded, in order, one entry per step and subject."""
         uids = self._tables.jobs.uids
         for told in self.told:
             if isinstance(told, Entry):

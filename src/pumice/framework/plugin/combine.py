@@ -1,8 +1,8 @@
-"""The combinators: how the answers of several plugins, in tiers, become one answer.
+"""Combinators: how the answers of several plugins, in tiers, become one answer.
 
-Every function takes the hooks of a point as tiers of callables, then the arguments of the question. An answer of a type
-that the combinator has no use for is a ``WrongAnswer``: whoever asked says whose it was.
-Source: Volcano's session functions (modes C, V, T, I, E, S, AND, OR, union, first registered).
+Each function takes the hooks of a point as tiers of callables, and then the arguments of the question. An answer of a
+type that the combinator cannot use is a ``WrongAnswer``, for which ``Hooks`` finds the plugin. Source: Volcano's
+session functions (framework/session_plugins.go).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Vote(IntEnum):
 
 
 def first_nonzero(tiers: Tiers, *args: object) -> int:
-    """Chained comparison: the first plugin with an opinion decides; 0 when none has one."""
+    """Return the answer of the first plugin with an opinion, in a comparison; 0 if none has one."""
     for tier in tiers:
         for hook in tier:
             answer = hook(*args)
@@ -51,9 +51,9 @@ def first_nonzero(tiers: Tiers, *args: object) -> int:
 
 
 def rejection(tiers: Tiers, *args: object) -> Rejection | None:
-    """A vote: a reject ends it; a permit lets its tier finish and then decides; all abstaining means yes. None for yes,
-    else the limit that is exceeded or the text of the rejection, which is empty where the plugin gives none
-    (``Vote.REJECT`` instead of a text)."""
+    """Return None to admit, otherwise the limit that is exceeded or the text of the rejection, which is empty if the
+    plugin gives none (``Vote.REJECT`` in place of a text). A rejection ends the vote. A permit decides after its tier
+    has finished. If all abstain, that admits."""
     for tier in tiers:
         permitted = False
         for hook in tier:
@@ -71,12 +71,12 @@ def rejection(tiers: Tiers, *args: object) -> Rejection | None:
 
 
 def vote(tiers: Tiers, *args: object) -> bool:
-    """A reject ends it; a permit lets its tier finish and then decides; all abstaining means yes."""
+    """Return True unless a plugin rejects. A permit decides after its tier has finished."""
     return rejection(tiers, *args) is None
 
 
 def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
-    """The first tier with hooks decides: all of them must agree. No hook at all means no."""
+    """Return True if all hooks of the first tier that has some agree, and False if there is no hook."""
     for tier in tiers:
         if tier:
             return all_of([tier], *args)
@@ -84,12 +84,12 @@ def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
 
 
 def intersect(tiers: Tiers, subject: object, candidates: Sized, *, afresh: bool = True) -> Bool:
-    """Victims that all voting plugins of a tier name, as a mask; the first tier that names any decides.
+    """Return victims on which all plugins of a tier agree, as a mask; the first tier that agrees on any decides.
 
-    Each hook sees all candidates and answers a mask; one that abstains (None) is skipped, a mask without anybody ends
-    its tier only. ``afresh``: where those of a tier that have voted so far agree on nobody, the next one of the tier
-    starts afresh, and their votes are lost; otherwise that ends the tier too. Source: Volcano mode I, which starts
-    afresh.
+    Each hook sees all candidates and answers a mask. One that abstains (None) is skipped, and an empty mask ends its
+    tier only. ``afresh``: if those of a tier that have voted so far agree on no victim, the next hook of the tier
+    starts afresh and their votes are lost; otherwise that ends the tier too. Source: Volcano's Preemptable and
+    Reclaimable (framework/session_plugins.go), which start afresh.
     """
     for tier in tiers:
         victims: Bool | None = None
@@ -112,21 +112,22 @@ def intersect(tiers: Tiers, subject: object, candidates: Sized, *, afresh: bool 
 
 
 class Named(NamedTuple):
-    """A hook's victims among the candidates of several nodes: ``victims`` (rows,), and on which of the nodes it has an
-    opinion at all (nodes,)."""
+    """A hook's ``victims`` among the candidates of several nodes (rows,), and on which of the nodes it has an opinion
+    at all (nodes,)."""
 
     victims: Bool
     speaks: Bool
 
 
 def agree(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
-    """As intersect, but no vote is lost: a tier whose plugins agree on nobody names nobody (decision 0018)."""
+    """Return victims as ``intersect``, but count all votes: a tier whose plugins agree on no victim names none
+    (decision 0018)."""
     return intersect(tiers, subject, candidates, afresh=False)
 
 
 def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates, *, afresh: bool = True) -> Bool:
-    """As intersect, for the candidates of each node by themselves: a tier may decide on one node and not on another. A
-    hook answers a mask over all candidates, None, or Named."""
+    """Return victims as ``intersect``, for the candidates of each node by themselves: a tier may decide on one node and
+    not on another. A hook answers a mask over all candidates, None, or Named."""
     if candidates.node_count == 1:
         return intersect(tiers, subject, candidates, afresh=afresh)
     nth, undecided = candidates.nth, np.ones(candidates.node_count, dtype=bool)
@@ -141,13 +142,13 @@ def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates, *, 
             if not is_mask(named, candidates):
                 raise WrongAnswer(hook, answer, f"None or a mask over {len(candidates)} tasks")
             speaking = asked if speaks is None else asked & speaks
-            somebody = candidates.nodes_where(named)
+            any_named = candidates.nodes_where(named)
             both = np.where(begun[nth], victims & named, named)
             changed = speaking[nth]
-            victims[changed] = both[changed] & somebody[nth[changed]]
+            victims[changed] = both[changed] & any_named[nth[changed]]
             agreed = candidates.nodes_where(victims)
             begun = np.where(speaking, agreed, begun)
-            asked &= ~(speaking & ~(somebody if afresh else agreed))
+            asked &= ~(speaking & ~(any_named if afresh else agreed))
         found |= victims
         undecided &= ~begun
         if not undecided.any():
@@ -156,19 +157,20 @@ def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates, *, 
 
 
 def agree_by_node(tiers: Tiers, subject: object, candidates: Candidates) -> Bool:
-    """As agree, for the candidates of each node by themselves."""
+    """Return victims as ``agree``, for the candidates of each node by themselves."""
     return intersect_by_node(tiers, subject, candidates, afresh=False)
 
 
 class MayGo(NamedTuple):
-    """A hook's answer to who should leave that names nobody: ``mask`` (rows,) is who may, if others name him."""
+    """An answer to which tasks should leave that names none: those in ``mask`` (rows,) may leave if others name
+    them."""
 
     mask: Bool
 
 
 def union(tiers: Tiers, candidates: Sized) -> Bool:
-    """Everybody's victims of a tier, as a mask, but for those of whom a hook of it, or of an earlier one, says that
-    they may not go; the first tier that names any decides."""
+    """Return the victims of all hooks of a tier, as a mask, without tasks that a hook of it, or of an earlier tier,
+    does not let go. The first tier that names any decides."""
     may_go = np.ones(len(candidates), dtype=bool)
     for tier in tiers:
         victims = np.zeros(len(candidates), dtype=bool)
@@ -187,12 +189,12 @@ def union(tiers: Tiers, candidates: Sized) -> Bool:
 
 
 def is_mask(answer: Any, rows: Sized) -> bool:
-    """Whether an answer is True or False for each of some rows, as an array."""
+    """Return True if an answer is an array with True or False for each of some rows."""
     return isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == (len(rows),)
 
 
 def every_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool:
-    """Rows that every hook of every tier lets through; all of them where no plugin has one."""
+    """Return the rows that all hooks of all tiers let through; all rows if no plugin has a hook."""
     found = np.ones(len(rows), dtype=bool)
     for tier in tiers:
         for hook in tier:
@@ -204,12 +206,12 @@ def every_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool:
 
 
 def all_of(tiers: Tiers, *args: object) -> bool:
-    """Every hook of every tier agrees."""
+    """Return True if every hook of every tier agrees."""
     return all(_yes_or_no(hook, hook(*args)) for tier in tiers for hook in tier)
 
 
 def any_of(tiers: Tiers, *args: object) -> bool:
-    """Some hook agrees."""
+    """Return True if some hook agrees."""
     return any(_yes_or_no(hook, hook(*args)) for tier in tiers for hook in tier)
 
 
@@ -220,7 +222,7 @@ def _yes_or_no(hook: Hook, answer: Any) -> bool:
 
 
 def any_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool | None:
-    """Rows of which some hook says so; None where none does of any."""
+    """Return the rows that some hook names, or None if no hook names any."""
     found: Bool | None = None
     for tier in tiers:
         for hook in tier:
@@ -233,11 +235,8 @@ def any_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool | None:
 
 
 def most_missing(tiers: Tiers, *args: object) -> int:
-    """``all_of`` for hooks that may also count: the largest number still missing, 0 when all agree.
-
-    A hook answers True, False, or how many more tasks must be placed at least. The count lets a gang be placed in one
-    go.
-    """
+    """Return the largest number still missing, 0 if all agree. A hook answers True, False, or how many more tasks must
+    be placed at least; the count lets a gang be placed at once."""
     missing = 0
     for tier in tiers:
         for hook in tier:
@@ -249,15 +248,14 @@ def most_missing(tiers: Tiers, *args: object) -> int:
 
 
 class Allowed(NamedTuple):
-    """``tasks``: how many; ``reason`` why none, empty where the plugin that said so gave none."""
+    """``tasks``: how many. ``reason``: why none, empty if the plugin gave no reason."""
 
     tasks: int
     reason: str = ""
 
 
 def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
-    """``all_of`` for hooks that say how many of some rows: the smallest number. A True is one, a False or an Unfit
-    none."""
+    """Return the smallest number of rows that a hook allows. A True means one row, a False or an Unfit none."""
     count = len(rows)
     for tier in tiers:
         for hook in tier:
@@ -273,7 +271,7 @@ def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
 
 
 def first_failure(tiers: Tiers, *args: object) -> Any:
-    """The first reason against, None when there is none."""
+    """Return the first reason, or None if there is none."""
     for tier in tiers:
         for hook in tier:
             reason = hook(*args)
@@ -285,7 +283,8 @@ def first_failure(tiers: Tiers, *args: object) -> Any:
 
 
 def first_row(tiers: Tiers, subject: object, nodes: NodeRows, scores: F64) -> int | None:
-    """The row that the first plugin with an answer names, one of those asked about; None when none has an answer."""
+    """Return the row that the first plugin with an answer names, one of those asked about; None if there is no
+    answer."""
     for tier in tiers:
         for hook in tier:
             answer = hook(subject, nodes, scores)
@@ -297,13 +296,13 @@ def first_row(tiers: Tiers, subject: object, nodes: NodeRows, scores: F64) -> in
 
 
 def filter_results(tiers: Tiers, subject: object, rows: Sized) -> list[FilterResult]:
-    """Every filter's reasons against some rows, in order; those that have nothing to say are left out."""
+    """Return each filter's reasons against some rows, in order, without filters that object to none."""
     return [result for _, result in filter_results_by_hook(tiers, subject, rows)]
 
 
 def filter_results_by_hook(tiers: Tiers, subject: object, rows: Sized) -> ByHook:
-    """Every filter's reasons against some rows, with the filter's number among all that are asked. Filters that have
-    nothing to say are left out."""
+    """Return each filter's reasons against some rows, with the filter's number among all that are asked, without
+    filters that object to none."""
     found = []
     for number, hook in enumerate(chain.from_iterable(tiers)):
         answer = hook(subject, rows)
@@ -316,8 +315,8 @@ def filter_results_by_hook(tiers: Tiers, subject: object, rows: Sized) -> ByHook
 
 
 def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) -> F64 | float:
-    """The sum of all scores of some rows, on top of ``start``: an array, or one number where all rows have the same.
-    None counts as nothing. Terms are added one after the other, so that equal scores are equal to the last bit."""
+    """Return the sum of all scores of some rows and ``start``: an array, or one number if all rows have the same. None
+    counts as nothing. Terms are added one after the other, so that equal scores are equal to the last bit."""
     found = start
     for tier in tiers:
         for hook in tier:
@@ -334,7 +333,8 @@ def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) 
 
 
 def open_to_each(tiers: Tiers, classes: Sized, rows: Sized) -> Bool | None:
-    """Rows to which no filter objects, for each of some classes (classes, rows); None where none does to any."""
+    """Return the rows to which no filter objects, for each of some classes (classes, rows); None if none objects at
+    all."""
     found: Bool | None = None
     for tier in tiers:
         for hook in tier:
@@ -348,7 +348,7 @@ def open_to_each(tiers: Tiers, classes: Sized, rows: Sized) -> Bool | None:
 
 
 def totals(tiers: Tiers, classes: Sized, rows: Sized) -> F64:
-    """The sum of all scores of some rows, as ``total`` gives it, for each of some classes (classes, rows)."""
+    """Return the sum of all scores of some rows, as ``total``, for each of some classes (classes, rows)."""
     found: F64 | None = None
     for tier in tiers:
         for hook in tier:
@@ -366,7 +366,7 @@ def _each(classes: Sized, rows: Sized) -> tuple[int, int]:
 
 
 def finite_total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) -> F64 | float:
-    """The same, of finite numbers. Whoever uses a sum finds out that one is not finite, and then asks this."""
+    """Return ``total``, after checking that all scores are finite. Asked only after a sum turned out not to be."""
     for tier in tiers:
         for hook in tier:
             answer = hook(subject, rows)
@@ -376,7 +376,7 @@ def finite_total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float 
 
 
 def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
-    """Chained comparison of many: a column of keys from each plugin, the first that differs decides."""
+    """Return a column of keys from each plugin, for a chained comparison: the first column that differs decides."""
     found: list[AnyArray] = []
     for tier in tiers:
         for hook in tier:
@@ -390,7 +390,7 @@ def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
 
 
 def single_keys(tiers: Tiers, subject: object) -> list[Any]:
-    """The key that every hook gives, in order: a number, or a tuple of numbers."""
+    """Return the key of every hook, in order: a number, or a tuple of numbers."""
     found = []
     for tier in tiers:
         for hook in tier:
@@ -403,12 +403,12 @@ def single_keys(tiers: Tiers, subject: object) -> list[Any]:
 
 
 def each(tiers: Tiers, *args: object) -> list[Any]:
-    """Every answer, in order."""
+    """Return all answers, in order."""
     return [hook(*args) for tier in tiers for hook in tier]
 
 
 def merge(tiers: Tiers, *args: object) -> dict[str, Any]:
-    """What every hook has to add; of two answers under one key the first counts."""
+    """Return what all hooks add; of two answers under one key, the first counts."""
     found: dict[str, Any] = {}
     for tier in tiers:
         for hook in tier:
@@ -420,7 +420,7 @@ def merge(tiers: Tiers, *args: object) -> dict[str, Any]:
 
 
 def first_registered(tiers: Tiers, *args: object) -> Any:
-    """The first plugin with the hook decides, whatever it says; None when no plugin has it."""
+    """Return the answer of the first plugin with the hook, whatever it is; None if no plugin has it."""
     for tier in tiers:
         for hook in tier:
             return hook(*args)
@@ -428,8 +428,7 @@ def first_registered(tiers: Tiers, *args: object) -> Any:
 
 
 def refine(tiers: Tiers, subject: object, whole: object) -> list[Any]:
-    """Each hook takes apart what those before it left: the parts, in order. Without a hook the whole is the only
-    one."""
+    """Return the parts into which hooks divide the whole, each hook dividing the parts of those before it."""
     parts = [whole]
     for tier in tiers:
         for hook in tier:
@@ -438,7 +437,7 @@ def refine(tiers: Tiers, subject: object, whole: object) -> list[Any]:
 
 
 def notify(tiers: Tiers, *args: object) -> Refusal | None:
-    """Tell every hook, in order; the first refusal that comes back is returned after all were told."""
+    """Tell all hooks, in order. Return the first refusal, after all have been told."""
     refusal = None
     for tier in tiers:
         for hook in tier:

@@ -1,4 +1,4 @@
-"""Wrong input at the framework's edge, and plugins that fail while they are asked."""
+"""Wrong input to the framework, and plugins that fail while they are asked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SHOWN_MAX = 200
 
 
 class PluginError(Exception):
-    """A plugin that cannot be used as it is written."""
+    """A plugin cannot be used as it is written."""
 
 
 class PolicyError(ValueError):
-    """A conf file that cannot be used; carries every problem found, each saying where, what was found and what was
+    """A conf file cannot be used. ``problems``: all that were found, each with the place, what was found and what was
     wanted."""
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -23,7 +23,7 @@ class PolicyError(ValueError):
 
 
 class WrongAnswer(Exception):
-    """A hook answered what its point has no use for."""
+    """A hook gave an answer that its point cannot use."""
 
     def __init__(self, hook: Callable[..., Any], answer: Any, wanted: str) -> None:
         self.hook = hook
@@ -31,14 +31,14 @@ class WrongAnswer(Exception):
 
 
 def in_short(text: object) -> str:
-    """Somebody else's text on one line, and not too much of it."""
+    """Return a text of another program on one line, cut to a bounded length."""
     shown = " ".join(str(text).split())
     return shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
 
 
 def problem_of(error: Exception) -> str:
-    """An exception that a plugin raised on one line, with its type. Of an attribute that something of Pumice's does not
-    have it says which ones there are, those with a similar name first."""
+    """Return an exception of a plugin on one line, with its type. If an attribute of an object of Pumice is missing,
+    the attributes that exist are listed, those with a similar name first."""
     if isinstance(error, AttributeError) and type(error.obj).__module__.startswith("pumice.") and error.name:
         known = [name for name in dir(error.obj) if not name.startswith("_")]
         near = get_close_matches(error.name, known, n=3, cutoff=0.6)
@@ -48,9 +48,9 @@ def problem_of(error: Exception) -> str:
 
 
 class PluginFault(Exception):
-    """A plugin raised, or answered what nobody can use. It costs the job that was asked about its turn.
+    """A plugin raised, or gave an answer that cannot be used. The job that was asked about loses its turn.
 
-    ``hook`` is the function's name, ``where`` the file and line that raised.
+    ``hook``: name of the function. ``where``: file and line that raised.
     """
 
     def __init__(self, plugin: str, point: str, hook: str, where: str, problem: str) -> None:
@@ -59,7 +59,7 @@ class PluginFault(Exception):
 
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:
-    """``; did you mean "x"?`` for the nearest known name, else the list of known names."""
+    """Return ``; did you mean "x"?`` for the nearest known name, or the list of known names."""
     known = sorted(known)
     near = get_close_matches(found, known, n=1, cutoff=0.6)
     if near:

@@ -1,4 +1,4 @@
-"""What a filter says about nodes, and what stands against a task or a job."""
+"""What a filter says about nodes, and what prevents the placement of a task or a job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Code(IntEnum):
 
 
 class Unfit(Struct, frozen=True):
-    """One reason against. ``resource``: of which there is too little."""
+    """One reason. ``resource``: the one of which there is too little."""
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
@@ -32,7 +32,7 @@ class Unfit(Struct, frozen=True):
 
 
 class Invalid(Struct, frozen=True):
-    """Why a job cannot be complete, whatever is placed. ``blocker``: the same with its numbers, where there are any."""
+    """Why a job cannot be complete, whatever is placed. ``blocker``: the reason with its numbers, if there are any."""
 
     reason: str
     message: str
@@ -40,14 +40,14 @@ class Invalid(Struct, frozen=True):
 
 
 class FilterResult(Struct, frozen=True):
-    """Reasons per node: ``why[codes[i]]`` stands against node i; code 0 is none. Shape (rows,)."""
+    """Reasons per node: ``why[codes[i]]`` are those against node i; code 0 means none. Shape (rows,)."""
 
     codes: I32
     why: tuple[tuple[Unfit, ...], ...]
 
     @staticmethod
     def of(fits: Bool, unfit: Unfit) -> FilterResult:
-        """One reason against every row where ``fits`` is False."""
+        """Return a result with one reason against every row where ``fits`` is False."""
         return FilterResult((~fits).astype(np.int32), ((), (unfit,)))
 
 
@@ -56,11 +56,12 @@ ByHook = list[tuple[int, FilterResult]]
 
 
 def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
-    """All reasons of several filters together, in their order. Shape (count,)."""
+    """Return all reasons of several filters together, in their order. Shape (count,)."""
     if len(filter_results) == 1:
         return filter_results[0]
     codes = np.zeros(count, dtype=np.int64)
     for filter_result in filter_results:
+        # Each combination of reasons becomes one number, so that it is put together once and not once per node.
         codes = codes * len(filter_result.why) + filter_result.codes
     distinct, inverse = np.unique(codes, return_inverse=True)
     why: list[tuple[Unfit, ...]] = [()]
@@ -80,8 +81,9 @@ class FitErrors(Struct, frozen=True, eq=False):
     """Why one task found no node: what stands against nodes, or a message of its own.
 
     ``against``: each reason with the number of nodes. Equal tasks share it, so a ``Shortage`` in it is about one pod.
-    ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction. ``hypernode``:
-    the one it had to be in. ``skipped``: the task was not tried, since one of its role had failed.
+    ``node_rows`` and ``codes``: for each node that was examined, its worst code, which later evictions use.
+    ``hypernode``: the one in which the task had to be placed. ``skipped``: the task was not tried because another one
+    of its role had failed.
     """
 
     against: tuple[NodeFilter | Shortage, ...] = ()
@@ -110,6 +112,7 @@ class FitErrors(Struct, frozen=True, eq=False):
 
 
 def _in_short(each: NodeFilter | Shortage) -> tuple[str, str, int]:
+    """Return plugin, reason and number of nodes."""
     if isinstance(each, Shortage):
         return "", each.resource, each.nodes
     return each.plugin, each.detail, each.nodes

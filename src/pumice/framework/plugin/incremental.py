@@ -1,12 +1,12 @@
-"""What hooks say of the single tasks of a class, and of several that are placed one after the other.
+"""What hooks say of the single tasks of a class, and of several tasks that are placed one after the other.
 
-A hook at predicate or batch_node_order that takes TaskClass and nothing else says whether the single tasks of the class
-matter: None (for a score also one number) holds for all of them, wherever others go; otherwise it answers a TaskFilter
-or a TaskScore, which is asked about each task. kube-scheduler does the same (PreFilter, Skip).
+A hook at predicate or batch_node_order that takes only TaskClass says whether the single tasks of the class matter.
+None, or for a score one number, holds for all of them wherever others are placed. Otherwise it answers a TaskFilter or
+a TaskScore, which is asked about each task. Source: kube-scheduler (PreFilter, Skip).
 
-What looks at where others are answers differently once a task is placed; but little changes then, and the plugin knows
-what. So ``in_turn`` may give an object that follows: it is told of each placement and says what holds by then. Nothing
-is booked in between. kube-scheduler has this for its own filters (PreFilterExtensions, AddPod).
+A hook that looks at where other tasks are answers differently after each placement; but little changes then, and the
+plugin knows what. So ``in_turn`` may return an object that is told of each placement and says what holds by then,
+without a booking in between. Source: kube-scheduler's own filters (PreFilterExtensions, AddPod).
 """
 
 from __future__ import annotations
@@ -28,56 +28,58 @@ Hook = Callable[..., Any]
 
 
 class InTurn:
-    """Follows tasks of one class as they are placed. ``count``: so many of them, from the first one on; the others have
-    to be asked about anew."""
+    """Follows tasks of one class as they are placed. ``count``: number of tasks, from the first, for which it can
+    answer; the others must be asked about anew."""
 
     count: int
 
     def placed(self, turn: int, place: int) -> bool:
-        """The task of a turn went to a node: its position among those that were asked about. Whether something else may
-        hold for the next task than what was said of this one."""
+        """Note that the task of a turn went to a node, given by its position among those that were asked about. Return
+        True if the answer for the next task may differ from the one for this task."""
         raise NotImplementedError
 
 
 class FilterInTurn(InTurn):
-    """What a filter says."""
+    """A filter that follows placements."""
 
     def open_to(self, turn: int) -> Bool:
-        """To which nodes it does not object for the task of a turn, once all before it are placed. Shape (rows,). Not
-        to be written on."""
+        """Return the nodes to which it does not object for the task of a turn, after all before it have been placed.
+        Shape (rows,). Read-only."""
         raise NotImplementedError
 
 
 class ScoreInTurn(InTurn):
-    """What a score says."""
+    """A score that follows placements."""
 
     def score(self, turn: int, places: AnyArray) -> F64:
-        """How good the candidates (positions) are for the task of a turn, once all before it are placed. Shape
-        (candidates,)."""
+        """Return how good candidates (positions) are for the task of a turn, after all before it have been placed.
+        Shape (candidates,)."""
         raise NotImplementedError
 
 
 class TaskFilter:
-    """What a filter says of the single tasks of one class."""
+    """A filter for the single tasks of one class."""
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Against which nodes it objects for a task as things are; None: none. Shape (rows,)."""
+        """Return the objections to nodes for a task as things are, or None for none. Shape (rows,)."""
         raise NotImplementedError
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
-        """The filter for tasks of the class that are placed one after the other; None: it is asked about each."""
+        """Return the filter for tasks of the class that are placed one after the other, or None if it must be asked
+        about each."""
         return None
 
 
 class TaskScore:
-    """What a score says of the single tasks of one class."""
+    """A score for the single tasks of one class."""
 
     def score(self, task: Task, nodes: NodeRows) -> F64:
-        """How good each candidate is for a task as things are. Shape (rows,)."""
+        """Return how good each candidate is for a task as things are. Shape (rows,)."""
         raise NotImplementedError
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn | None:
-        """The score for tasks of the class that are placed one after the other; None: it is asked about each."""
+        """Return the score for tasks of the class that are placed one after the other, or None if it must be asked
+        about each."""
         return None
 
 
@@ -92,12 +94,13 @@ class Filters(FilterInTurn):
         return reduce(and_, [part.open_to(turn) for part in self._parts])
 
     def placed(self, turn: int, place: int) -> bool:
-        changes = [part.placed(turn, place) for part in self._parts]  # all are told
+        # A list, because ``any`` alone would stop at the first and leave the others untold.
+        changes = [part.placed(turn, place) for part in self._parts]
         return any(changes)
 
 
 class WeightedSum(ScoreInTurn):
-    """Several scores of one plugin with their weights, on top of a number."""
+    """A sum of scores of one plugin with their weights, in addition to a number."""
 
     def __init__(self, start: float, parts: Sequence[tuple[ScoreInTurn, int]]) -> None:
         self._start, self._parts = start, parts
@@ -116,7 +119,7 @@ class WeightedSum(ScoreInTurn):
 
 
 def length_alike(kinds: Sequence[object]) -> int:
-    """How many from the first one on are equal to it."""
+    """Return how many kinds, from the first on, are equal to the first."""
     return next((i for i, kind in enumerate(kinds) if kind != kinds[0]), len(kinds))
 
 
@@ -124,7 +127,7 @@ def length_alike(kinds: Sequence[object]) -> int:
 
 
 def of_class(hook: Hook, cls: TaskClass, wanted: type) -> Any:
-    """What a hook says of the single tasks of a class. Raises: WrongAnswer."""
+    """Return what a hook says of the single tasks of a class. Raises: WrongAnswer."""
     answer = hook(cls)
     if not (answer is None or isinstance(answer, wanted) or (wanted is TaskScore and _is_number(answer))):
         raise WrongAnswer(hook, answer, f"None or a {wanted.__name__}")
@@ -132,11 +135,12 @@ def of_class(hook: Hook, cls: TaskClass, wanted: type) -> Any:
 
 
 def _is_number(answer: object) -> bool:
+    """Return True for a number of Python or NumPy."""
     return isinstance(answer, int | float | np.number)
 
 
 def filter_of_tasks(hook: Hook) -> Hook:
-    """A filter that answers for a class, asked about one task."""
+    """Return a filter that answers for a class as one that is asked about one task."""
 
     def of_task(task: Task, nodes: NodeRows) -> Any:
         found = of_class(hook, task.cls, TaskFilter)
@@ -146,7 +150,7 @@ def filter_of_tasks(hook: Hook) -> Hook:
 
 
 def score_of_tasks(hook: Hook) -> Hook:
-    """A score that answers for a class, asked about one task."""
+    """Return a score that answers for a class as one that is asked about one task."""
 
     def of_task(task: Task, nodes: NodeRows) -> Any:
         found = of_class(hook, task.cls, TaskScore)
@@ -156,7 +160,7 @@ def score_of_tasks(hook: Hook) -> Hook:
 
 
 def in_turn_of(wanted: type[TaskFilter] | type[TaskScore]) -> Callable[[Hook], Hook]:
-    """The adapter of a hook that answers for a class, asked about several tasks of it."""
+    """Return the adapter by which a hook that answers for a class is asked about several tasks of it."""
 
     def adapt(hook: Hook) -> Hook:
         def of_several(tasks: TaskRows, nodes: NodeRows) -> Any:
@@ -171,17 +175,19 @@ def in_turn_of(wanted: type[TaskFilter] | type[TaskScore]) -> Callable[[Hook], H
     return adapt
 
 
-#: What a hook says that tells nodes apart and cannot follow placements: it speaks of the first task only.
+#: The answer of a hook that tells nodes apart and cannot follow placements: it speaks of the first task only.
 ALONE = object()
 
 
 def filter_of_first(hook: Hook) -> Hook:
-    """A filter about one task: where it objects nowhere, to no task of the class."""
+    """Return a filter about one task as one about several: if it objects to no node, it objects to no task of the
+    class."""
     return lambda tasks, nodes: None if _of_first(hook, tasks, nodes) is None else ALONE
 
 
 def score_of_first(hook: Hook) -> Hook:
-    """A score about one task: where it is one number, that of all tasks of the class."""
+    """Return a score about one task as one about several: if it is one number, that holds for all tasks of the
+    class."""
 
     def of_several(tasks: TaskRows, nodes: NodeRows) -> Any:
         answer = _of_first(hook, tasks, nodes)
@@ -191,6 +197,7 @@ def score_of_first(hook: Hook) -> Hook:
 
 
 def _of_first(hook: Hook, tasks: TaskRows, nodes: NodeRows) -> Any:
+    """Ask a hook about the first of some tasks."""
     return hook(Task(tasks.tables, int(tasks.rows[0])), nodes)
 
 
@@ -198,18 +205,20 @@ def _of_first(hook: Hook, tasks: TaskRows, nodes: NodeRows) -> Any:
 
 
 def filters_of(tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows) -> list[tuple[Hook, Any]] | None:
-    """What filters say of the tasks; those that object nowhere are left out."""
+    """Return what filters say of the tasks, without those that object to no node; None if one cannot follow."""
     return _followed(tiers, tasks, nodes, FilterInTurn)
 
 
 def scores_of(tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows) -> list[tuple[Hook, Any]] | None:
-    """What scores say of the tasks, in order: a ScoreInTurn, or the number that every node has."""
+    """Return what scores say of the tasks, in order: a ScoreInTurn, or the number that every node has; None if one
+    cannot follow."""
     return _followed(tiers, tasks, nodes, ScoreInTurn, int, float, np.number)
 
 
 def _followed(
     tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows, *kinds: type
 ) -> list[tuple[Hook, Any]] | None:
+    """Return the answers of hooks with the hooks, or None if one speaks of the first task only. Raises: WrongAnswer."""
     found = []
     for tier in tiers:
         for hook in tier:

@@ -1,7 +1,7 @@
-"""Names that are all known from the start, and what stands under them, imported when it is asked for.
+"""Tables of names whose values are imported when they are read.
 
-A command knows every plugin of every language by name, and runs the few that its policy names. What it does not run
-costs a line of a table, not the module with all that this needs.
+A command knows every plugin of every language by name, and runs the few that its policy names. A plugin that does not
+run costs a line of a table, and not the import of its module and of all that this needs.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ V = TypeVar("V")
 
 
 def _imported(place: str) -> Any:
-    """What stands at a place, ``module:what``; its module is imported now if nobody has done so."""
+    """Return what is at ``module:what``, importing the module if it is not imported yet."""
     module, _, what = place.partition(":")
     return getattr(import_module(module), what)
 
 
 class OnDemand(Mapping[str, V]):
-    """A literal table ``name -> "module:what"``. Names are counted, listed and looked for without an import.
+    """A literal table ``name -> "module:what"``. Names are counted, listed and found without an import.
 
-    ``read`` makes the value of a name out of what the module has; nothing is kept here, for Python keeps modules.
+    ``read`` makes the value of a name from what the module has. Nothing is kept here, because Python keeps modules.
     """
 
     __slots__ = ("_places", "_read")
@@ -35,7 +35,7 @@ class OnDemand(Mapping[str, V]):
         return self._read(name, _imported(self._places[name]))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places  # Mapping's own way would import it
+        return name in self._places  # the default of Mapping would import it
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

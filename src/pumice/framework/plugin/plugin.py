@@ -3,17 +3,18 @@
 * a function with ``@plugin("name")`` over ``@some_point``: ``(ssn, …, *, argument: float = 1.0)``;
 * a class with ``@plugin("name")``: ``__init__(self, ssn, *, argument=…)`` and methods under points;
 * a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with
-``ssn.add(point, function)``; any class may do so in ``__init__`` at points that ``@plugin("name", adds=(…,))`` names.
+  ``ssn.add(point, function)``. Any class may do so in ``__init__``, at points named in ``@plugin("name", adds=(…,))``.
 
-An instance may name points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``;
-it may have ``figures()``, numbers that it publishes by name for metrics and reports, and ``wakes_at()``, the next
-moment (seconds since the epoch) at which it may answer otherwise though nothing has happened, None for never. One that
-is only there so that a scheduler that runs serves a page names its path, and needs no hook.
+An instance may list points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``.
+It may have ``figures()``, numbers by name for metrics and reports, and ``wakes_at()``, the next moment (seconds since
+the epoch) at which it may answer differently although nothing has happened, or None for never. A plugin that only makes
+a running scheduler serve a page names the path of that page, and needs no hook.
 
-Keyword parameters are the arguments; a class may have a static method ``problems(**arguments)``, which gives a sentence
-for each value that it cannot use, and one ``keeps_usage(**arguments)``, which gives the ``UsageWindow``s that are to be
-kept for it (``Session.usage``). A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a
-parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
+Keyword parameters are the arguments. A class may have a static method ``problems(**arguments)``, which returns a
+sentence for each value that it cannot use, and one ``keeps_usage(**arguments)``, which returns the ``UsageWindow``s
+that the store should keep for it (``Session.usage``). A name in the conf matches if it is equal after ``.`` and ``-``
+become ``_``. A parameter that ends in ``_`` collects all arguments with that prefix, as in
+``binpack.resources.nvidia.com/gpu``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
 
 class Argument(Struct, frozen=True):
-    """One that a policy file may give: its name there, its type in words, what holds where it is not given."""
+    """An argument that a policy file may give: its name there, its type in words, and the value if it is not given."""
 
     name: str
     type: str
@@ -46,19 +47,19 @@ class Argument(Struct, frozen=True):
 
 
 class PluginSpec(Struct, frozen=True, dict=True):
-    """One plugin, ready to be built afresh for every session.
+    """One plugin, ready to be built anew for every session.
 
-    ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
-    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
-    hooks while it opens, beside those at which its class has some. ``page``: the path of what is served while it is in
-    the policy that is in force, empty for none. ``equal_answers``: methods that answer equally for equal jobs and their
-    tasks although they are given single ones, by the table of the plugin's language.
+    ``keeps``: where its own numbers are: ``columns`` (created by the session, and restored by a rollback) or ``python``
+    (plain state; a rollback then calls ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
+    hooks while it opens, besides those at which its class has some. ``page``: path of the page that is served while the
+    plugin is in the current policy, empty for none. ``equal_answers``: methods that answer equally for equal jobs and
+    their tasks although they are given single ones, by the table of the plugin's language.
     """
 
     name: str
     target: Callable[..., Any]
     arguments: dict[str, Argument]
-    #: Of each a Mark, and the method (none for a function).
+    #: For each hook, a Mark and the name of the method (empty for a function).
     hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]
     keeps: str
     adds: tuple[Question, ...] = ()
@@ -66,31 +67,36 @@ class PluginSpec(Struct, frozen=True, dict=True):
     equal_answers: frozenset[str] = frozenset()
 
     def may_answer_at(self, point: Question) -> bool:
-        """Whether it has hooks at the point, or may add some."""
+        """Return True if it has hooks at the point, or may add some."""
         return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
 
     def build(self, ssn: object, arguments: Mapping[str, Any]) -> Any:
-        """A fresh instance; for a function, the function with the session and its arguments filled in."""
+        """Return a new instance; for a function, the function with the session and its arguments filled in."""
         return self._make(ssn, **arguments)
 
     @cached_property
     def _make(self) -> Callable[..., Any]:
-        """What makes an instance of the session and the arguments; of a function, that with both filled in."""
+        """What makes an instance from the session and the arguments."""
         return self.target if inspect.isclass(self.target) else partial(partial, self.target)
 
     def problems(self, arguments: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the values of some arguments, the others as by default; in the words of the plugin."""
+        """Return what is wrong with the values of some arguments, in words of the plugin. The others have their
+        defaults."""
         ask = getattr(self.target, "problems", None)
         if ask is None:
             return []
         try:
             return list(ask(**{name: argument.default for name, argument in self.arguments.items()} | dict(arguments)))
+        # Code of the plugin's author, which may raise anything. A policy file with such a plugin is refused, not the
+        # process.
         except Exception as error:
             return [f"arguments cannot be looked at: {type(error).__name__}: {error}"]
 
     def usage_windows(self, arguments: Mapping[str, Any]) -> list[UsageWindow]:
-        """The usage that is to be kept for it under some arguments, the others as by default. Whatever that raises is
-        the plugin's fault."""
+        """Return the usage that the store should keep for it under some arguments; the others have their defaults.
+
+        Raises: whatever the plugin raises.
+        """
         ask = getattr(self.target, "keeps_usage", None)
         if ask is None:
             return []
@@ -98,26 +104,27 @@ class PluginSpec(Struct, frozen=True, dict=True):
 
     @cached_property
     def publishes(self) -> bool:
-        """Whether it has figures."""
+        """True if it has figures."""
         return hasattr(self.target, "figures")
 
     @cached_property
     def wakes(self) -> bool:
-        """Whether it has a moment at which it wakes."""
+        """True if it says when it wakes."""
         return hasattr(self.target, "wakes_at")
 
     def hooks_at(self, point: Question) -> tuple[tuple[str, Reads | None, str | None, str], ...]:
-        """(form, reads, several, attribute) of each hook at the point."""
+        """Return (form, reads, several, attribute) of each hook at the point."""
         return self._hooks_at.get(point, ())
 
     @cached_property
     def _hooks_at(self) -> dict[Question, tuple[tuple[str, Reads | None, str | None, str], ...]]:
+        """Hooks by point."""
         points = dict.fromkeys(hook[0] for hook in self.hooks)
         return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 
 
 def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = (), page: str = "") -> Callable[[P], P]:
-    """Name a plugin as conf files do."""
+    """Return a decorator that gives a plugin the name by which conf files know it."""
 
     def mark(target: P) -> P:
         setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps, page), adds=adds))
@@ -127,11 +134,12 @@ def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = ()
 
 
 def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -> PluginSpec:
-    """Read a plugin's hooks and arguments.
+    """Return the spec of a plugin, from its hooks and parameters.
 
-    Raises: PluginError when it has neither a hook nor a page, or an argument without default.
+    Raises: PluginError if it has neither a hook nor a page, or an argument without default.
     """
     if inspect.isclass(target):
+        # A plugin of that life cycle keeps its state in attributes, as Volcano's do, which a rollback cannot restore.
         if hasattr(target, "on_session_open"):
             keeps = "python"
         members = inspect.getmembers(target, inspect.isfunction)
@@ -146,11 +154,13 @@ def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -
 
 
 def _marks(function: Callable[..., Any]) -> list[Mark]:
+    """Return what decorators of points left on a function."""
     found: list[Mark] = getattr(function, HOOKS_ATTRIBUTE, [])
     return found
 
 
 def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argument]:
+    """Return the arguments that are keyword parameters of a function. Raises: PluginError for one without default."""
     found = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
@@ -162,13 +172,13 @@ def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argum
 
 
 def normalised(name: str) -> str:
-    """An argument name as a Python identifier would spell it."""
+    """Return an argument name as a Python identifier."""
     return re.sub(r"[.\-]", "_", name)
 
 
 def _punctuated_like(found: str, name: str) -> str:
-    """The name of an argument with the separators, in their order, that ``found`` has in place of ``_``; the last one
-    goes for the rest."""
+    """Return the name of an argument with the separators that ``found`` has in place of ``_``, in order. The last one
+    is repeated for the rest."""
     marks = re.findall(r"[._\-]", found) or ["_"]
     left = chain(marks, repeat(marks[-1]))
     return re.sub("_", lambda _: next(left), name)
@@ -177,10 +187,10 @@ def _punctuated_like(found: str, name: str) -> str:
 def read_arguments(
     known: Mapping[str, Argument], given: Mapping[str, Any], where: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Arguments for the constructor, and the problems found; a wrong value leaves the default.
+    """Return arguments for the constructor, and the problems found. A wrong value leaves the default.
 
-    Source: Volcano takes ints for ints, ints and floats for floats, bools or parsable strings for bools, strings for
-    strings.
+    Source: Volcano's Arguments (framework/arguments.go): ints for ints, ints and floats for floats, bools or strings
+    that can be parsed for bools, strings for strings.
     """
     values: dict[str, Any] = {}
     problems: list[str] = []
@@ -189,6 +199,7 @@ def read_arguments(
         name = normalised(str(key))
         family = next((f for f in families if name.startswith(f) and name != f), None)
         argument = (known.get(name) if name not in families else None) or (families[family] if family else None)
+        # Suggestions are written as the user writes names, so that they can be copied into the file.
         if argument is None:
             spelled = [_punctuated_like(str(key), each) for each in known]
             problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), spelled)}')
@@ -204,12 +215,12 @@ def read_arguments(
     return values, problems
 
 
-#: The largest numbers of a conf: products and sums of a few such are still exact, or at least finite.
+#: The greatest numbers that a conf may have, so that products and sums of a few are exact, or at least finite.
 INT_MAX, FLOAT_MAX = 2**31 - 1, 1e12
 
 
 def _type_in_family(argument: Argument) -> str:
-    """The type of what a family collects, from ``Mapping[str, float]``."""
+    """Return the type of the values that a family collects, from ``Mapping[str, float]``."""
     found = re.search(r"Mapping\[str, (\w+)\]", argument.type)
     return found[1] if found else "float"
 
@@ -218,6 +229,8 @@ _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false"
 
 
 def _convert(value: Any, wanted: str) -> tuple[Any, bool]:
+    # A bool is an int in Python, and a conf that has ``true`` for a number is wrong.
+    """Return the value as the type that is wanted, and True if that was possible."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match wanted:
         case "int":

@@ -1,14 +1,14 @@
-"""What an extension point is: a question, the ways to write a hook that answers it, and how answers are combined.
+"""Extension points: a question, the forms of a hook that answers it, and how answers are combined.
 
-A point is the decorator that puts a function at it. Its type says what a hook takes and answers, so a wrong hook is an
-error for mypy; and it reads the annotations, so a wrong hook is an error at load too. Which way a hook is written in is
-read from what it takes, and that is a contract: a hook that takes ``TaskClass`` cannot see the single task, so its
-answer is kept for the class; one that takes ``Task`` is asked each time; one that takes rows answers for many at once.
+A point is the decorator that puts a function at it. Its type says what a hook takes and answers, so that mypy rejects a
+wrong hook; the decorator also reads the annotations, so that a wrong hook fails when it is loaded. The form of a hook
+follows from what it takes, and is a contract: a hook that takes ``TaskClass`` cannot see the single task, so its answer
+is kept for the class; one that takes ``Task`` is asked each time; one that takes rows answers for many at once.
 
-What an answer rests on, and so how long it holds: the rows that were asked about, the class, and every column of the
-plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
-much. A hook about a class may name a method with ``several=``, which takes ClassRows in the place of TaskClass and says
-the same of several classes at once.
+How long an answer holds depends on what it rests on: the rows that were asked about, the class, and every column of the
+plugin. ``reads=`` on the decorator replaces that where it is too little (a hook that reads the clock) or too much. A
+hook about a class may name a method with ``several=``, which takes ClassRows in place of TaskClass and answers for
+several classes at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pumice.framework.plugin.errors import PluginError
 
 HOOKS_ATTRIBUTE = "__pumice_hooks__"
 
-#: Words of ``reads=`` beside names of columns, which are ``plugin.column``.
+#: Words of ``reads=``, in addition to names of columns (``plugin.column``).
 ROWS = "rows"  # the rows that were asked about, in every column of their table and of the plugin's on the same axis
 NOW = "now"  # the clock
 PODS = "pods"  # pods, and where they are: any task's row
@@ -42,8 +42,8 @@ C = TypeVar("C")
 
 
 class Mark(NamedTuple):
-    """What a decorator leaves on a function: at which point it is, in which form, what it reads (None: as by default),
-    and the name of the method that answers for several classes (None: it is asked for each)."""
+    """What a decorator leaves on a function: its point, its form, what it reads (None: the default), and the name of
+    the method that answers for several classes (None: the hook is asked for each)."""
 
     point: Question
     form: str
@@ -52,13 +52,12 @@ class Mark(NamedTuple):
 
 
 class Question(Struct, frozen=True, eq=False):
-    """The part of a point that has no types. ``name`` is also that of the decorator.
+    """The part of a point that has no types. ``name``: also the name of the decorator.
 
-    ``asks``: the question, and what each answer means. ``when``: who asks it, and when. ``switch``: the stem of the
-    conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be switched
-    off; ``switches``: of these one must be on. ``forms`` maps what a hook may take, as written, to the name of the
-    form. ``tells``: of a plugin that is listed twice, each instance hears it once; at other points the last one is
-    asked at both places.
+    ``asks``: the question, and what each answer means. ``when``: what asks it, and when. ``switch``: stem of the conf
+    switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty if the hook cannot be switched off.
+    ``switches``: one of these must be on. ``forms``: name of the form by what a hook takes, as written. ``tells``: if a
+    plugin is listed twice, each instance is told once; at other points the last instance is asked at both places.
     """
 
     name: str
@@ -77,8 +76,8 @@ class Question(Struct, frozen=True, eq=False):
         return self.switches or ((self.switch,) if self.switch else ())
 
     def form_of(self, hook: Callable[..., Any], what: str, skip: int = 1) -> str:
-        """The form that a hook is written in; ``what`` it is called in an error. ``skip``: leading parameters that are
-        no part of the question (``self`` or ``ssn``). Raises: PluginError."""
+        """Return the form in which a hook is written. ``what``: how an error calls it. ``skip``: number of leading
+        parameters that are not part of the question (``self`` or ``ssn``). Raises: PluginError."""
         found = takes(hook, skip)
         form = self.forms.get(found)
         if form is None:
@@ -87,7 +86,7 @@ class Question(Struct, frozen=True, eq=False):
         return form
 
     def mark(self, hook: Any, reads: Reads | None, several: str | None) -> Any:
-        """Put a function at this point."""
+        """Put a function at this point, and return it. Raises: PluginError."""
         form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
         wrong = [word for word in reads or () if word not in WORDS and "." not in word]
         if wrong:
@@ -100,21 +99,21 @@ class Question(Struct, frozen=True, eq=False):
         return hook
 
     def decorate(self, hook: Any, *, reads: Reads | None = None, several: str | None = None) -> Any:
-        """``@point`` and ``@point(reads=…)``."""
+        """Decorate a hook, for ``@point`` and ``@point(reads=…)``."""
         if hook is None:
             return lambda later: self.mark(later, reads, several)
         return self.mark(hook, reads, several)
 
 
 def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
-    """Annotations of the positional parameters, as written, without the first ``skip`` of them."""
+    """Return the annotations of the positional parameters, as written, without the first ``skip`` of them."""
     code = hook.__code__
     names = code.co_varnames[: code.co_argcount]
     return tuple(spelled(hook.__annotations__.get(name, "?")) for name in names[skip:])
 
 
 def spelled(annotation: Any) -> str:
-    """An annotation as it is written, whether or not the module has ``from __future__ import annotations``."""
+    """Return an annotation as it is written, with or without ``from __future__ import annotations`` in the module."""
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
@@ -122,8 +121,8 @@ Once = Callable[Concatenate[P, A], R]
 
 
 class Point(Question, Generic[A, R, C], frozen=True, eq=False):
-    """A question with one form of hook. ``Point[[Job], bool, bool]``: hooks take a Job and answer a bool, and so does
-    whoever asks get one."""
+    """A question with one form of hook. ``Point[[Job], bool, bool]``: hooks take a Job and answer a bool, and the
+    combined answer is a bool."""
 
     @overload
     def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
@@ -136,7 +135,7 @@ class Point(Question, Generic[A, R, C], frozen=True, eq=False):
 
 
 class MarksTwoForms(Protocol[A, R, B, S]):
-    """What ``@point(reads=…)`` leaves to be done: it takes a hook of either form, and no other."""
+    """What ``@point(reads=…)`` returns: a decorator for a hook of either form, and no other."""
 
     @overload
     def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
@@ -145,7 +144,7 @@ class MarksTwoForms(Protocol[A, R, B, S]):
 
 
 class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
-    """A question with two forms of hook; whoever asks gets ``C``."""
+    """A question with two forms of hook; the combined answer is ``C``."""
 
     @overload
     def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
@@ -158,9 +157,9 @@ class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
 
 
 class Asked(Generic[A, C]):
-    """A question as it is put to hooks of several forms, or of several points, at once: each form is adapted to the
-    arguments that whoever asks has. A form without an adapter in ``forms`` is not asked. ``of_several``: it is about
-    several classes at once, and put to the methods that hooks name for that (``several=``), else through the
+    """A question that is asked of hooks of several forms, or at several points, at once. Each form is adapted to the
+    arguments of the question, and a form without an adapter in ``forms`` is not asked. ``of_several``: the question is
+    about several classes at once, and goes to the method that a hook names with ``several=``, or else through the
     adapter."""
 
     __slots__ = ("combinator", "forms", "of_several", "points")
@@ -176,10 +175,10 @@ class Asked(Generic[A, C]):
         self.points, self.forms, self.combinator, self.of_several = points, forms, combinator, of_several
 
     def adapted(self, form: str, call: Callable[..., Any], several: Callable[..., Any] | None) -> Callable[..., Any]:
-        """What to call of a hook of a form, which names ``several`` or nothing beside."""
+        """Return what to call for a hook of a form. ``several``: the method that it names, or None."""
         return several if self.of_several and several is not None else self.forms[form](call)
 
 
 def as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The adapter of a form that takes the very arguments."""
+    """Return the hook, as the adapter of a form that takes exactly the arguments of the question."""
     return hook

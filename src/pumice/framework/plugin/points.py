@@ -1,7 +1,7 @@
-"""The extension points that both policy languages have, which the framework itself asks. A dialect's own are in its
+"""The extension points that both policy languages have, and that the framework itself asks. A dialect's own are in its
 ``points``.
 
-Source: Volcano's session functions and switches.
+Source: Volcano's session functions and switches (framework/session_plugins.go, conf/scheduler_conf.go).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Several = TypeVar("Several", JobRows, TaskRows)
 
 
 class MarksOverNodes(Protocol[OverRows, OnNode, OfTasks]):
-    """What ``@point(reads=…)`` leaves to be done: it takes a hook of one of the five forms, and no other."""
+    """What ``@point(reads=…)`` returns: a decorator for a hook of one of the five forms, and no other."""
 
     @overload
     def __call__(
@@ -49,8 +49,8 @@ class MarksOverNodes(Protocol[OverRows, OnNode, OfTasks]):
 
 
 class OverNodes(Question, Generic[OverRows, OnNode, OfTasks], frozen=True, eq=False):
-    """A question about nodes, for a class of tasks or for one task; over rows, or one node at a time. Or what to ask
-    about the single tasks of a class."""
+    """A question about nodes for a class of tasks or for one task, over rows or for one node at a time, or about what
+    to ask about the single tasks of a class."""
 
     @overload
     def __call__(
@@ -80,7 +80,7 @@ _OVER_NODES: Mapping[tuple[str, ...], str] = {
 
 job_order: TwoForms[[JobRows], AnyArray, [Job, Job], int, int] = TwoForms(
     "job_order",
-    "Which job goes first? One key a job, smaller first; or compare two (negative: left). Ties: older, then UID.",
+    "Which job goes first? One key per job, smaller first; or compare two (negative: left). Ties: older, then UID.",
     "when an action sorts the jobs that it will go through",
     combine.first_nonzero,
     {("JobRows",): "key", ("Job", "Job"): "compare"},
@@ -90,15 +90,15 @@ queue_order: TwoForms[[Queue], Any, [Queue, Queue], int, int] = TwoForms(
     "queue_order",
     "Which queue goes first? A key (a number, or a tuple of them), smaller first; or compare two. Ties: older, then"
     " name.",
-    "whenever a queue takes its place among those that wait for a turn",
+    "whenever a queue is put among those that wait for a turn",
     combine.first_nonzero,
     {("Queue",): "key", ("Queue", "Queue"): "compare"},
     switch="QueueOrder",
 )
 task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
     "task_order",
-    "Which task of a job goes first? One key a task, smaller first; or compare two. Ties: index in the pod name, older,"
-    " UID.",
+    "Which task of a job goes first? One key per task, smaller first; or compare two. Ties: index in the pod name,"
+    " older, UID.",
     "when a job has its first turn in an action",
     combine.first_nonzero,
     {("TaskRows",): "key", ("Task", "Task"): "compare"},
@@ -106,7 +106,7 @@ task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
 )
 predicate: OverNodes[FilterResult | None, Unfit | None, in_turn.TaskFilter | None] = OverNodes(
     "predicate",
-    "May the task run on the node? Rows answer a FilterResult, or None where nothing objects; one node answers None or"
+    "May the task run on the node? Rows answer a FilterResult, or None if nothing objects; one node answers None or"
     " Unfit. A TaskClass alone answers None, if its single tasks do not matter, or a TaskFilter. A hook about a class"
     " may name a method for several (`several=`), which answers a mask, classes by nodes, or None.",
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
@@ -116,17 +116,17 @@ predicate: OverNodes[FilterResult | None, Unfit | None, in_turn.TaskFilter | Non
 )
 waits: Point[[Task, NodeRows], Bool | None, Bool | None] = Point(
     "waits",
-    "On which nodes that may take the task would it have to wait for something, beside resources, that others still"
+    "On which nodes that may take the task would it have to wait for something other than resources that others still"
     " have? A mask; None: on none.",
-    "where a task is to be bound at once if it can",
+    "when a task should be bound at once if possible",
     combine.any_mask,
     {_TASK: "task"},
     switch="Predicate",
 )
 pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit | None] = TwoForms(
     "pre_predicate",
-    "Is there any point in looking at nodes? None or Unfit.",
-    "before nodes are looked at for a task",
+    "Is it useful to examine nodes? None or Unfit.",
+    "before nodes are examined for a task",
     combine.first_failure,
     {("TaskClass",): "class", ("Task",): "task"},
     switch="Predicate",
@@ -135,7 +135,7 @@ node_order: OverNodes[F64 | None, float, Never] = OverNodes(
     "node_order",
     "How good is the node for the task? Higher is better; summed over plugins. None over rows: nothing to say about the"
     " class. A hook about a class may name a method for several (`several=`), which answers scores, classes by nodes.",
-    "where a task can go to more than one node",
+    "if a task can go to more than one node",
     combine.total,
     _OVER_NODES,
     switch="NodeOrder",
@@ -145,7 +145,7 @@ batch_node_order: OverNodes[F64 | float | None, Never, in_turn.TaskScore | float
     "How good is each candidate for the task, beside the others? Higher is better. One number: the same for each. A"
     " TaskClass alone answers None or one number, if its single tasks do not matter, or a TaskScore. A hook about a"
     " class may name a method for several (`several=`), which answers scores, classes by nodes.",
-    "where a task can go to more than one node",
+    "if a task can go to more than one node",
     combine.total,
     {_CLASS: "class", _TASK: "task", _OF_TASKS: "of_tasks"},
     switch="NodeOrder",
@@ -153,14 +153,14 @@ batch_node_order: OverNodes[F64 | float | None, Never, in_turn.TaskScore | float
 node_map: Point[[Task, Node], float, list[float]] = Point(
     "node_map",
     "A score per node that the plugin's own node_reduce rewrites; ignored without one.",
-    "where a task can go to more than one node, and the plugin has a node_reduce",
+    "if a task can go to more than one node, and the plugin has a node_reduce",
     combine.each,
     {("Task", "Node"): "task_node"},
     switch="NodeOrder",
 )
 node_reduce: Point[[Task, NodeRows, I64], F64, list[F64]] = Point(
     "node_reduce",
-    "Rewrite the plugin's mapped scores (whole numbers, one a candidate).",
+    "Rewrite the plugin's mapped scores (whole numbers, one per candidate).",
     "after its node_map",
     combine.each,
     {("Task", "NodeRows", "I64"): "task"},
@@ -169,14 +169,14 @@ node_reduce: Point[[Task, NodeRows, I64], F64, list[F64]] = Point(
 best_node: Point[[Task, NodeRows, F64], int | None, int | None] = Point(
     "best_node",
     "Which of the scored candidates, if not the one with the highest score? A node row or None.",
-    "when the candidates for one task have their scores",
+    "after the candidates for one task have their scores",
     combine.first_row,
     {("Task", "NodeRows", "F64"): "task"},
     switch="BestNode",
 )
 overused: Point[[Queue], bool, bool] = Point(
     "overused",
-    "Is the queue done for this session?",
+    "May the queue be dropped for the rest of the session?",
     "when a queue has its turn in allocate or reclaim",
     combine.any_of,
     {("Queue",): "queue"},
@@ -184,8 +184,8 @@ overused: Point[[Queue], bool, bool] = Point(
 )
 allocatable: TwoForms[[Queue, TaskRows], int | Unfit, [Queue, Task], bool | Unfit, Allowed] = TwoForms(
     "allocatable",
-    "How many of these tasks, which would be placed in this order, may the queue take on? Once these are placed, it"
-    " takes on none of the others. A hook that takes one Task answers True or False. Either may answer an Unfit with"
+    "How many of these tasks, which would be placed in this order, may the queue take? After these are placed, it"
+    " takes none of the others. A hook that takes one Task answers True or False. Either may answer an Unfit with"
     " the reason.",
     "before tasks of a queue are placed",
     combine.fewest,
@@ -210,7 +210,7 @@ job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
 on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_allocate",
     "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.",
-    "after the books have moved, before anything else is decided",
+    "after the bookings have changed, before anything else is decided",
     combine.notify,
     {("TaskRun",): "run"},
     tells=True,
@@ -218,14 +218,14 @@ on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
 on_deallocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_deallocate",
     "Tasks left their nodes (evicted, or a committed placement refused).",
-    "after the books have moved. A rollback tells it only to plugins that keep plain Python state",
+    "after the bookings have changed. A rollback tells only plugins that keep plain Python state",
     combine.notify,
     {("TaskRun",): "run"},
     tells=True,
 )
 bind_context: Point[[Task, Node], Mapping[str, object] | None, dict[str, object]] = Point(
     "bind_context",
-    "What should the plugin's own work before binding know of the task? A mapping or None; it rides along with the"
+    "What should the plugin's own work before binding know about the task? A mapping or None, which goes with the"
     " decision.",
     "when a placement is committed, for each task",
     combine.merge,
@@ -247,7 +247,7 @@ session_close: Point[[], None, None] = Point(
 def pair_of_keys(
     hook: Callable[[Several], AnyArray], rows_of: Callable[[Tables, AnyArray], Several]
 ) -> Callable[[Job | Task, Job | Task], int]:
-    """A hook that gives keys, as a comparison of two."""
+    """Return a comparison of two for a hook that gives keys of many."""
 
     def compare(left: Job | Task, right: Job | Task) -> int:
         a, b = hook(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
@@ -257,7 +257,7 @@ def pair_of_keys(
 
 
 def pair_of_single_keys(hook: Callable[[Subject], Any]) -> Callable[[Subject, Subject], int]:
-    """The same for a hook that gives the key of one."""
+    """Return a comparison of two for a hook that gives the key of one."""
 
     def compare(left: Subject, right: Subject) -> int:
         a, b = hook(left), hook(right)
@@ -267,7 +267,7 @@ def pair_of_single_keys(hook: Callable[[Subject], Any]) -> Callable[[Subject, Su
 
 
 def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callable[[Subject, NodeRows], FilterResult]:
-    """A filter of one node, over rows."""
+    """Return a filter over rows for a filter of one node."""
 
     def over_rows(subject: Subject, nodes: NodeRows) -> FilterResult:
         why: list[tuple[Unfit, ...]] = [()]
@@ -285,7 +285,7 @@ def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callab
 
 
 def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subject, NodeRows], F64]:
-    """A score of one node, over rows."""
+    """Return a score over rows for a score of one node."""
 
     def over_rows(subject: Subject, nodes: NodeRows) -> F64:
         found = [hook(subject, node) for node in nodes]
@@ -298,7 +298,7 @@ def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subj
 
 
 def masks_of_each(hook: Callable[[TaskClass, NodeRows], FilterResult | None]) -> Callable[[ClassRows, NodeRows], Bool]:
-    """A filter about one class, asked about several: to which nodes it does not object."""
+    """Return a filter about several classes for one about a class: the nodes to which it does not object."""
 
     def of_several(classes: ClassRows, nodes: NodeRows) -> Bool:
         found = np.ones((len(classes), len(nodes)), dtype=bool)
@@ -311,7 +311,7 @@ def masks_of_each(hook: Callable[[TaskClass, NodeRows], FilterResult | None]) ->
 
 
 def scores_of_each(hook: Callable[[TaskClass, NodeRows], F64 | float | None]) -> Callable[[ClassRows, NodeRows], F64]:
-    """A score about one class, asked about several."""
+    """Return a score about several classes for one about a class."""
 
     def of_several(classes: ClassRows, nodes: NodeRows) -> F64:
         found = np.zeros((len(classes), len(nodes)))
@@ -323,12 +323,12 @@ def scores_of_each(hook: Callable[[TaskClass, NodeRows], F64 | float | None]) ->
 
 
 def of_its_class(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """A hook about a class, asked about a task."""
+    """Return a hook about tasks for one about a class."""
     return lambda task, *rest: hook(task.cls, *rest)
 
 
 def first_of_run(hook: Callable[..., Any]) -> Callable[[Queue, TaskRows], Any]:
-    """A hook about one task, asked about several: it can speak for the first only."""
+    """Return a hook about several tasks for one about a task: it can speak of the first only."""
     return lambda queue, tasks: hook(queue, next(iter(tasks)))
 
 

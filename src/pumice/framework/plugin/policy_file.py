@@ -1,8 +1,7 @@
-"""The conf file (``volcano-scheduler.conf``), read strictly, and the policy it stands for.
+"""Read a conf file (``volcano-scheduler.conf``) strictly, as a policy.
 
-Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``) and its rule that a switch which is
-not written is on. Beyond it, both spellings of a switch are accepted, and whatever is not understood is named instead
-of ignored.
+Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``), and its rule that a switch that is
+not written is on. In addition, both spellings of a switch are accepted, and whatever is not understood is reported.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from pumice.model.plain_words import kind_of
 from pumice.model.usage import UsageWindow
 
 ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
-WINDOWS_MAX = 8  # of usage that is kept for one plugin; each costs a sum for every pod that ends
+WINDOWS_MAX = 8  # of usage kept for one plugin; each costs a sum for every pod that ends
 DEFAULT_DIALECT = "volcano"
 _TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
 
 
 class PluginOption(Struct, frozen=True):
-    """One plugin in one tier: which of its hooks are on, its arguments, and the usage that is kept for it."""
+    """One plugin in one tier: its switches, its arguments, and the usage that is kept for it."""
 
     spec: PluginSpec
     switches: Mapping[str, bool]
@@ -36,12 +35,12 @@ class PluginOption(Struct, frozen=True):
     usage: tuple[UsageWindow, ...] = ()
 
     def enabled(self, point: Question) -> bool:
-        """Whether the plugin's hooks at the point are on."""
+        """Return True if the plugin's hooks at the point are on."""
         return not point.any_switch or any(self.switches.get(s, False) for s in point.any_switch)
 
 
 class ActionOption(Struct, frozen=True):
-    """One step of the cycle: ``run(ssn, **arguments)``. ``home``: the dialect that it is of."""
+    """One step of the cycle, ``run(ssn, **arguments)``. ``home``: the dialect to which it belongs."""
 
     name: str
     run: Any
@@ -51,8 +50,8 @@ class ActionOption(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True, dict=True):
-    """What decides: actions in order, plugins in tiers, in a language. ``warnings`` are the problems that a lenient
-    reading put aside, ``sections`` what else the file says in the words of its dialect."""
+    """What decides: actions in order and plugins in tiers, in a language. ``warnings``: problems that a lenient reading
+    ignored. ``sections``: what else the file says in keys of its dialect."""
 
     actions: tuple[ActionOption, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
@@ -62,21 +61,22 @@ class Policy(Struct, frozen=True, dict=True):
     warnings: tuple[str, ...] = ()
 
     def has_action(self, name: str) -> bool:
+        """Return True if the policy has an action of that name."""
         return any(action.name == name for action in self.actions)
 
     def comes_after(self, first: str, name: str) -> bool:
-        """Whether an action comes once another one, wherever it stands, has run for the last time in a cycle."""
+        """Return True if an action runs after the last run of another one in a cycle."""
         names = [action.name for action in self.actions]
         return first in names and name in names[len(names) - names[::-1].index(first) :]
 
     def section(self, name: str) -> Mapping[str, Any]:
-        """One of ``sections``, empty where it is not there."""
+        """Return one of ``sections``, empty if it is missing."""
         found: Mapping[str, Any] = self.sections.get(name) or {}
         return found
 
     @cached_property
     def accounting(self) -> Accounting:
-        """The moves that its actions may make."""
+        """The status changes that its actions may make."""
         found = self.dialect.accounting
         for action in self.actions:
             found = found.also(action.home.accounting) if action.home is not None else found
@@ -84,24 +84,24 @@ class Policy(Struct, frozen=True, dict=True):
 
     @cached_property
     def options(self) -> list[PluginOption]:
-        """Every plugin, tier after tier."""
+        """All plugins, tier after tier."""
         return [option for tier in self.tiers for option in tier]
 
     @cached_property
     def python_plugins(self) -> list[int]:
-        """Positions in ``options`` of the plugins that keep plain Python state, by name."""
+        """Positions in ``options`` of the plugins with plain Python state, by name."""
         kept = (i for i, option in enumerate(self.options) if option.spec.keeps == "python")
         return sorted(kept, key=lambda i: self.options[i].spec.name)
 
     @cached_property
     def only_for_waiting(self) -> bool:
-        """Whether a session in which no job waits moves nothing, and no plugin has to hear of it."""
+        """True if a session in which no job waits moves nothing, and no plugin must be told of it."""
         return not self.python_plugins and all(action.only_for_waiting for action in self.actions)
 
     @cached_property
     def heard_when_idle(self) -> list[int]:
-        """Positions of the plugins that have a part in a session in which nothing waits: they are told of its end, or
-        say when they wake."""
+        """Positions of the plugins that take part in a session in which nothing waits: they are told of its end, or say
+        when they wake."""
         closing = [point for point in self.dialect.points.values() if point.name == "session_close"]
         return [
             i
@@ -111,7 +111,7 @@ class Policy(Struct, frozen=True, dict=True):
 
     @cached_property
     def usage_windows(self) -> tuple[UsageWindow, ...]:
-        """The usage that its plugins have kept for them."""
+        """The usage that the store keeps for its plugins."""
         return tuple(dict.fromkeys(window for option in self.options for window in option.usage))
 
     @cached_property
@@ -135,11 +135,11 @@ class Policy(Struct, frozen=True, dict=True):
         return [i for i, option in enumerate(self.options) if hasattr(option.spec.target, "on_session_close")]
 
     def plugins_at(self, point: Question) -> list[list[int]]:
-        """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
-        no tier empty.
+        """Return positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there, by
+        tier, without empty tiers.
 
-        A plugin that is listed twice is asked at both places: its last instance, except that every instance hears what
-        is told. Source: Volcano (registrations by name, event handlers one after the other).
+        If a plugin is listed twice, its last instance is asked at both places, but every instance is told what is told.
+        Source: Volcano (functions are registered by name, event handlers one after the other).
         """
         found = self._plugins_at.get(point)
         if found is None:
@@ -147,6 +147,7 @@ class Policy(Struct, frozen=True, dict=True):
         return found
 
     def _find_plugins_at(self, point: Question) -> Iterator[list[int]]:
+        """Compute ``plugins_at``, with empty tiers."""
         last = {option.spec.target: i for i, option in enumerate(self.options)}
         first = 0
         for tier in self.tiers:
@@ -156,18 +157,19 @@ class Policy(Struct, frozen=True, dict=True):
 
     @cached_property
     def _plugins_at(self) -> dict[Question, list[list[int]]]:
+        """What ``plugins_at`` has returned, by point."""
         return {}
 
 
 def read_policy(
     conf: object, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
 ) -> Policy:
-    """The policy of a parsed conf document.
+    """Return the policy of a parsed conf document.
 
-    ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does,
-    and lists it in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches
-    that are not written. ``check_conflicts`` False takes plugins that exclude each other, as a session does that no
-    conf was loaded for. Raises: PolicyError with every problem found.
+    ``strict``: every problem is an error; a lenient reading drops what it does not understand, as Volcano does, and
+    lists it in ``warnings`` (an unknown action is an error in both). ``unset_switches``: value of switches that are not
+    written. ``check_conflicts`` False accepts plugins that exclude each other, as a session does for which no conf was
+    loaded. Raises: PolicyError with every problem found.
     """
     reader = _Reader(registry, unset_switches, check_conflicts)
     policy = reader.read(conf)
@@ -177,6 +179,9 @@ def read_policy(
 
 
 class _Reader:
+    """Reads one document, and collects all problems, so that a user can mend a file in one go. ``fatal``: problems that
+    even a lenient reading does not accept."""
+
     def __init__(self, registry: Registry, unset: bool, check_conflicts: bool) -> None:
         self.registry = registry
         self.unset = unset
@@ -185,6 +190,7 @@ class _Reader:
         self.fatal: list[str] = []
 
     def read(self, conf: object) -> Policy:
+        """Return the policy of a document; without actions and tiers if it cannot be read."""
         if not isinstance(conf, Mapping):
             self.fatal.append(f"conf: found {kind_of(conf)}, wanted a mapping with actions and tiers")
             return Policy((), ())
@@ -212,6 +218,7 @@ class _Reader:
         return Policy(actions, tiers, self.language, metrics, sections, tuple(self.problems))
 
     def _sections(self, conf: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the sections of the dialect that are valid."""
         for name, problems_of in self.language.sections.items():
             found = conf.get(name) or {}
             problems = (
@@ -222,6 +229,7 @@ class _Reader:
                 yield name, found
 
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
+        """Return the steps of the cycle."""
         text = conf.get("actions", ", ".join(self.language.default_actions) or None)
         if not isinstance(text, str) or not text.strip():
             shown = kind_of(text) if text is None else repr(text)
@@ -234,6 +242,7 @@ class _Reader:
         steps = []
         names = [part.strip() for part in text.split(",")]
         self._not_too_many(names, "actions")
+        # Bounded before names are looked up, because a file may come from a tenant.
         for name in names[:ENTRIES_MAX]:
             action = self.registry.action(dialect, name)
             if action is None:
@@ -252,6 +261,7 @@ class _Reader:
         return tuple(steps)
 
     def _configurations(self, entries: object) -> dict[str, Mapping[str, Any]]:
+        """Return arguments of actions by name. Of two entries for one action the first counts, as in Volcano."""
         found: dict[str, Mapping[str, Any]] = {}
         for i, entry in enumerate(self._list(entries, "configurations")):
             arguments = entry.get("arguments") or {} if isinstance(entry, Mapping) else None
@@ -262,6 +272,7 @@ class _Reader:
         return found
 
     def _list(self, value: object, where: str) -> list[Any]:
+        """Return a list of the document, with at most ``ENTRIES_MAX`` entries."""
         if value is None:
             return []
         if not isinstance(value, list):
@@ -271,10 +282,12 @@ class _Reader:
         return value[:ENTRIES_MAX]
 
     def _not_too_many(self, entries: list[Any], where: str) -> None:
+        """Report a list that is too long."""
         if len(entries) > ENTRIES_MAX:
             self.problems.append(f"conf: {where}: found {len(entries)} entries, wanted {ENTRIES_MAX} at most")
 
     def _tiers(self, entries: object, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
+        """Return the plugins by tier."""
         tiers = []
         for i, tier in enumerate(self._list(entries, "tiers")):
             if not isinstance(tier, Mapping):
@@ -293,11 +306,13 @@ class _Reader:
         return tuple(tiers)
 
     def _unknown_keys(self, entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+        """Report keys that are not known."""
         for key in entry:
             if key not in known:
                 self.problems.append(f'conf: {where}: unknown key "{key}"{did_you_mean(str(key), known)}')
 
     def _plugin(self, entry: object, dialect: str, where: str) -> PluginOption | None:
+        """Return a plugin with its switches and arguments, or None if it is unknown."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             self.problems.append(f"conf: {where}: found {entry!r}, wanted a mapping with the plugin's name")
             return None
@@ -335,6 +350,7 @@ class _Reader:
         if refused := [f"conf: {where} ({name}): {problem}" for problem in (*spec.problems(arguments), *problems)]:
             self.problems, arguments = self.problems + refused, {}
             usage, _ = _usage_of(spec, arguments)
+        # Set last, because these are switches, and not arguments that a conf may give.
         arguments |= {
             name: switches[stem] for stem in self.language.features if (name := stem.lower()) in spec.arguments
         }
@@ -342,7 +358,8 @@ class _Reader:
 
 
 def _usage_of(spec: PluginSpec, arguments: Mapping[str, Any]) -> tuple[tuple[UsageWindow, ...], list[str]]:
-    """The usage that is to be kept for a plugin, and what is wrong with it, a sentence each; with both, none is."""
+    """Return the usage that is to be kept for a plugin, and sentences about what is wrong with it. If something is
+    wrong, no usage is returned."""
     try:
         windows = tuple(spec.usage_windows(arguments))
         given = "".join(f"{name}={value!r:.40}, " for name, value in arguments.items())

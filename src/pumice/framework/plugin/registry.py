@@ -1,4 +1,4 @@
-"""Which actions and plugins there are, by dialect. Literal tables of names; nothing registers itself."""
+"""Actions and plugins by dialect: literal tables of names. Nothing registers itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ V = TypeVar("V")
 
 
 class ActionSpec(Struct, frozen=True):
-    """``only_for_waiting``: it moves nothing where no job waits."""
+    """An action. ``only_for_waiting``: it moves nothing if no job waits."""
 
     name: str
     run: Callable[..., None]
@@ -30,7 +30,7 @@ class ActionSpec(Struct, frozen=True):
 
 
 def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool = False) -> ActionSpec:
-    """An action is a function ``(ssn, *, argument=default)``."""
+    """Return an action for a function ``(ssn, *, argument=default)``."""
     keywords = [p for p in inspect.signature(run).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     return ActionSpec(
         name, run, {p.name: Argument(p.name, spelled(p.annotation), p.default) for p in keywords}, only_for_waiting
@@ -38,16 +38,16 @@ def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool =
 
 
 def actions_at(places: Mapping[str, str], also_when_idle: tuple[str, ...] = ()) -> Mapping[str, ActionSpec]:
-    """Actions by name, each imported when a policy names it. ``also_when_idle``: those that may move something where no
-    job waits."""
+    """Return actions by name, each imported when a policy names it. ``also_when_idle``: those that may move something
+    although no job waits."""
     return OnDemand(places, lambda name, run: action_spec(name, run, only_for_waiting=name not in also_when_idle))
 
 
 def plugins_at(
     places: Mapping[str, str], equal_answers: Mapping[str, tuple[str, ...]] | None = None
 ) -> Mapping[str, PluginSpec]:
-    """Plugins by name, each imported when a policy names it. ``equal_answers``: of some plugins, the methods that
-    answer equally for equal jobs and their tasks."""
+    """Return plugins by name, each imported when a policy names it. ``equal_answers``: for some plugins, the methods
+    that answer equally for equal jobs and their tasks."""
 
     def spec(name: str, target: Callable[..., Any]) -> PluginSpec:
         return replace(plugin_specs((target,))[name], equal_answers=frozenset((equal_answers or {}).get(name, ())))
@@ -56,13 +56,14 @@ def plugins_at(
 
 
 def plugin_specs(targets: Iterable[Callable[..., Any]]) -> dict[str, PluginSpec]:
-    """What ``@plugin`` noted of each function or class, by the plugin's name."""
+    """Return what ``@plugin`` left on each function or class, by the plugin's name."""
     specs: list[PluginSpec] = [getattr(target, PLUGIN_ATTRIBUTE) for target in targets]
     return {spec.name: spec for spec in specs}
 
 
 def _over(more: Mapping[str, V], known: Mapping[str, V]) -> Mapping[str, V]:
-    """Both, ``more`` first; values of neither are looked at. Nobody writes to what is declared a Mapping."""
+    """Return both tables as one, ``more`` before ``known``, without reading a value of either."""
+    # A ChainMap wants mutable maps, but nothing writes to what is declared as Mapping. Merging would import each value.
     return ChainMap(cast(MutableMapping[str, V], more), cast(MutableMapping[str, V], known))
 
 
@@ -72,19 +73,19 @@ Switches = Mapping[str, bool]  # stem -> on
 class Dialect(Struct, frozen=True):
     """A policy language: its words, and what the core does not know because languages differ in it.
 
-    ``name`` is what a conf file calls it, ``default_actions`` are run where a conf names none (empty: it must),
-    and ``default_tiers`` apply where it has no ``tiers``, written as in a conf file. ``builds_on``: the name of the
-    dialect whose plugins have plain names in this one too. ``scheduler`` is what pods call the scheduler of the
-    dialect's home, ``default_queue`` the queue of those who name none there.
-    ``missing`` maps names that the dialect's home knows, but this version does
-    not have, to a sentence that says so. ``features``: switches that gate no point but are an argument of the plugins
-    that have one of that name (in lower case), with their defaults. ``conflict`` says what is wrong with the plugins of
-    one tier together, empty for nothing. ``sections``: further keys of a conf file, each with what is wrong with it.
+    ``name``: how a conf file calls it. ``default_actions``: run if a conf names none (empty: it must name some).
+    ``default_tiers``: used if it has no ``tiers``, written as in a conf file. ``builds_on``: name of the dialect whose
+    plugins have plain names in this one too. ``scheduler``: how pods call the scheduler of the reference.
+    ``default_queue``: queue of pods that name none there. ``missing``: names that the reference has and this version
+    does not, each with a sentence that says so. ``features``: switches that belong to no point but are an argument of
+    plugins with one of that name (in lower case), with their defaults. ``conflict``: returns what is wrong with the
+    plugins of one tier together, empty for nothing. ``sections``: further keys of a conf file, each with a function
+    that returns what is wrong with it.
 
-    ``nothing_waits``: whether a session on these tables would move nothing, as long as its actions only work for jobs
-    that wait. ``opens`` is called before the plugins of a session are opened, ``closes`` when they have been told that
-    it ends, for what should be written; ``notices`` gives each waiting pod's reason for an outcome, ``nominations``
-    those of them that nominate a pod to a node, and costs no more than these.
+    ``nothing_waits``: returns True if a session on these tables would move nothing, as long as its actions only work
+    for waiting jobs. ``opens``: called before plugins of a session are opened. ``closes``: called after they have been
+    told of the end; returns what should be written. ``notices``: yields the reason of each waiting pod for an outcome.
+    ``nominations``: yields those of them that nominate a pod to a node, at no greater cost.
     """
 
     actions: Mapping[str, ActionSpec] = {}
@@ -113,52 +114,58 @@ class Dialect(Struct, frozen=True):
         return {point.switch: point.default_on for point in self.points.values() if point.switch} | dict(self.features)
 
 
-#: The prefix of plugins that are Pumice's own and belong to no dialect.
+#: The prefix of Pumice's own plugins, which belong to no dialect.
 OURS = "ours"
 
 
 class Registry:
-    """Look-ups by dialect and name. ``other/name`` reaches into another dialect. ``ours`` are plugins that neither
-    reference has: ``ours/name`` names one, and so does a plain name that the dialect does not have."""
+    """Actions and plugins by dialect and name. ``other/name`` is a name of another dialect. ``ours``: plugins that
+    neither reference has; ``ours/name`` names one, and so does a plain name that the dialect does not have."""
 
     def __init__(self, dialects: Mapping[str, Dialect], ours: Mapping[str, PluginSpec] | None = None) -> None:
         self.dialects, self.ours = dialects, ours or {}
 
     def with_plugins(self, dialect: str, targets: Iterable[Callable[..., Any]]) -> Registry:
-        """The same registry with more plugins in one dialect."""
+        """Return a registry with more plugins in one dialect."""
         own = self.dialects[dialect]
         extended = replace(own, plugins=_over(plugin_specs(targets), own.plugins))
         return Registry(_over({dialect: extended}, self.dialects), self.ours)
 
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
+        """Return the dialect to which a name belongs, and the name without a prefix."""
         other, slash, rest = name.partition("/")
         if slash and other in self.dialects:
             return self.dialects[other], rest
         return self.dialects[dialect], name
 
     def home(self, dialect: str, name: str) -> Dialect:
-        """The dialect that a name is of."""
+        """Return the dialect to which a name belongs."""
         return self._home(dialect, name)[0]
 
     def action(self, dialect: str, name: str) -> ActionSpec | None:
+        """Return an action, or None if the dialect has none of that name."""
         home, plain = self._home(dialect, name)
         return home.actions.get(plain)
 
     def plugin(self, dialect: str, name: str) -> PluginSpec | None:
+        """Return a plugin, or None if neither the dialect, nor the one that it builds on, nor Pumice has one of that
+        name."""
         home, plain = self._home(dialect, name)
         prefix, _, rest = name.partition("/")
         base = self.dialects[home.builds_on].plugins if home.builds_on else {}
         return home.plugins.get(plain) or base.get(plain) or self.ours.get(rest if prefix == OURS else plain)
 
     def why_missing(self, dialect: str, name: str) -> str | None:
-        """The sentence for a name that exists in the dialect but not yet here."""
+        """Return the sentence for a name that the dialect has in its reference but not here, or None."""
         home, plain = self._home(dialect, name)
         return home.missing.get(plain)
 
     def actions(self, dialect: str) -> list[str]:
+        """Return the names of the dialect's actions, sorted."""
         return sorted(self.dialects[dialect].actions)
 
     def plugins(self, dialect: str) -> list[str]:
+        """Return the names of all plugins that have plain names in a dialect, sorted."""
         own = self.dialects[dialect]
         base = self.dialects[own.builds_on].plugins if own.builds_on else {}
         return sorted({*own.plugins, *base, *self.ours})

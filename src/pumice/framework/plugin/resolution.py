@@ -1,5 +1,5 @@
-"""Which hooks of a policy answer at which point: the same in every session in which its plugins leave the same points
-unused, and so found out once."""
+"""Which hooks of a policy answer at which point. That is equal in all sessions whose plugins leave the same points
+unused, so it is computed once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ V = TypeVar("V")
 
 
 class Wire(NamedTuple):
-    """A hook without the instance whose it is: the plugin at a ``position`` of the policy has it as ``attribute``, or
-    is it itself (no attribute). ``for_equals``: its answer about one job or task holds for equal ones."""
+    """A hook without its instance: the plugin at ``position`` in the policy has it as ``attribute``, or is the hook
+    itself (empty attribute). ``for_equals``: its answer about one job or task holds for equal ones."""
 
     position: int
     plugin: str
@@ -31,11 +31,11 @@ class Wire(NamedTuple):
     for_equals: bool
 
     def call_of(self, instance: Any) -> Any:
-        """The function to call."""
+        """Return the function to call."""
         return getattr(instance, self.attribute) if self.attribute else instance
 
     def asked(self, question: Question | Asked[Any, Any]) -> Call:
-        """What to call for a question, which may be put in the form that whoever asks has."""
+        """Return what to call for a question, which may be asked in another form than the hook's."""
         if isinstance(question, Question):
             return Call(self.position, self.attribute, None)
         if question.of_several and self.several:
@@ -45,8 +45,8 @@ class Wire(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What is called where a question is put to a plugin: what the one at a ``position`` of the policy has as
-    ``attribute``, or it itself (no attribute), through an ``adapter`` (None: as it is)."""
+    """What is called for a question: the plugin at ``position`` in the policy has it as ``attribute``, or is it itself
+    (empty attribute). ``adapter``: None if the call needs none."""
 
     position: int
     attribute: str
@@ -54,7 +54,7 @@ class Call(NamedTuple):
 
 
 class Reads(Protocol):
-    """What a hook says of what it reads, bound or not."""
+    """What a hook says about what it reads, bound to an instance or not."""
 
     @property
     def plugin(self) -> str: ...
@@ -63,8 +63,8 @@ class Reads(Protocol):
 
 
 class Reading:
-    """What some hooks read beside the rows that they are asked about: every column of ``plugins``, and what they name,
-    ``words`` of ``reads=`` and columns."""
+    """What some hooks read besides the rows that they are asked about: every column of ``plugins``, and ``words`` of
+    ``reads=`` and names of columns."""
 
     __slots__ = ("_named", "plugins", "words")
 
@@ -74,19 +74,21 @@ class Reading:
 
     @classmethod
     def of(cls, hooks: Iterable[Reads], *, rows: bool = False, pods: bool = True) -> Reading:
-        """That of some hooks. ``rows``: with the plugin's columns on the axis of the rows that they are asked about,
-        and so with all that it has. Without ``pods`` where these are heeded otherwise."""
+        """Return what some hooks read. ``rows``: with the plugin's columns on the axis of the rows that are asked
+        about, and so with all columns of the plugin. ``pods`` False: without pods, if these are checked in another
+        way."""
         hooks = list(hooks)
         plugins = frozenset(hook.plugin for hook in hooks if hook.reads is None or (rows and ROWS in hook.reads))
         words = frozenset(word for hook in hooks for word in hook.reads or ())
         return cls(plugins, words if pods else words - {PODS})
 
     def covers(self, column: str) -> bool:
-        """Whether a column of a plugin's is read."""
+        """Return True if a column of a plugin is read."""
         return column.partition(".")[0] in self.plugins or column in self.words
 
     def columns(self, world: World) -> list[Column[Any]]:
-        """The columns that are read."""
+        """Return the columns that are read."""
+        # By the names of columns that exist, because plugins create their columns when they are opened.
         there = tuple(world.columns)
         named = self._named.get(there)
         if named is None:
@@ -100,11 +102,11 @@ class Reading:
         return found
 
     def rests_on(self, world: World) -> Ground:
-        """What answers rest on beside those rows."""
+        """Return what answers rest on besides those rows."""
         return ground(*self.columns(world))
 
 
-#: Words of ``reads=`` that stand for every row of a table, its axis, and the table.
+#: Words of ``reads=`` that mean every row of a table, with its axis and the table.
 _WHOLE_TABLES = (
     (PODS, "task", attrgetter("tasks")),
     (QUEUES, "queue", attrgetter("queues")),
@@ -117,20 +119,20 @@ _ABOUT_CLASSES = frozenset({"class", "class_node", "of_tasks"})
 
 
 class Unused(NamedTuple):
-    """Points that an instance does not answer at, and single methods that it does not answer with."""
+    """Points at which an instance does not answer, and single methods that it does not use."""
 
     points: tuple[Question, ...] = ()
     hooks: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, instance: object) -> Unused | None:
-        """What an instance leaves unused; None where it uses all that it has."""
+        """Return what an instance leaves unused, or None if it uses all that it has."""
         points, hooks = getattr(instance, "unused_points", ()), getattr(instance, "unused_hooks", ())
         return cls(tuple(points), tuple(hooks)) if points or hooks else None
 
 
 class Wiring:
-    """``unused``: by position, what an instance leaves unused."""
+    """The hooks of a policy by point and tier. ``unused``: what instances leave unused, by position."""
 
     __slots__ = ("_calls", "_known", "_policy", "_tiers", "_unused")
 
@@ -141,7 +143,7 @@ class Wiring:
         self._known: dict[Hashable, Any] = {}
 
     def of(self, position: int, point: Question) -> list[Wire]:
-        """Hooks at a point of one plugin."""
+        """Return the hooks of one plugin at a point."""
         unused = self._unused.get(position, Unused())
         if point in unused.points:
             return []
@@ -162,7 +164,7 @@ class Wiring:
         ]
 
     def tiers(self, point: Question) -> list[list[Wire]]:
-        """Hooks at a point by tier, without empty ones."""
+        """Return the hooks at a point by tier, without empty tiers."""
         found = self._tiers.get(point)
         if found is None:
             on = self._policy.plugins_at(point)
@@ -171,7 +173,7 @@ class Wiring:
         return found
 
     def calls(self, question: Question | Asked[Any, Any]) -> list[list[Call]]:
-        """What is called where a question is put, by tier."""
+        """Return what is called for a question, by tier."""
         found = self._calls.get(question)
         if found is None:
             points = (question,) if isinstance(question, Question) else question.points
@@ -182,11 +184,11 @@ class Wiring:
         return found
 
     def at(self, *points: Question) -> list[Wire]:
-        """Every hook at some points."""
+        """Return all hooks at some points."""
         return [wire for point in points for tier in self.tiers(point) for wire in tier]
 
     def known(self, question: Hashable, find: Callable[[Any], V]) -> V:
-        """What ``find`` makes of ``at``, once."""
+        """Return what ``find`` computes from ``at``, computed once."""
         found: V | None = self._known.get(question)
         if found is None:
             found = self._known[question] = find(self.at)

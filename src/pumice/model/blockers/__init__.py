@@ -284,7 +284,7 @@ class Protected(Blocker, frozen=True):
 
     @property
     def lift(self) -> Change:
-        return NotKnown("whom the plugins protect follows from their rules")
+        return NotKnown("which pods the plugins protect follows from their rules")
 
 
 class TooFewVictims(Blocker, frozen=True):

@@ -1,4 +1,4 @@
-"""What a hook answered, as values that can be compared, and whether anybody can use it."""
+"""Answers of hooks as values that can be compared, and checks whether they can be used."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Asking:
         return self.hooks.get((question.plugin, question.point, question.hook))
 
     def arguments(self, question: Question) -> list[Any] | None:
-        """What the hook is given, None where the plugin has no such hook here, or something is not there any more."""
+        """Return the arguments of a hook, None if the plugin has no such hook here, or something no longer exists."""
         if question not in self._arguments:
             self._arguments[question] = self._find_arguments(question)
         return self._arguments[question]
@@ -53,9 +53,9 @@ class Asking:
             return None
 
     def ask(self, question: Question, *, use: bool = False) -> Hashable:
-        """The answer as a value, None for what cannot be asked here. ``use``: it must be one that somebody can use.
+        """Return the answer as a value, None if it cannot be asked here. ``use``: it must be usable.
 
-        Raises: Breach when the hook raises.
+        Raises: Breach if the hook raises.
         """
         arguments = self.arguments(question)
         hook = self.hook(question)
@@ -64,14 +64,14 @@ class Asking:
         return said(self.call(hook, question, arguments, use=use))
 
     def is_silent(self, question: Question) -> bool:
-        """Whether the hook has nothing to say that tells nodes apart: None, or one number. Raises: Breach."""
+        """Return True if the hook does not distinguish nodes: it answers None or one number. Raises: Breach."""
         hook, arguments = self.hook(question), self.arguments(question)
         if hook is None or arguments is None:
             return False
         return isinstance(self.call(hook, question, arguments), int | float | None)
 
     def call(self, hook: Hook, question: Question, arguments: Sequence[Any], *, use: bool = False) -> Any:
-        """The answer itself. Raises: Breach."""
+        """Return the answer itself. Raises: Breach."""
         try:
             answer = hook.call(*arguments)
             if use:
@@ -88,7 +88,7 @@ class Asking:
         return answer
 
     def all(self, questions: Sequence[Question], *, use: bool = False) -> Answers:
-        """Answers to all that can be asked here."""
+        """Return answers to all questions that can be asked here."""
         return {q: self.ask(q, use=use) for q in questions if self.arguments(q) is not None}
 
 
@@ -97,7 +97,8 @@ _RAISES = "In a cycle this costs the job that was asked about its turn. Answer, 
 
 
 def said(answer: Any) -> Hashable:
-    """An answer as a value: equal values are equal answers, to the last bit. A verdict against no row is None."""
+    """Return an answer as a value: equal values are equal answers, to the last bit. A filter result that rejects no row
+    is None."""
     match answer:
         case FilterResult():
             against = tuple(answer.why[code] or None for code in answer.codes.tolist())
@@ -126,19 +127,20 @@ def _bits(values: list[Any]) -> list[Any]:
 
 
 def by_row(answer: Hashable, count: int) -> tuple[Hashable, ...] | None:
-    """An answer about rows, one value a row; None where it is none. One number stands for each, as does None."""
+    """Return an answer about rows as one value per row, None if it is not one. One number, or None, holds for each
+    row."""
     if isinstance(answer, tuple) and len(answer) == count:
         return answer
     return (answer,) * count if answer is None or isinstance(answer, int | float) else None
 
 
-#: Points whose answer for one row says nothing of the others.
+#: Points whose answer for one row does not depend on others.
 _SINGLE_ROWS = ("predicate", "node_order", "job_order", "task_order")
 
 
 def is_by_row(hook: Hook) -> bool:
-    """Whether a hook answers for each of its rows alone: filters and scores of single nodes, keys; and what is said
-    about a class, for it is kept node by node."""
+    """Return True if a hook answers for each of its rows alone: filters and scores of single nodes, keys, and answers
+    about a class, because they are kept node by node."""
     over_rows = hook.form in ("class", "task", "key")
     return over_rows and (
         hook.point.name in _SINGLE_ROWS or (hook.form == "class" and hook.point.name == "batch_node_order")
@@ -146,7 +148,7 @@ def is_by_row(hook: Hook) -> bool:
 
 
 def rows_at(arguments: Sequence[Any]) -> int:
-    """Which of the arguments are rows, -1 for none."""
+    """Return the index of the argument with rows, -1 for none."""
     return next((i for i, each in enumerate(arguments) if isinstance(each, NodeRows | JobRows | TaskRows)), -1)
 
 
@@ -154,7 +156,7 @@ def rows_at(arguments: Sequence[Any]) -> int:
 
 
 def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
-    """Do with an answer what the point does. Raises: WrongAnswer."""
+    """Use an answer as its point does. Raises: WrongAnswer."""
     combinator, form = hook.point.combinator, hook.form
     if form in ("class_node", "task_node"):
         _check(hook, answer, _of_one_node(hook.point.name))

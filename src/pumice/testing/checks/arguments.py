@@ -1,4 +1,4 @@
-"""What a policy file may hand to a plugin: every value is one that it can live with, or is refused as the file is
+"""Check a plugin's arguments: with every value in a policy file it works, or the value is refused when the file is
 read."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pumice.framework.plugin.errors import PolicyError
 from pumice.framework.plugin.plugin import Argument, PluginSpec
 from pumice.testing.checks.breach import Breach
 
-#: Values that a file may hold, by the annotation of the parameter; of another one any value gets through.
+#: Values that a file may contain, by annotation of the parameter. Other annotations accept any value.
 VALUES: Mapping[str, tuple[Any, ...]] = {
     "int": (0, -1, 1, 2**31, 10**18),
     "float": (0, -1.0, 1e-9, 3, 1e12),
@@ -24,7 +24,7 @@ OpenAttempt = Callable[[Mapping[str, Any]], None]  # a policy with these argumen
 
 
 def check_arguments(spec: PluginSpec, read: OpenAttempt, live: OpenAttempt) -> None:
-    """``read`` raises PolicyError for arguments that are refused, ``live`` Breach where a plugin fails under them.
+    """Check all values. ``read`` raises PolicyError for refused arguments, ``live`` Breach if a plugin fails with them.
 
     Raises: Breach.
     """
@@ -70,7 +70,7 @@ def _wrong(argument: Argument) -> tuple[Any, ...]:
 
 
 def _is_clear(spec: PluginSpec, argument: Argument, value: Any, error: PolicyError) -> None:
-    """Raises: Breach unless the refusal is one sentence that names plugin and argument."""
+    """Raise Breach unless the refusal is one sentence that names plugin and argument."""
     named = spec.name in str(error) and argument.name.rstrip("_").replace("_", ".") in str(error).replace("_", ".")
     if len(error.problems) != 1 or not named:
         raise _breach(spec, argument, value, "is refused unclearly", _CLEAR, ("said", " | ".join(error.problems)))

@@ -1,4 +1,5 @@
-"""However it is asked: one row at a time, in another order, twice, about another job like it."""
+"""Check that an answer does not depend on how it is asked for: one row at a time, in another order, or beside
+others."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from pumice.testing.checks.undoing import placeable
 
 
 def rows_are_single(asking: Asking, questions: Iterable[Question], answers: Answers, dice: Random) -> None:
-    """What is said of many rows is said of each, whoever is asked about with it. Raises: Breach."""
+    """Check that a hook says of many rows what it says of each alone. Raises: Breach."""
     for question in questions:
         hook, arguments = asking.hook(question), asking.arguments(question)
         if hook is None or arguments is None or question not in answers or not is_by_row(hook):
@@ -31,6 +32,7 @@ def rows_are_single(asking: Asking, questions: Iterable[Question], answers: Answ
         together = by_row(answers[question], len(rows))
         if together is None:
             continue
+        # Each row alone, and then some together: a hook may only go wrong if rows that it expects are missing.
         for among in (range(len(rows)), [i for i in range(len(rows)) if dice.random() < 0.5]):
             for some in [[i] for i in among] if isinstance(among, range) else [among]:
                 apart = _asked_about(asking, hook, question, arguments, at, some)
@@ -55,7 +57,7 @@ _ROW_BY_ROW = (
 
 
 def several_are_each(asking: Asking, questions: Iterable[Question]) -> None:
-    """What is said of several classes is said of each. Raises: Breach."""
+    """Check that ``several`` says of several classes what the hook says of each. Raises: Breach."""
     tables = asking.ssn.tables
     for question in questions:
         hook, arguments = asking.hook(question), asking.arguments(question)
@@ -74,9 +76,10 @@ def several_are_each(asking: Asking, questions: Iterable[Question]) -> None:
 
 
 def _is_the_same(together: Any, i: int, alone: Any) -> bool:
+    """Return True if the answer for the class at ``i`` is equal to the one about it alone."""
     if together is None or alone is None:
         said_by_one = np.asarray(alone if together is None else together[i])
-        nothing = True if said_by_one.dtype == np.bool_ else 0  # no word against it, or no points for it
+        nothing = True if said_by_one.dtype == np.bool_ else 0  # no objection, or a score of 0
         return bool((said_by_one == nothing).all()) or together is alone
     return together[i].shape == np.shape(alone) and bool((together[i] == alone).all())
 
@@ -85,7 +88,7 @@ _SEVERAL = "What several= names takes ClassRows, and answers for each class what
 
 
 def order_does_not_matter(asking: Asking, questions: Iterable[Question], answers: Answers, dice: Random) -> None:
-    """The same rows in another order. Raises: Breach."""
+    """Check that the order of rows does not matter. Raises: Breach."""
     for question in questions:
         hook, arguments = asking.hook(question), asking.arguments(question)
         if hook is None or arguments is None or question not in answers:
@@ -103,7 +106,7 @@ def order_does_not_matter(asking: Asking, questions: Iterable[Question], answers
             raise Breach("order", question.plugin, question.where, problem, facts, _ORDER)
 
 
-#: Tasks are counted in their order there, or arrays go along with the rows.
+#: Points where tasks are counted in their order, or where arrays go with the rows.
 _IN_TURN = (
     "allocatable",
     "preemptable",
@@ -118,7 +121,8 @@ _ORDER = "Rows come in any order, and ties end in age and name: read nodes.rows 
 
 
 def nodes_stand_apart(asking: Asking, questions: Iterable[Question], answers: Answers) -> None:
-    """What is said of the candidates of a node is said whoever runs on other nodes. Raises: Breach."""
+    """Check that a hook says of a node's candidates the same whether or not those of other nodes are asked about too.
+    Raises: Breach."""
     for question in questions:
         hook, arguments = asking.hook(question), asking.arguments(question)
         if hook is None or arguments is None or question not in answers or hook.form != "nodes":
@@ -141,7 +145,7 @@ _NODE_BY_NODE = (
 
 
 def comparisons_are_orders(asking: Asking, questions: Iterable[Question]) -> None:
-    """Two that change places get the opposite answer. Raises: Breach."""
+    """Check that two things that change places get the opposite answer. Raises: Breach."""
     for question in questions:
         hook, arguments = asking.hook(question), asking.arguments(question)
         if hook is None or arguments is None or hook.form != "compare" or len(arguments) != 2:
@@ -157,13 +161,14 @@ _COMPARE = "Below 0: the left one first; above 0: the right one; 0: no opinion, 
 
 
 def _sign(value: Any) -> int:
+    """Return -1, 0 or 1."""
     return int(value > 0) - int(value < 0)
 
 
 def _asked_about(
     asking: Asking, hook: Hook, question: Question, arguments: Sequence[Any], at: int, some: Sequence[int]
 ) -> Hashable:
-    """The answer about some of the rows, in this order."""
+    """Return the answer about some of the rows, in this order."""
     rows = arguments[at]
     fewer = type(rows)(rows.tables, rows.rows[np.array(some, dtype=np.int64)])
     return said(asking.call(hook, question, [*arguments[:at], fewer, *arguments[at + 1 :]]))
@@ -173,8 +178,11 @@ def _asked_about(
 
 
 def rows_after_more_are_what_they_will_be(asking: Asking, dice: Random) -> None:
-    """What is said of a node as it would be with more tasks of a class on it, is said when they are there. Only where
-    gangs are placed in one go. Raises: Breach."""
+    """Check that what is said of a node as it would be with more tasks of a class is said when they are there. Raises:
+    Breach.
+
+    Only where gangs are placed at once.
+    """
     ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
     if not runs or not placing_of(ssn).feasible.at_once:
         return
@@ -208,6 +216,7 @@ _HYPOTHETICAL = (
 
 
 def _is_near(left: Hashable, right: Hashable) -> bool:
+    """Return True if answers are equal up to rounding."""
     if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
         return all(_is_near(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, int | float) and isinstance(right, int | float):
@@ -216,7 +225,7 @@ def _is_near(left: Hashable, right: Hashable) -> bool:
 
 
 def several_follow_placements(asking: Asking, dice: Random) -> None:
-    """What is said of tasks that are placed one after the other is said of each once those before it are placed.
+    """Check that what is said of tasks placed one after the other is said of each once those before it are placed.
     Raises: Breach."""
     ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
     if not runs:
@@ -243,7 +252,7 @@ def several_follow_placements(asking: Asking, dice: Random) -> None:
 
 
 class _Follower:
-    """What in_turn gave for several tasks (None, a number, or an InTurn), beside the hook itself."""
+    """What in_turn returned for several tasks (None, a number, or an InTurn), and the hook itself."""
 
     def __init__(self, asking: Asking, hook: Hook, question: Question, follower: Any, nodes: NodeRows) -> None:
         self._asking, self._hook, self._question, self._follower = asking, hook, question, follower
@@ -252,10 +261,10 @@ class _Follower:
         self._before: Hashable = None
 
     def check(self, turn: int, task: Task, dice: Random) -> None:
-        """Raises: Breach."""
+        """Compare both at a turn. Raises: Breach."""
         if self._is_over(turn):
             return
-        if self._changes:  # else what was said of the last task has to hold, of the same candidates
+        if self._changes:  # otherwise the last answer must hold for the same candidates
             some = dice.sample(range(len(self._nodes)), dice.randint(1, len(self._nodes)))
             self._places = np.array(sorted(some))
         found, alone = self._followed(turn), self._asked(task)
@@ -268,9 +277,11 @@ class _Follower:
         self._before = found
 
     def _is_over(self, turn: int) -> bool:
+        """Return True if the follower does not answer for this turn."""
         return isinstance(self._follower, InTurn) and turn >= self._follower.count
 
     def _followed(self, turn: int) -> Hashable:
+        """Return what the follower says of the task at this turn."""
         follower, nothing = self._follower, len(self._places)
         if isinstance(follower, FilterInTurn):
             return tuple(follower.open_to(turn)[self._places].tolist())
@@ -279,6 +290,7 @@ class _Follower:
         return (True,) * nothing if self._hook.point.name == "predicate" else (float(follower or 0.0),) * nothing
 
     def _asked(self, task: Task) -> Hashable:
+        """Return what the hook says of the task alone."""
         nodes = NodeRows(self._nodes.tables, self._nodes.rows[self._places])
         alone = self._asking.call(self._hook, self._question, [task, nodes])
         if self._hook.point.name == "predicate":
@@ -286,6 +298,7 @@ class _Follower:
         return tuple(np.broadcast_to(np.asarray(alone or 0.0) if np.ndim(alone) == 0 else alone, len(nodes)).tolist())
 
     def go_on(self, turn: int, place: int) -> None:
+        """Tell the follower that the task of a turn has been placed."""
         if isinstance(self._follower, InTurn) and turn + 1 < self._follower.count:
             self._changes = self._follower.placed(turn, place)
 
@@ -308,7 +321,8 @@ def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice
 
 
 def silence_lasts(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
-    """Such a hook has nothing else to say of the task once another one of its job is placed. Raises: Breach."""
+    """Check that such a hook still has nothing else to say of a task once another one of its job is placed. Raises:
+    Breach."""
     tasks = asking.ssn.tables.tasks
     runs = list(placeable(asking.ssn))
     pairs = [(a[0], b[0]) for a in runs for b in runs if a is not b and tasks.sub[a[0]] == tasks.sub[b[0]]]
@@ -319,7 +333,7 @@ def silence_lasts(asking: Asking, questions: Iterable[Question], dice: Random) -
 
 
 def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question]:
-    """Questions about a task and nodes to hooks whose silence is taken for that of the whole class."""
+    """Return questions about a task and nodes to hooks whose silence counts for the whole class."""
     about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
     hooks = [asking.hooks[q.plugin, q.point, q.hook] for q in about]
     shared = [hook.form == "task" and (hook.several is not None or hook.for_equals) for hook in hooks]
@@ -329,7 +343,7 @@ def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question
 def _stays_silent(
     asking: Asking, about: Iterable[Question], rows: tuple[int, int, int], problem: str, dice: Random
 ) -> None:
-    """Whoever has nothing to say of the first of the tasks has nothing else to say of the second when the third is
+    """Check that a hook with nothing to say of the first task has nothing else to say of the second once the third is
     placed. Raises: Breach."""
     ssn, names = asking.ssn, asking.ssn.tables.nodes.facts.names
     before_key, after_key, placed = (ssn.tables.tasks.pods[row].key for row in rows)

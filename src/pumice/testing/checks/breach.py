@@ -1,4 +1,4 @@
-"""What is said of a plugin that does not keep its contract."""
+"""How a plugin breaks its contract."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _SHOWN_MAX = 400
 
 
 class Breach(Exception):
-    """A plugin broke a rule. ``rule`` is one word, ``where`` the hook as ``Class.method at point`` (or an argument),
-    ``facts`` what was seen, by label, and ``advice`` what to write."""
+    """A plugin broke a rule. ``rule``: one word. ``where``: the hook as ``Class.method at point`` (or an argument).
+    ``facts``: what was seen, by label. ``advice``: what to write."""
 
     def __init__(
         self, rule: str, plugin: str, where: str, problem: str, facts: Iterable[tuple[str, Any]], advice: str
@@ -32,6 +32,6 @@ class Breach(Exception):
 
 
 def shown(value: Any) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     text = " ".join((value if isinstance(value, str) else repr(value)).split())
     return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"

@@ -1,4 +1,4 @@
-"""Whole cycles: with a memo and without, and while nothing happens."""
+"""Whole cycles: with and without a memo, and while nothing happens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pumice.volcano.status import rejections
 
 
 class Cycle(NamedTuple):
-    """One cycle, and what it decided. ``admitted``: jobs whose phase it changed."""
+    """A cycle and its decisions. ``admitted``: jobs whose phase it changed."""
 
     outcome: Outcome
     decisions: tuple[Decision, ...]
@@ -29,7 +29,7 @@ class Cycle(NamedTuple):
 
     @property
     def decided(self) -> tuple[Any, ...]:
-        """What was decided, admitted or promised."""
+        """What was decided, admitted or reserved."""
         return (*self.decisions, *self.admitted, *self.outcome.pipelined.items())
 
 
@@ -42,23 +42,23 @@ def cycle(snapshot: Snapshot, policy: Policy, now: float, memo: Memo) -> Cycle:
 
 
 def through_a_file(snapshot: Snapshot, now: float) -> Snapshot:
-    """What ``pumice schedule`` reads where this was saved."""
+    """Return what ``pumice schedule`` reads if this snapshot is saved."""
     return from_bytes(to_bytes(SavedCycle(snapshot, now, ""))).snapshot
 
 
 def nothing_failed(found: Cycle, plugins: Sequence[str]) -> None:
-    """Raises: Breach where a plugin failed."""
+    """Raise Breach if a plugin failed."""
     for fault in found.outcome.faults:
         if fault.plugin in plugins:
             facts = [("about", fault.subject), ("at", fault.where)]
             raise Breach("raises", fault.plugin, f"{fault.hook} at {fault.point}", fault.problem, facts, _FAULT)
 
 
-_FAULT = "In a cycle this costs whoever was asked about its turn."
+_FAULT = "In a cycle, the job that was asked about loses its turn by this."
 
 
 def told(found: Cycle) -> dict[str, Any]:
-    """All that comes of a cycle, by name."""
+    """Return all results of a cycle, by name."""
     outcome, tables = found.outcome, found.outcome.tables
     moving = {
         f"{name}.{column}": getattr(of, column).tobytes()
@@ -81,12 +81,12 @@ def told(found: Cycle) -> dict[str, Any]:
 
 
 def memo_changes_nothing(remembering: Cycle, forgetful: Cycle, plugins: Sequence[str]) -> None:
-    """Raises: Breach where a cycle with a memo is not the one without."""
+    """Raise Breach if a cycle with a memo differs from one without."""
     _are_one(remembering, forgetful, plugins, "memo", ("with a memo", "without"), _MEMO)
 
 
 def a_file_changes_nothing(read: Cycle, seen: Cycle, plugins: Sequence[str]) -> None:
-    """Raises: Breach where a cycle on a snapshot that was read from a file is not the one on the snapshot itself."""
+    """Raise Breach if a cycle on a snapshot from a file differs from one on the snapshot itself."""
     _are_one(read, seen, plugins, "file", ("after the snapshot was saved and read", "before"), _FILE)
 
 
@@ -123,14 +123,14 @@ def _first_difference(ours: Any, wanted: Any) -> tuple[Any, Any]:
 
 
 class Quiet(Struct, frozen=True):
-    """A cycle that decided nothing, when it was, and until when it said that it would not."""
+    """A cycle that decided nothing, its time, and until when it said that it would not."""
 
     now: float
     wakes_at: float
 
 
 def quiet_until(found: Cycle, now: float) -> Quiet | None:
-    """None for a cycle that decided something."""
+    """Return it, or None for a cycle that decided something."""
     if found.decided:
         return None
     wakes = found.outcome.wakes_at
@@ -138,8 +138,7 @@ def quiet_until(found: Cycle, now: float) -> Quiet | None:
 
 
 def sleeps_until_it_wakes(last: Quiet | None, found: Cycle, now: float, plugins: Sequence[str]) -> None:
-    """While nothing happens to the cluster but that time goes by, nothing is decided before the moment that wakes_at()
-    names. Raises: Breach."""
+    """Check that nothing is decided before the time of wakes_at() while only time passes. Raises: Breach."""
     if last is None or not found.decided or now >= last.wakes_at:
         return
     facts = [("quiet at", last.now), ("until", last.wakes_at), ("decided at", now), ("decision", found.decided[0])]
@@ -148,6 +147,6 @@ def sleeps_until_it_wakes(last: Quiet | None, found: Cycle, now: float, plugins:
 
 
 _WAKES = (
-    "Who answers otherwise as time goes by, though nothing happens, gives the next such moment in wakes_at(): nobody"
-    " asks before it in a simulation."
+    "A plugin that answers differently as time passes, although nothing happens, returns the next such moment from"
+    " wakes_at(): a simulation asks nothing before it."
 )

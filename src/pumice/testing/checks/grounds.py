@@ -1,8 +1,8 @@
-"""Equal ground, equal answer: what moved between two sessions, and whether a hook may therefore answer otherwise.
+"""Equal ground, equal answer: what changed between two sessions, and whether a hook may therefore answer differently.
 
-A hook's answer rests on node objects and the topology, on the class, and on what it declares: by default the rows that
-it was asked about and the columns of its own plugin, else what ``reads=`` names. A job, a sub-job or a task stands for
-its whole job: its row, its sub-jobs' and its tasks'.
+An answer rests on node objects and the topology, on the class, and on what the hook declares: by default the rows that
+it was asked about and the columns of its own plugin, else what ``reads=`` names. A job, a sub-job or a task represents
+its whole job: the job's row, those of its sub-jobs, and those of its tasks.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from pumice.testing.checks.questions import Question, Subject, asked_for
 
 Rows = dict[str, tuple[Hashable, ...]]
 
-#: What subjects are that are jobs, or of a job.
+#: Kinds of subjects that are jobs, or parts of a job.
 _JOBS = ("job", "jobs", "each job", "victims for", "group", "amount of")
 _AXIS = {"tasks": "task", "jobs": "job", "subs": "sub", "queues": "queue", "nodes": "node"}
 
 
 class Seen:
-    """All that hooks can see in one session, by name."""
+    """Everything that hooks can see in one session, by name."""
 
     def __init__(self, asking: Asking) -> None:
         self.ssn, self.names = asking.ssn, asking.names
         self.tables, self.world = asking.ssn.tables, asking.ssn.world
 
     def rows(self, table: str) -> Rows:
-        """What each row of a table holds, with plugins' columns on the same axis."""
+        """Return the contents of each row of a table, with plugins' columns on the same axis."""
         of: Table = getattr(self.tables, table)
         arrays = [column.array for column in (*of.columns.values(), *self.world.columns_on(_AXIS[table]))]
         named: dict[str, int] = getattr(self.names, table)
@@ -59,7 +59,7 @@ class Seen:
         }
 
     def job_of(self, task: str) -> str:
-        """The job of a task, empty without."""
+        """Return the job of a task, or ""."""
         row = self.names.tasks.get(task, -1)
         job = int(self.tables.tasks.job[row]) if row >= 0 else -1
         return self.tables.jobs.uids[job] if job >= 0 else ""
@@ -70,7 +70,7 @@ def _value(value: Any) -> Hashable:
 
 
 class Moved:
-    """What is not the same in two sessions, by the words of ``reads=``."""
+    """What differs between two sessions, by the words of ``reads=``."""
 
     def __init__(self, before: Asking, after: Asking) -> None:
         self.before, self.after = Seen(before), Seen(after)
@@ -93,7 +93,7 @@ class Moved:
 
     @cached_property
     def jobs(self) -> set[str]:
-        """Whole jobs."""
+        """Whole jobs that differ."""
         found = _differing(self.before.rows("jobs"), self.after.rows("jobs"))
         for seen in (self.before, self.after):
             found |= {seen.job_of(task) for task in self.tasks}
@@ -114,11 +114,11 @@ class Moved:
     # -- for one hook -------------------------------------------------------------------------------------------------
 
     def is_same_question(self, question: Question) -> bool:
-        """Whether what is handed over as a value is the same in both: the class, an amount."""
+        """Return True if what is passed as a value is equal in both: the class, an amount."""
         return all(_handed(self.before, s) == _handed(self.after, s) for s in question.subjects)
 
     def lets(self, hook: Hook, question: Question) -> bool:
-        """Whether something that the hook declares has moved, rows of which it answers one by one left aside."""
+        """Return True if something that the hook declares has changed, apart from rows that it answers one by one."""
         words = (ROWS,) if hook.reads is None else hook.reads
         columns = _own(hook.plugin, self.columns) if hook.reads is None else self.columns & set(words)
         return bool(
@@ -140,7 +140,7 @@ class Moved:
         )
 
     def has_moved(self, kind: str, name: str) -> bool:
-        """Whether the row of something that is asked about has moved."""
+        """Return True if the row of a subject has changed."""
         if kind in ("node", "nodes", "all nodes", "scores of"):
             return name in self.nodes
         if kind == "queue":
@@ -165,7 +165,8 @@ class Moved:
     # -- what to write ------------------------------------------------------------------------------------------------
 
     def undeclared(self, hook: Hook, question: Question) -> list[str]:
-        """What moved and is not declared, as it is written in ``reads=``: words, and where none moved columns."""
+        """Return what has changed and is not declared, as written in ``reads=``: words, and if none has changed,
+        columns."""
         has = (ROWS,) if hook.reads is None else hook.reads
         moved = {
             ROWS: self._rows_moved(question.subjects, False),
@@ -205,8 +206,8 @@ def _handed(seen: Seen, subject: Subject) -> object:
 def answers_rest_on_what_is_declared(
     before: Asking, after: Asking, answered: Answers, now_answered: Answers, what: str
 ) -> None:
-    """Compare answers before and after ``what`` happened. Raises: Breach for one that changed although nothing moved
-    that its hook declares."""
+    """Compare answers before and after ``what`` happened. Raises: Breach for one that changed although nothing has
+    changed that its hook declares."""
     moved: Moved | None = None
     for question, new in now_answered.items():
         if question not in answered or answered[question] == new:
@@ -223,7 +224,7 @@ def answers_rest_on_what_is_declared(
 
 
 def _only_moved_rows(hook: Hook, question: Question, moved: Moved, old: Hashable, new: Hashable) -> bool:
-    """Whether the answer changed for rows only that moved themselves, and these are declared."""
+    """Return True if the answer changed only for rows that have changed themselves, and these are declared."""
     if hook.reads is not None and ROWS not in hook.reads:
         return False
     rows = next(subject for subject in question.subjects if subject.kind in ("nodes", "jobs", "tasks"))

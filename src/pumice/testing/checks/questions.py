@@ -1,6 +1,6 @@
-"""What a hook can be asked in a cluster, by name: so that the same question can be put in another session.
+"""Questions to hooks, in names of a cluster's objects, so that the same question can be asked in another session.
 
-A hook says what it takes; of that a question is made with things that belong together: a task with its own job and
+A question is made from the types that a hook takes and from things that belong together: a task with its own job and
 queue, victims that run, amounts that the job asks for.
 """
 
@@ -33,7 +33,7 @@ from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 
 class Subject(NamedTuple):
-    """One thing that is asked about: ``kind`` says how ``names`` are looked up, ``value`` is what has no name."""
+    """One argument. ``kind``: how ``names`` are looked up. ``value``: what has no name."""
 
     kind: str
     names: tuple[str, ...] = ()
@@ -41,13 +41,14 @@ class Subject(NamedTuple):
 
     @property
     def text(self) -> str:
+        """Return the subject in words."""
         if self.kind == "value":
             return repr(self.value)
         return f"{self.kind} {' '.join(self.names)}" if self.names else self.kind
 
 
 class Question(NamedTuple):
-    """A question to one hook: ``plugin``, ``point``, name of the function."""
+    """A question to one hook: ``plugin``, ``point`` and name of the function."""
 
     plugin: str
     point: str
@@ -56,10 +57,12 @@ class Question(NamedTuple):
 
     @property
     def where(self) -> str:
+        """Return the hook and its point."""
         return f"{self.hook} at {self.point}"
 
     @property
     def text(self) -> str:
+        """Return the subjects in words."""
         return ", ".join(subject.text for subject in self.subjects)
 
 
@@ -72,33 +75,38 @@ class Names:
 
     @cached_property
     def tasks(self) -> dict[str, int]:
+        """Return the row of each living task by key."""
         tasks = self.tables.tasks
         return {tasks.pods[row].key: row for row in tasks.alive.nonzero()[0].tolist()}
 
     @cached_property
     def jobs(self) -> dict[str, int]:
+        """Return the row of each job by uid."""
         return {self.tables.jobs.uids[row]: row for row in self.tables.jobs.live.tolist()}
 
     @cached_property
     def subs(self) -> dict[str, int]:
+        """Return the row of each sub-job by uid."""
         subs = self.tables.subs
         return {subs.uids[row]: row for row in subs.alive.nonzero()[0].tolist()}
 
     @cached_property
     def queues(self) -> dict[str, int]:
+        """Return the row of each queue by name."""
         return {name: row for row, name in enumerate(self.tables.queues.names)}
 
     @cached_property
     def nodes(self) -> dict[str, int]:
+        """Return the row of each node by name."""
         return self.tables.nodes.facts.row_of
 
     def task(self, key: str) -> Task:
-        """A task of a job that belongs to the session. Raises: KeyError."""
+        """Return a task of a job that belongs to the session. Raises: KeyError."""
         row = self.tasks[key]
         return Task(self.tables, row) if self.tables.tasks.job[row] in self._live else self._gone(key)
 
     def sub_job(self, uid: str) -> SubJob:
-        """Likewise."""
+        """Return a sub-job of a job that belongs to the session. Raises: KeyError."""
         row = self.subs[uid]
         return SubJob(self.tables, row) if self.tables.subs.job[row] in self._live else self._gone(uid)
 
@@ -110,22 +118,24 @@ class Names:
         raise KeyError(name)
 
     def argument(self, subject: Subject) -> Any:
-        """What the hook is given. Raises: KeyError where something is not there any more."""
+        """Return the argument that the hook is given. Raises: KeyError if something is no longer there."""
+        # Made once, because hooks may recognize an object, and one session hands out the same object.
         if subject not in self._made:
             self._made[subject] = _MADE[subject.kind](self, subject)
         return self._made[subject]
 
     def rows(self, subject: Subject) -> list[int]:
-        """Rows of the nodes or jobs that a subject is."""
+        """Return the rows of the nodes or jobs that a subject names."""
         of = {"nodes": self.nodes, "jobs": self.jobs}[subject.kind]
         return [of[name] for name in subject.names]
 
     def array(self, subject: Subject) -> Any:
+        """Return ``rows`` as an array."""
         return np.array(self.rows(subject), dtype=np.int64)
 
 
 def _tasks(names: Names, subject: Subject) -> TaskRows:
-    """Some tasks; as candidates where the subject says so, with what runs side by side on one node together."""
+    """Return tasks, or candidates if the subject says so, with those of one node beside each other as one group."""
     rows = np.array([names.task(key).row for key in subject.names])
     if subject.value != _CANDIDATES:
         return TaskRows(names.tables, rows)
@@ -139,14 +149,15 @@ _CANDIDATES = "candidates"
 
 
 def _waiting(names: Names, job: str) -> list[int]:
-    """Tasks of a job that wait. Raises: KeyError without a job, or one with none."""
+    """Return the rows of tasks of a job that wait. Raises: KeyError without a job, or if none waits."""
     tasks, rows = names.tables.tasks, names.tables.jobs.tasks[names.jobs[job]]
     found: list[int] = rows[tasks.status[rows] == TaskStatus.PENDING].tolist()
     return found or names._gone(job)
 
 
 def asked_for(names: Names, job: str) -> F64 | None:
-    """What all that waits of a job asks for, None where nothing does. Shape (R,). Raises: KeyError without the job."""
+    """Return what all waiting tasks of a job ask for, or None if none waits. Shape (R,). Raises: KeyError without the
+    job."""
     try:
         return amount_of(names.tables, _waiting(names, job))
     except KeyError:
@@ -154,8 +165,10 @@ def asked_for(names: Names, job: str) -> F64 | None:
 
 
 def _scenario(names: Names, subject: Subject) -> Scenario:
-    """Others would leave for a job: of its own queue where the subject says so, else of other queues. Raises: KeyError
-    for a job that nobody leaves for."""
+    """Return a scenario: others leave for a job, of its own queue if the subject says so, otherwise of other queues.
+
+    Raises: KeyError for a job for which no task may leave.
+    """
     tables, part = names.tables, _part(names, subject.names[0])
     leaf, queue = QueueTree(tables).leaf, tables.jobs.queue
     own = int(queue[part.job])
@@ -166,7 +179,7 @@ def _scenario(names: Names, subject: Subject) -> Scenario:
 
 
 def _part(names: Names, job: str) -> Part:
-    """All of a job that waits. Raises: KeyError."""
+    """Return all that waits of a job. Raises: KeyError."""
     by_sub: dict[int, list[int]] = {}
     for row in _waiting(names, job):
         by_sub.setdefault(int(names.tables.tasks.sub[row]), []).append(row)
@@ -200,7 +213,7 @@ _MADE: Mapping[str, Callable[[Names, Subject], Any]] = {
 
 
 class Context(Struct, frozen=True):
-    """Things that belong together: a task of a job of a queue, and others to compare them with."""
+    """Things that belong together: a task of a job of a queue, and others to compare with them."""
 
     task: str
     mate: str  # of the same job
@@ -223,7 +236,7 @@ class Context(Struct, frozen=True):
 
 
 def draw_context(names: Names, dice: Random) -> Context | None:
-    """A context in a cluster, None where no job has a task."""
+    """Return a context in a cluster, or None if no job has a task."""
     tables = names.tables
     tasks, jobs = tables.tasks, tables.jobs
     at_work = [row for row in names.jobs.values() if len(jobs.tasks[row])]
@@ -231,6 +244,7 @@ def draw_context(names: Names, dice: Random) -> Context | None:
         return None
     job = dice.choice(at_work)
     rows = jobs.tasks[job].tolist()
+    # Waiting tasks are preferred, since most hooks are asked about them in a cycle.
     waiting = [row for row in rows if tasks.status[row] == TaskStatus.PENDING]
     task = dice.choice(waiting or rows)
     subs = [row for row in jobs.subs[job] if tables.subs.alive[row]]
@@ -267,8 +281,8 @@ def draw_context(names: Names, dice: Random) -> Context | None:
 
 
 def questions_of(hook: Hook, name: str, context: Context) -> Question | None:
-    """The question that a context makes for a hook; None where the hook is not asked but told, or takes what nobody
-    here knows."""
+    """Return the question that a context makes for a hook, or None if the hook is told and not asked, or takes
+    something that this module cannot make."""
     if hook.point.combinator is combine.notify or hook.point.name in TOLD:
         return None
     takes = next(form for form, called in hook.point.forms.items() if called == hook.form)
@@ -281,12 +295,12 @@ def questions_of(hook: Hook, name: str, context: Context) -> Question | None:
     return Question(hook.plugin, hook.point.name, name, tuple(subjects))
 
 
-#: What is asked of no hook, but done within a trial: see ``undoing``.
+#: Points that are not asked but called within a trial: see ``undoing``.
 TOLD = ("simulate_add_task", "simulate_remove_task")
 
 
 def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -> Subject | None:
-    """What stands for one parameter, after those before it."""
+    """Return the subject for one parameter, given the types of those before it, or None if there is none."""
     nth = before.count(annotation)
     match annotation:
         case "Turn":
@@ -348,8 +362,8 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
 
 
 def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[tuple[str, str, str], Hook]:
-    """Every hook that some plugins have in a session, by plugin, point and name of the function. One that answers for a
-    class what to ask about its tasks is asked about tasks, and about ``several``."""
+    """Return every hook that some plugins have in a session, by plugin, point and name of the function. A hook that
+    answers for a class what to ask about its tasks is returned as a hook about tasks, with ``several``."""
     wanted = frozenset(plugins)
     return {
         (hook.plugin, point.name, name_of(hook)): _about_tasks(hook)
@@ -361,6 +375,7 @@ def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[tuple[str, str, str],
 
 
 def _about_tasks(hook: Hook) -> Hook:
+    """Return a hook that answers for a class as one about tasks, and others as they are."""
     if hook.form != "of_tasks":
         return hook
     filters = hook.point is points.predicate
@@ -370,6 +385,6 @@ def _about_tasks(hook: Hook) -> Hook:
 
 
 def name_of(hook: Hook) -> str:
-    """``Class.method``, or the function's name."""
+    """Return ``Class.method``, or the function's name."""
     call: Any = getattr(hook.call, "func", hook.call)
     return str(getattr(call, "__qualname__", "hook")).rpartition("<locals>.")[2]

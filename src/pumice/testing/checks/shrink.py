@@ -1,4 +1,4 @@
-"""A cluster as small as one can be found that shows the same breach, and how it is written down."""
+"""Find the smallest cluster that shows a breach, and write it down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pumice.testing.checks.walk import Start, Walk
 from pumice.testing.clusters import Alter, key_of
 
 ATTEMPTS_MAX = 200
-CONTEXTS = 6  # more than in a walk, so that fewer of the questions that show it are missed
+CONTEXTS = 6  # more than in a walk, so that the question that shows it is less often missed
 
 
 class Shown(NamedTuple):
@@ -33,7 +33,7 @@ Smaller = tuple[Start, Sequence[Change]]
 
 
 def shrunk(walk: Walk, breach: Breach, alter: Alter | None) -> Shown:
-    """Less that shows it too, one thing after the other left out once; the walk itself where nothing less does."""
+    """Return a smaller walk that shows the breach, leaving out one thing after the other, or the walk itself."""
     tries = _Tries(breach, alter)
     found = Shown(breach, walk.start, tuple(walk.changes))
     if walk.states:
@@ -51,7 +51,7 @@ class _Tries:
         self.left, self.wanted, self.alter = ATTEMPTS_MAX, breach.same, alter
 
     def of(self, start: Start, changes: Sequence[Change]) -> Shown | None:
-        """The breach as it is there, None where there is none, or another."""
+        """Return the breach, or None if there is none, or another one."""
         if self.left <= 0:
             return None
         self.left -= 1
@@ -59,12 +59,12 @@ class _Tries:
             Walk(start, self.alter).again(changes)
         except Breach as breach:
             return Shown(breach, start, tuple(changes)) if breach.same == self.wanted else None
-        except Exception:  # a cluster that nothing can be done with shows nothing
+        except Exception:  # an invalid cluster shows nothing
             return None
         return None
 
 
-LeftOut = Callable[[Shown], Smaller | None]  # the same with one thing less, None where that is not there any more
+LeftOut = Callable[[Shown], Smaller | None]  # the same with one thing less, None if that is gone already
 
 
 def _without_changes(of: Shown) -> Iterator[LeftOut]:
@@ -87,7 +87,7 @@ def _without_plugin(gone: PluginOption, found: Shown) -> Smaller:
 
 
 def _without_objects(of: Shown) -> Iterator[LeftOut]:
-    """Pods before their group, and that before its queue."""
+    """Yield pods before their group, and groups before their queue."""
     return (partial(_instead, key_of(gone), lambda obj: None) for gone in reversed(of.start.objects))
 
 
@@ -99,7 +99,7 @@ def _without_fields(of: Shown) -> Iterator[LeftOut]:
 
 
 def _instead(key: tuple[type[Object], str], plainer: Callable[[Any], Object | None], found: Shown) -> Smaller | None:
-    """With another object in place of one, or none."""
+    """Return the start with another object in place of one, or none."""
     objects = found.start.objects
     others = (plainer(each) if key_of(each) == key else each for each in objects)
     fewer = tuple(each for each in others if each is not None)
@@ -110,7 +110,7 @@ _KEPT = ("namespace", "name", "uid", "spec", "queue", "annotations", "allocatabl
 
 
 def sketch(objects: Sequence[Object]) -> str:
-    """A line an object, with what is not as by default."""
+    """Return a line per object, with fields that differ from the default."""
     return "\n".join(f"  {_line(obj)}" for obj in objects)
 
 

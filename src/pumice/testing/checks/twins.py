@@ -1,4 +1,4 @@
-"""Jobs with one signature, and their tasks: a hook whose answer is shared answers the same about each of them."""
+"""Jobs with one signature, and their tasks: a hook whose answer is shared answers equally about each of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pumice.testing.checks.questions import Question, Subject
 
 
 def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> None:
-    """A hook whose answer holds for equal jobs says the same of another job with the signature. Raises: Breach."""
+    """Check that a hook whose answer holds for equal jobs answers equally about another job with the signature. Raises:
+    Breach."""
     twins = dict(_twins(asking.ssn))
     for question in dict.fromkeys(questions):
         hook = asking.hook(question)
@@ -34,12 +35,12 @@ def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> No
                 raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
 
 
-#: Points at which one answer about tasks holds for the tasks of all jobs with the signature.
+#: Points at which one answer about tasks is shared by tasks of all jobs with the signature.
 _SHARED_BY_TASKS = ("allocatable", "pre_predicate")
 
 
 def _tasks_like_it_fare_alike(asking: Asking, question: Question, twins: Mapping[str, list[str]]) -> None:
-    """Ask the same about equal tasks of each job like theirs: names, labels and age may differ. Raises: Breach."""
+    """Ask about equal tasks of each twin: names, labels and age may differ. Raises: Breach."""
     tables, rows = asking.ssn.tables, asking.names.tasks
     at = next(i for i, subject in enumerate(question.subjects) if subject.kind in ("task", "tasks"))
     subject = question.subjects[at]
@@ -66,7 +67,7 @@ def _tasks_like_it_fare_alike(asking: Asking, question: Question, twins: Mapping
 
 
 def _alike_in(tasks: Any) -> tuple[AnyArray, ...]:
-    """Columns in which tasks at the same place of two jobs must be equal for the comparison."""
+    """Return columns in which tasks at the same position of two jobs must be equal to be compared."""
     return tasks.cls, tasks.status, tasks.role, tasks.gate
 
 
@@ -77,7 +78,7 @@ _SIGNATURE = (
 
 
 def _twins(ssn: Session) -> Iterator[tuple[str, list[str]]]:
-    """Jobs, and those with the same signature and counts."""
+    """Yield jobs, with those that have the same signature and counts."""
     jobs, live = ssn.tables.jobs, ssn.tables.jobs.live.tolist()
     like: dict[str, list[str]] = {}
     for a, b in combinations([row for row in live if jobs.signature[row] >= 0], 2):

@@ -1,4 +1,4 @@
-"""What is taken back is gone: after a rollback, and after a refusal, every answer and every byte is what it was."""
+"""Check undo: after a rollback and after a refusal, every answer and every byte is as before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RefusingPlanner:
 
 
 def standing(ssn: Session) -> Standing:
-    """Every byte that may move, and every version."""
+    """Return every byte that may be written, and every version."""
     tables = ssn.tables
     named = {
         f"version of {name}.{column}": of[column].version
@@ -48,10 +48,10 @@ def standing(ssn: Session) -> Standing:
 
 
 def questions_leave_nothing(before: Standing, asking: Asking, questions: Sequence[Question]) -> None:
-    """Raises: Breach where asking has moved something."""
+    """Raise Breach if asking has changed something."""
     if not _differing(before, standing(asking.ssn)):
         return
-    for question in questions:  # once more, to see who it was
+    for question in questions:  # once more, to find the hook
         stood = standing(asking.ssn)
         asking.ask(question)
         moved = _differing(stood, standing(asking.ssn))
@@ -68,7 +68,7 @@ _ASKED = "Only what is told (on_allocate, on_deallocate, job_enqueued) may write
 def rollback_restores(
     asking: Asking, questions: Sequence[Question], answers: Answers, dice: Random, depth: int = 2
 ) -> None:
-    """Do things in a statement, with trials inside and questions in between, and discard it. Raises: Breach."""
+    """Do things in a statement, with trials inside and questions between them, and discard it. Raises: Breach."""
     ssn, before = asking.ssn, standing(asking.ssn)
     done: list[str] = []
     with ssn.statement() as stmt:
@@ -78,7 +78,7 @@ def rollback_restores(
 
 
 def refusal_restores(asking: Asking, questions: Sequence[Question], answers: Answers, dice: Random) -> None:
-    """Place or evict a few tasks in a session whose planner refuses all. Raises: Breach."""
+    """Place or evict a few tasks in a session whose planner refuses everything. Raises: Breach."""
     ssn, done = asking.ssn, list[str]()
     with ssn.statement() as stmt:
         for _ in range(dice.randint(1, 2)):
@@ -125,7 +125,7 @@ def _differing(before: Standing, after: Standing) -> list[str]:
 def _do(
     asking: Asking, stmt: Statement, questions: Sequence[Question], dice: Random, depth: int, done: list[str]
 ) -> None:
-    """Some operations, trials with operations, and questions."""
+    """Do some operations, trials with operations, and questions."""
     for _ in range(dice.randint(1, 3)):
         some = dice.sample(questions, min(len(questions), 8))
         if depth and dice.random() < 0.4:
@@ -164,11 +164,11 @@ def _do_one(ssn: Session, stmt: Statement, dice: Random, done: list[str], *, pip
         raise Breach("raises", fault.plugin, f"{fault.hook} at {fault.point}", fault.problem, facts, _TOLD) from fault
 
 
-_TOLD = "Whoever is told of a placement has to cope with it: any pod, any node, a pod of no job."
+_TOLD = "A hook that is told of placements has to cope with any of them: any pod, any node, a pod of no job."
 
 
 def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:
-    """What if a task were gone, or were there too: told within a trial."""
+    """Simulate that a task is removed or added, within a trial."""
     points: Mapping[str, Any] = ssn.policy.dialect.points
     add, remove = points.get("simulate_add_task"), points.get("simulate_remove_task")
     runs, victims = list(placeable(ssn)), _victims(ssn)
@@ -186,8 +186,8 @@ def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:
 
 
 def placeable(ssn: Session) -> Iterator[list[int]]:
-    """Pending tasks without gates, equal ones of one sub-job together; not those that share GPUs, which are put on
-    devices and not on nodes alone."""
+    """Yield pending tasks without gates, equal ones of one sub-job together. Tasks that share GPUs are left out,
+    because they are placed on devices and not on nodes alone."""
     tasks, devices = ssn.tables.tasks, ssn.ledger.devices
     found: dict[tuple[int, int], list[int]] = {}
     for row in ((tasks.status == TaskStatus.PENDING) & (tasks.gate == NO_GATE)).nonzero()[0].tolist():

@@ -1,4 +1,4 @@
-"""One cluster to which one thing after another happens, and all that is checked on the way."""
+"""One small cluster that changes step by step, and all that is checked at each step."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ BEGIN = 1000.0
 
 
 class Start(Struct, frozen=True):
-    """Where a walk begins. ``step`` is the number of its first step, for the dice; ``contexts``: how many questions
-    each hook is asked at a time; ``thorough``: everything is checked at every step, but files: at one of ``file_every``
-    the cluster is saved and read, 0: at none."""
+    """Where a walk begins. ``step``: number of its first step, for the dice. ``contexts``: how many questions each hook
+    is asked at a time. ``thorough``: at every step, everything is checked except files. ``file_every``: the cluster is
+    saved and read at one step out of this many, or at none for 0."""
 
     seed: str
     policy: Policy
@@ -55,14 +55,14 @@ class Start(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Tally:
-    """``steps``: clusters that were checked; ``asked``: questions by hook."""
+    """``steps``: clusters that were checked. ``asked``: number of questions by hook."""
 
     steps: int = 0
     asked: Counter[str] = field(default_factory=Counter)
 
 
 class Walk:
-    """``changes`` are those that have happened; ``states`` the objects before each of them, and ``moments``."""
+    """A cluster, its changes so far, and the objects before each of them (``states``)."""
 
     def __init__(self, start: Start, alter: Alter | None = None) -> None:
         self.start, self.alter = start, alter
@@ -77,12 +77,12 @@ class Walk:
         self._quiet: Quiet | None = None
         self._last: Cycle | None = None
         self._store = Store()
-        #: Its sessions are never idle, so that there is something to ask.
+        # # Actions that run only for waiting jobs would make sessions idle, and an idle session asks no hook.
         actions = tuple(replace(action, only_for_waiting=False) for action in start.policy.actions)
         self._policy = replace(start.policy, actions=actions)
 
     def run(self, steps: int) -> None:
-        """So many clusters, one change apart. Raises: Breach."""
+        """Check this many clusters, one change apart. Raises: Breach."""
         self._begin()
         for left in reversed(range(steps)):
             self._check()
@@ -90,7 +90,7 @@ class Walk:
                 self._happen(changes.next_change(self._dice("change"), self.objects, self.alter))
 
     def again(self, happened: Iterable[Change]) -> None:
-        """The same, with changes that are known. Raises: Breach."""
+        """Repeat a walk with known changes. Raises: Breach."""
         self._begin()
         self._check()
         for change in happened:
@@ -98,7 +98,7 @@ class Walk:
             self._check()
 
     def glance(self) -> None:
-        """Only whether everything can be asked, and a cycle run. Raises: Breach."""
+        """Check only that every hook can be asked and that a cycle runs. Raises: Breach."""
         self._begin()
         snapshot = self._store.snapshot(self.now)
         asking = self._open(snapshot)
@@ -110,15 +110,18 @@ class Walk:
         self._store.keep_usage(self._policy.usage_windows)
 
     def _dice(self, what: str) -> Random:
+        """Return dice for one purpose at this step, so that leaving one check out does not change another."""
         return Random(f"{self.start.seed}/{self.step}/{what}")
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
     def _happen(self, change: Change) -> None:
+        """Apply a change to the objects and to the store."""
         self.states.append(replace(self.start, objects=tuple(self.objects.values()), now=self.now, step=self.step))
         self.changes.append(change)
         self.step += 1
         self.now += change.seconds
+        # A change of the clock alone leaves the promise of the last cycle to be checked: it may sleep until then.
         if not change.seconds:
             self._quiet = None
         for event in self._carried_out() if change.carries_out else [change.event]:
@@ -127,7 +130,7 @@ class Walk:
                 self._store.apply(event)
 
     def _carried_out(self) -> list[Event]:
-        """What the last cycle decided and wrote, as events."""
+        """Return what the last cycle decided and wrote, as events."""
         assert self._last is not None
         found: list[Event] = []
         for decision in self._last.decisions:
@@ -147,6 +150,7 @@ class Walk:
     # -- what is checked ----------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
+        """Check the cluster as it is now. Raises: Breach."""
         self.tally.steps += 1
         snapshot = self._store.snapshot(self.now)
         asking, before = self._open(snapshot), self._before
@@ -164,7 +168,11 @@ class Walk:
         self._check_cycles(snapshot)
 
     def _compare(self, before: tuple[Asking, Answers], asking: Asking, answers: Answers) -> None:
-        """With the answers before the last change; where one may not have changed, is it for the change at all?"""
+        """Compare with the answers before the last change. Raises: Breach.
+
+        If an answer changed that should not have, a new session is asked first, because a hook that answers differently
+        every time breaks another rule than one that declares too little.
+        """
         try:
             answers_rest_on_what_is_declared(before[0], asking, before[1], answers, self.changes[-1].text)
         except Breach:
@@ -179,13 +187,14 @@ class Walk:
             raise
 
     def _open(self, snapshot: Snapshot, memo: Memo | None = None, planner: Planner | None = None) -> Asking:
-        """A session to ask in. Raises: Breach when a plugin cannot be opened."""
+        """Return a session to ask in. Raises: Breach if a plugin cannot be opened."""
         ssn = Session(snapshot, self._policy, self.now, planner or ListPlanner(), memo or Memo(keeps=False))
         return opened(ssn, self.start.plugins)
 
     def _questions(self, asking: Asking) -> list[Question]:
-        """About most of what was asked about before, and something new."""
+        """Return questions about most of what was asked about before, and about something new."""
         dice, wanted = self._dice("questions"), self.start.contexts
+        # One context is replaced at a time: most questions must be repeated after the change to show what it changed.
         while len(self._contexts) >= wanted:
             self._contexts.pop(0)
         while len(self._contexts) < wanted:
@@ -197,11 +206,11 @@ class Walk:
         return list(dict.fromkeys(question for question in each if question is not None))
 
     def _has_turn(self, number: int, of: int) -> bool:
-        """Whether the check of a number has its turn at this step."""
+        """Return True if the check with this number is due at this step."""
         return self.start.thorough or self.step % of == number
 
     def _check_asking(self, asking: Asking, questions: Sequence[Question], answers: Answers) -> None:
-        """One at a time, in another order, about another one like it."""
+        """Ask in other ways: one row at a time, in another order, about another job like it. Raises: Breach."""
         dice = self._dice("asking")
         if self._has_turn(0, 4):
             ask.rows_are_single(asking, questions, answers, dice)
@@ -213,14 +222,15 @@ class Walk:
             jobs_like_it_fare_alike(asking, questions)
             ask.nodes_stand_apart(asking, questions, answers)
         if self._has_turn(3, 4):
+            # Last, because these place tasks, which are taken back afterwards.
             ask.rows_after_more_are_what_they_will_be(asking, dice)
             ask.several_follow_placements(asking, dice)
             ask.silence_is_for_the_class(asking, questions, dice)
             ask.silence_lasts(asking, questions, dice)
 
     def _check_others(self, snapshot: Snapshot, questions: Sequence[Question], answers: Answers) -> None:
-        """In other sessions on the same cluster: where everything is refused, with a memo, and, in a cluster that has
-        no history yet, with its objects in another order."""
+        """Ask in other sessions on the same cluster: one in which every decision is refused, one with a memo, and, if
+        the cluster has no history yet, one with its objects in another order. Raises: Breach."""
         dice = self._dice("others")
         if self._has_turn(0, 2):
             refused = self._open(snapshot, planner=undoing.RefusingPlanner())
@@ -229,6 +239,7 @@ class Walk:
             remembering = self._open(snapshot, self._asking_memo)
             _same(remembering, questions, answers, "memo", "with a memo")
             self._asking_memo.end(remembering.ssn.world)
+        # After a change, the order in which objects came is part of the history, and rows may rightly differ.
         if not self.changes:
             objects = list(self.objects.values())
             other = cluster(dice.sample(objects, len(objects)))
@@ -242,12 +253,13 @@ class Walk:
             )
 
     def _check_cycles(self, snapshot: Snapshot) -> None:
+        """Run cycles on the cluster and compare them. Raises: Breach."""
         policy, plugins = self.start.policy, self.start.plugins
         every = self.start.file_every
         read = cycles.through_a_file(snapshot, self.now) if every and self.step % every == 0 else snapshot
         plain = cycles.cycle(read, policy, self.now, Memo(keeps=False))
         cycles.nothing_failed(plain, plugins)
-        try:  # a cycle on the snapshot itself, without a memo, is run only to tell whose the difference is
+        try:  # a third cycle, on the snapshot without a memo, is only needed to tell what made the difference
             cycles.memo_changes_nothing(cycles.cycle(snapshot, policy, self.now, self._memo), plain, plugins)
         except Breach:
             if read is snapshot:
@@ -263,6 +275,7 @@ class Walk:
 def _same(
     asking: Asking, questions: Sequence[Question], answers: Answers, rule: str, when: str, advice: str = ""
 ) -> None:
+    """Raise Breach if a question gets another answer in this session."""
     for question in questions:
         if asking.arguments(question) is None:
             continue
@@ -279,7 +292,7 @@ _SAME = (
 
 
 def opened(ssn: Session, plugins: Sequence[str]) -> Asking:
-    """The session with every plugin open. Raises: Breach."""
+    """Return a session with every plugin open. Raises: Breach."""
     try:
         ssn.open()
         return Asking(ssn, plugins)
