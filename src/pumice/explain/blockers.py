@@ -1,22 +1,23 @@
 """What stands in the way of each job that waits, made from what one cycle left behind.
 
 The trace holds findings that equal jobs share; here the blockers of one job are made from them, for that job alone.
+Labels, taints and other pods that keep a job off nodes are looked up when its blockers are read: in a cycle with
+thousands of waiting jobs only those are read that are shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 
-import numpy as np
 from msgspec.structs import replace
 
-from pumice.algorithms.groups import distinct
 from pumice.columns.counting import PIPELINED
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE
-from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job
+from pumice.explain import gangs, nodes, queues, room
+from pumice.explain.view import View
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import Entry, is_invalid
 from pumice.framework.plugin.filter_result import FitErrors
@@ -32,11 +33,11 @@ from pumice.model.blockers import (
     Blocker,
     GangIncomplete,
     GangPartial,
-    Gated,
+    NoNode,
+    NoRoom,
     NotAdmitted,
     QueueLimit,
     Refused,
-    Reserved,
     Shortage,
     Unreadable,
 )
@@ -48,6 +49,9 @@ class Blockers:
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome, self._tables, self._trace = outcome, outcome.tables, outcome.trace
+        self._view = View(outcome)
+        self._shared: dict[Hashable, tuple[Blocker, ...]] = {}
+        self._limits: dict[Blocker, Blocker] = {}  # with the jobs that hold promises
 
     @property
     def waiting(self) -> AnyArray:
@@ -55,9 +59,8 @@ class Blockers:
         jobs, live = self._tables.jobs, self._outcome.live_jobs
         counts = jobs.counts[live]
         waits = (counts[:, TaskStatus.PENDING] > 0) | (counts[:, PIPELINED] > 0)
-        asks = (jobs.phase[live] == PENDING_PHASE) & ~np.array(
-            [self._is_gang(job) for job in live.tolist()], dtype=bool
-        )
+        asks = jobs.phase[live] == PENDING_PHASE
+        asks[asks] = [not self._is_gang(job) for job in live[asks].tolist()]
         found: AnyArray = live[waits | asks]
         return found
 
@@ -66,88 +69,105 @@ class Blockers:
         return self._tables.jobs.groups[job].gang is not None
 
     def of(self, job: int) -> tuple[Blocker, ...]:
-        """Of one that waits, by row: at least one, the nearest first."""
+        """Return those of a job that waits, by row: at least one, the nearest first."""
         group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]
         if group.unread:
             return (Unreadable(f"PodGroup {uid}", group.unread[0]),)
+        reserved = gangs.reserved(self._view, job)
         own = self._of_gang(job) if self._is_gang(job) else self._of_job(job)
-        return tuple(dict.fromkeys([*self._reserved(job), *own])) or (Behind(),)
+        found = tuple(dict.fromkeys([*([reserved] if reserved else ()), *own]))
+        return found or (gangs.held_back(self._view, job, by_its_queue=True) or Behind(),)
 
-    # -- both languages ------------------------------------------------------------------------------------------------
-
-    def _reserved(self, job: int) -> Iterator[Reserved]:
-        tables = self._tables
-        rows = tables.jobs.tasks[job]
-        nodes = distinct(tables.tasks.node[rows[tables.tasks.status[rows] == TaskStatus.PIPELINED]])
-        if len(nodes):
-            leaving = np.isin(tables.tasks.node, nodes) & (tables.tasks.status == TaskStatus.RELEASING)
-            names = tuple(tables.nodes.facts.names[node] for node in nodes.tolist())
-            yield Reserved(tables.jobs.uids[job], names, leaving=bool(leaving.any()))
-
-    def _gated(self, job: int) -> Iterator[Gated]:
-        """Gates that hold back so many of its waiting pods that it cannot start; of one that runs, all of them."""
-        tasks, rows = self._tables.tasks, self._waiting_rows(job)
-        held = [row for row in rows if tasks.gate[row] != NO_GATE]
-        if held and len(rows) - len(held) < max(1, Job(self._tables, job).missing_count):
-            yield Gated(tuple(sorted({gate for row in held for gate in tasks.pods[row].gates})), len(held))
-
-    def _waiting_rows(self, job: int) -> list[int]:
-        rows = self._tables.jobs.tasks[job]
-        found: list[int] = rows[self._tables.tasks.status[rows] == TaskStatus.PENDING].tolist()
-        return found
+    def nearest(self, job: int) -> Blocker:
+        """Return the first of those of a job that waits."""
+        return self.of(job)[0]
 
     # -- Volcano's jobs ------------------------------------------------------------------------------------------------
 
     def _of_job(self, job: int) -> Iterator[Blocker]:
-        jobs, queues = self._tables.jobs, self._tables.queues
+        jobs, queues_ = self._tables.jobs, self._tables.queues
         queue = int(jobs.queue[job])
         if jobs.phase[job] == PENDING_PHASE:
-            closed = () if queues.open[queue] else (QueueLimit(queues.names[queue], CLOSED),)
-            yield NotAdmitted((*closed, *self._rejected.get(job, ())))
+            yield self._not_admitted(job, queue)
             return
         findings = [entry.finding for entry in self._found.get(jobs.uids[job], ())]
         own = [finding for finding in findings if isinstance(finding, Blocker)]
-        yield from (finding for finding in own if is_invalid(finding))
+        for finding in own:
+            if isinstance(finding, GangIncomplete):
+                yield gangs.incomplete(self._view, job, finding.detail) or finding
+            elif is_invalid(finding):
+                yield finding
+        gated = gangs.held_back(self._view, job)
+        if gated is not None:
+            yield gated
+        # An action that asks about single tasks passes over a gang with too few pods and records nothing.
         if not any(isinstance(finding, GangIncomplete) for finding in own):
-            yield from self._incomplete(job)
-        against = [*self._no_node(job), *(finding for finding in own if not is_invalid(finding))]
-        if self._placed(job):
-            first = against[0] if against else None
-            yield GangPartial(self._placed(job), int(jobs.min_available[job]), first)
-        yield from against
-        yield from self._gated(job)
+            handle = Job(self._tables, job)
+            if handle.valid_count < handle.min_available:
+                yield from filter(None, (gangs.incomplete(self._view, job),))
+        nearest = () if any(is_invalid(finding) for finding in own) else self._of_nodes(job)
+        yield from nearest
+        known = {(type(each), getattr(each, "kind", "")) for each in nearest}
+        rest = [finding for finding in own if not is_invalid(finding)]
         if not own and any(each.finding == QueueLimit(each.subject, DESERVED) for each in self._of_queue(queue)):
-            yield QueueLimit(queues.names[queue], DESERVED)
+            rest.append(QueueLimit(queues_.names[queue], DESERVED))
+        # A limit whose amounts are known is not repeated without them.
+        yield from (each for each in rest if (type(each), getattr(each, "kind", "")) not in known)
 
-    def _incomplete(self, job: int) -> Iterator[GangIncomplete]:
-        """An action that asks of single tasks passes over a gang with too few pods without a word."""
-        handle = Job(self._tables, job)
-        if handle.valid_count < handle.min_available:
-            yield GangIncomplete("", handle.valid_count, handle.min_available)
+    def _not_admitted(self, job: int, queue: int) -> NotAdmitted:
+        queues_ = self._tables.queues
+        closed = () if queues_.open[queue] else (QueueLimit(queues_.names[queue], CLOSED),)
+        rejected = self._rejected.get(job, ())
+        return NotAdmitted((*closed, *map(self._with_holders, rejected)))
+
+    def _with_holders(self, limit: Blocker) -> Blocker:
+        found = self._limits.get(limit)
+        if found is None:
+            found = self._limits[limit] = queues.with_holders(self._view, limit)
+        return found
 
     def _of_queue(self, queue: int) -> list[Entry]:
         return self._found.get(self._tables.queues.names[queue], [])
 
-    def _no_node(self, job: int) -> Iterator[Blocker]:
-        """What stood in the way of the first of its tasks that found no node."""
-        for row, errors in self._trace.errors_of(job).items():
-            if not errors.skipped:
-                yield from self.of_task(row, errors)
-                return
+    def _of_nodes(self, job: int) -> tuple[Blocker, ...]:
+        """Return what nodes or the queue have against the first task that found no node, the nearest first."""
+        jobs, trace = self._tables.jobs, self._trace
+        # Jobs that failed as one, and are equal, have equal findings. The blockers are values without the job's name.
+        if not trace.failed_as[job] or jobs.signature[job] < 0:
+            return tuple(self._look_up(job))
+        kind = int(jobs.queue[job]), int(trace.failed_as[job]), int(jobs.signature[job])
+        if kind not in self._shared:
+            self._shared[kind] = tuple(self._look_up(job))
+        return self._shared[kind]
+
+    def _look_up(self, job: int) -> Iterator[Blocker]:
+        view, rows = self._view, self._view.waiting_rows(job)
+        row = view.first_failed(job)
+        if row is not None:
+            nearest: Blocker | None = nodes.against(view, job, row)
+        elif rows:
+            nearest = room.not_there(view, rows[0]) or queues.turned_away(view, job)
+            nearest = nearest or nodes.against(view, job, rows[0])
+        else:
+            nearest = None
+        errors = () if row is None else tuple(self.of_task(row, self._trace.errors_of(job)[row]))
+        first = nearest or (errors[0] if errors else None)
+        count, needed = len(nodes.placed(view, job)), view.needed(job)
+        if 0 < count < needed:
+            yield GangPartial(count, needed, first)
+        if nearest is not None:
+            yield nearest
+        short = nearest.resource if isinstance(nearest, Shortage) else ""
+        yield from (each for each in errors if not (isinstance(each, Shortage) and each.resource == short))
 
     def of_task(self, row: int, errors: FitErrors) -> Iterator[Blocker]:
         """What stood in the way of one task, that which most nodes say first."""
         if errors.message:
             yield Refused(TASK, errors.message)
         job = int(self._tables.tasks.job[row])
-        wanted = max(1, int(self._tables.jobs.min_available[job]) - self._placed(job))
+        wanted = max(1, self._view.needed(job) - len(nodes.placed(self._view, job)))
         for each in sorted(errors.against, key=lambda each: -each.nodes):
             yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
-
-    def _placed(self, job: int) -> int:
-        """How many of its tasks the last try had placed before it was undone."""
-        trace = self._trace.undone_of(job)
-        return 0 if trace is None else int(np.count_nonzero(trace.status == TaskStatus.ALLOCATED))
 
     @cached_property
     def _found(self) -> dict[str, list[Entry]]:
@@ -169,11 +189,18 @@ class Blockers:
 
     def _of_gang(self, job: int) -> Iterator[Blocker]:
         waits = self._not_placed.get(job)
-        yield from self._gated(job)
+        gated = gangs.held_back(self._view, job)
+        if gated is not None:
+            yield gated
         for entry in self._found.get(self._tables.jobs.uids[job], ()):
             if isinstance(entry.finding, Blocker):
                 yield entry.finding
         if waits is not None:
+            # KAI's own rules say that no node will do, and not why.
+            pods = self._view.waiting_rows(job) if isinstance(waits.why, NoRoom | NoNode) else []
+            nearest = nodes.against(self._view, job, pods[0]) if pods else None
+            if nearest is not None:
+                yield nearest
             yield waits.why
             yield from waits.cut
         elif not may_wait(self._tables, job):

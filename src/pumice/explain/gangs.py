@@ -1,4 +1,4 @@
-"""Hints where the gang itself is not what it must be: pods that are missing, leave, or are held back."""
+"""Blockers of the gang itself: pods that are missing, are leaving or are held back, and nodes reserved for it."""
 
 from __future__ import annotations
 
@@ -12,63 +12,50 @@ from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import RELEASING as RELEASED
 from pumice.columns.views import Job
 from pumice.explain.view import View
-from pumice.explain.words import amount, counted, names, number, verb
+from pumice.model.blockers import Amount, GangIncomplete, Gated, Reserved
 from pumice.model.pod import QUEUE_GATE
 from pumice.model.status import TaskStatus
 
 
-def incomplete(view: View, job: int) -> str:
-    """Say that too few pods exist, by number or by role."""
+def incomplete(view: View, job: int, text: str = "") -> GangIncomplete | None:
+    """Return by how many pods the gang is below its minimum, in all or of a role, or None. ``text``: the language's."""
     tables, handle = view.tables, Job(view.tables, job)
-    rows, least = tables.jobs.tasks[job], handle.min_available
-    leaving = int(np.count_nonzero(tables.tasks.status[rows] == RELEASING))
-    valid = handle.valid_count
-    if leaving and valid < least <= valid + leaving:
-        there = valid + leaving
-        return (
-            f"{leaving} of its {counted(there, 'pod')} {verb(leaving, 'is', 'are')} being deleted; "
-            f"{valid} {verb(valid, 'is', 'are')} left of the {least} of minMember"
-        )
+    rows, least, valid = tables.jobs.tasks[job], handle.min_available, handle.valid_count
     if valid < least:
-        return f"{valid} of the {counted(least, 'pod')} of minMember exist"
+        leaving = int(np.count_nonzero(tables.tasks.status[rows] == RELEASING))
+        return GangIncomplete("", valid, least, text, leaving)
     live = [row for row in rows.tolist() if VALID[tables.tasks.status[row]]]
     roles = Counter(tables.tasks.pods[row].role for row in live)
-    for role, minimum in sorted(handle.group.min_task_member.items()):
-        if roles[role] < minimum:
-            return f"{roles[role]} of the {counted(minimum, 'pod')} of role {role} exist"
-    return ""
+    lacking = [(role, least) for role, least in sorted(handle.group.min_task_member.items()) if roles[role] < least]
+    return GangIncomplete(lacking[0][0], roles[lacking[0][0]], lacking[0][1], text) if lacking else None
 
 
-def held_back(view: View, job: int) -> str:
-    """Scheduling gates hold pods that the gang needs."""
-    tables = view.tables
-    pods = [tables.tasks.pods[row] for row in view.waiting_rows(job)]
-    gated = [pod for pod in pods if pod.gates and pod.gates != (QUEUE_GATE,)]  # that one the scheduler takes away
+def held_back(view: View, job: int, *, by_its_queue: bool = False) -> Gated | None:
+    """Return the gates that hold back so many of its waiting pods that it cannot start; of a job that runs, all.
+    ``by_its_queue``: the gate that the scheduler takes off once the queue takes the pod on, too."""
+    pods = [view.tables.tasks.pods[row] for row in view.waiting_rows(job)]
+    gated = [pod for pod in pods if pod.gates and (by_its_queue or pod.gates != (QUEUE_GATE,))]
     if not gated or len(pods) - len(gated) >= view.needed(job):
-        return ""
-    gates = sorted({gate for pod in gated for gate in pod.gates})
-    which = f"{'gate' if len(gates) == 1 else 'gates'} {names(gates)}"
-    return f"{len(gated)} of {counted(len(pods), 'pod')} {verb(len(gated), 'is', 'are')} held back by the {which}"
+        return None
+    return Gated(tuple(sorted({gate for pod in gated for gate in pod.gates})), len(gated), len(pods))
 
 
-def reserved(view: View, job: int) -> str:
-    """Nodes that others are leaving are reserved for its pods."""
+def reserved(view: View, job: int) -> Reserved | None:
+    """Return the nodes that are reserved for its pods, with what leaves there, or None."""
     tables, rows = view.tables, view.tables.jobs.tasks[job]
+    if not tables.jobs.counts[job, TaskStatus.PIPELINED]:
+        return None
     mine = rows[tables.tasks.status[rows] == TaskStatus.PIPELINED]
-    if not len(mine):
-        return ""
     nodes = distinct(tables.tasks.node[mine])
     leaving = (tables.tasks.status == TaskStatus.RELEASING) & np.isin(tables.tasks.node, nodes)
-    asked = sum((view.request(row) for row in mine.tolist()), start=np.zeros(len(view.axis)))
-    dims = [d for d in view.asked_in(asked) if tables.nodes.books[nodes, RELEASED, d].sum() >= EPS]
-    where = names([view.facts.names[node] for node in nodes.tolist()], 2)
     pods = [tables.tasks.pods[row] for row in leaving.nonzero()[0].tolist()]
-    keys = sorted({pod.group_key or pod.key for pod in pods})
-    if not keys or not dims:
-        return f"reserved on {where}"
-    d, who = dims[0], names(keys, 2)
-    name, freed = view.axis.names[d], float(tables.nodes.books[nodes, RELEASED, dims[0]].sum())
-    needs = f"the {amount(name, asked[d])} it needs"
-    if asked[d] - freed >= EPS:
-        needs = f"{amount(name, freed)} of {number(name, asked[d])} that it needs"
-    return f"reserved on {where}: starts when {who} {verb(len(keys), 'has', 'have')} freed {needs}"
+    names = tuple(view.facts.names[node] for node in nodes.tolist())
+    found = Reserved(tables.jobs.uids[job], names, bool(pods), tuple(sorted({p.group_key or p.key for p in pods})))
+    asked = sum((view.request(row) for row in mine.tolist()), start=np.zeros(len(view.axis)))
+    freed = tables.nodes.books[nodes, RELEASED].sum(axis=0)
+    d = next((d for d in view.asked_in(asked) if freed[d] >= EPS), None)
+    if d is None:
+        return found
+    return Reserved(
+        found.job, names, found.leaving, found.by, Amount(view.axis.names[d], float(asked[d])), float(freed[d])
+    )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pumice.explain.words import amount, counted, joined, names, number, unit
+from pumice.columns.dtypes import EPS
+from pumice.explain import sentences_of_nodes as of_nodes
+from pumice.explain.words import amount, counted, is_free, joined, names, number, unit, verb
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
+
+_NAMED_MAX = 2
 
 
 def sentence(finding: Finding) -> str:
@@ -20,33 +24,82 @@ def _inside(blocker: b.Blocker | None) -> str:
 
 
 def _queue_limit(limit: b.QueueLimit) -> str:
-    over = [each for each in limit.resources if each.excess]
-    if over:
-        return f"{_WHOSE.get(limit.kind, 'queue')} {limit.queue}".rstrip() + f": {_amounts(over)}"
-    text = f"queue {limit.queue} {_LIMITS.get(limit.kind, 'may not take more')}"
-    return f"{text}: {limit.detail}" if limit.detail else text
+    over = limit.exceeded
+    if not over:
+        text = f"queue {limit.queue} {_LIMITS.get(limit.kind, 'may not take more')}"
+        return f"{text}: {limit.detail}" if limit.detail else text
+    beyond = next((each for each in over if each.total and each.asked - each.total >= EPS), None)
+    if beyond is not None:
+        has = amount(beyond.resource, beyond.total)
+        return f"the cluster has {has}, it asks for {number(beyond.resource, beyond.asked)}"
+    if limit.kind == b.OVERCOMMIT:
+        return _overcommit(limit, over[0])
+    return f"{_WHOSE.get(limit.kind, 'queue')} {limit.queue}: {_amounts(limit, over)}"
 
 
-_WHOSE = {b.OVERCOMMIT: "cluster", b.RESOURCE_QUOTA: "ResourceQuota"}
+_WHOSE = {b.RESOURCE_QUOTA: "ResourceQuota"}
+_WHICH = {b.GUARANTEE: "left to it ", b.DESERVED: "deserved "}
 
 
-def _amounts(over: Sequence[b.ResourceLimit]) -> str:
-    """``2 of 8 cores used and 4 promised, asks for 4``"""
-    parts = []
+def _amounts(limit: b.QueueLimit, over: Sequence[b.ResourceLimit]) -> str:
+    """``2 of 8 cores used and 4 promised to ns/next, asks for 4``"""
+    parts, promised = [], any(each.promised >= EPS for each in over)
     for each in over:
-        most = number(each.resource, each.limit)
-        part = f"{number(each.resource, each.used)} of {most} {unit(each.resource, most)}"
-        if any(other.promised for other in over):
-            part += " used" + (f" and {number(each.resource, each.promised)} promised" if each.promised else "")
+        most, which = number(each.resource, each.limit), _WHICH.get(limit.kind, "")
+        name = unit(each.resource, most)
+        whose = f"{name} {which}" if limit.kind == b.GUARANTEE else f"{which}{name}"
+        part = f"{number(each.resource, each.used)} of {most} {whose}".rstrip()
+        if each.promised >= EPS:
+            part += f" used and {number(each.resource, each.promised)} promised"
         parts.append(part)
-    used = joined(parts) if any(each.promised for each in over) else f"{joined(parts)} used"
-    if len(over) == 1:
-        return f"{used}, asks for {number(over[0].resource, over[0].asked)}"
-    return f"{used}, asks for {joined([amount(each.resource, each.asked) for each in over])}"
+    used = f"{joined(parts)}{_to_holders(limit)}" if promised else f"{joined(parts)} used"
+    first = over[0]
+    if limit.kind == b.GUARANTEE and limit.others:
+        rest, total = number(first.resource, first.total - first.limit), number(first.resource, first.total)
+        who = f"{limit.others[0]} is" if len(limit.others) == 1 else f"{len(limit.others)} others are"
+        used += f" ({who} guaranteed {rest} of {total})"
+    asked = joined([amount(each.resource, each.asked) for each in over])
+    text = f"{used}, asks for {number(first.resource, first.asked) if len(over) == 1 else asked}"
+    if limit.kind == b.CAPABILITY and any(each.asked - each.limit >= EPS for each in over):
+        return f"{text}: more than it may ever have"
+    return f"{text}{' a pod' if limit.a_pod else ''}{_others_want(limit)}"
+
+
+def _others_want(limit: b.QueueLimit) -> str:
+    """``; queue prod wants the other 4``"""
+    first = limit.resources[0]
+    rest = number(first.resource, max(first.total - first.limit, 0.0))
+    if limit.kind != b.DESERVED or not limit.others or rest == "0":
+        return ""
+    if len(limit.others) == 1:
+        return f"; queue {limit.others[0]} wants the other {rest}"
+    return f"; {len(limit.others)} other queues want the other {rest}"
+
+
+def _to_holders(limit: b.QueueLimit) -> str:
+    """`` to ns/next``; how many where they are many."""
+    if len(limit.holders) > _NAMED_MAX:
+        return f" to {len(limit.holders):,} jobs"
+    never = ", which can never run" if limit.in_vain else ""
+    return f" to {names(limit.holders)}{never}" if limit.holders else ""
+
+
+def _overcommit(limit: b.QueueLimit, over: b.ResourceLimit) -> str:
+    """``cluster: 8 cores used and 4 promised of 12 (1.5 × 8), asks for 4``"""
+    name, most, ask = over.resource, number(over.resource, over.limit), number(over.resource, over.asked)
+    used, promised = number(name, over.used), number(name, over.promised)
+    factor = over.limit / over.total if over.total else 1.0
+    why = f" ({factor:g} × {number(name, over.total)})" if abs(factor - 1.0) >= EPS else ""
+    if over.used < EPS:
+        return f"cluster: {promised} of {most} {unit(name, most)}{why} promised{_to_holders(limit)}, asks for {ask}"
+    if over.promised < EPS:
+        return f"cluster: {used} of {most} {unit(name, most)}{why} used, asks for {ask}"
+    to = _to_holders(limit) if limit.in_vain else ""
+    return f"cluster: {amount(name, over.used)} used and {promised} promised{to} of {most}{why}, asks for {ask}"
 
 
 _LIMITS = {
-    b.CLOSED: "is not open",
+    b.CLOSED: "is closed",
     b.DESERVED: "has all that it deserves",
     b.CAPACITY: "may not take more of what the pods ask for",
     b.RECLAIM: "may not take more from others",
@@ -67,19 +120,35 @@ def _bad_queue(found: b.BadQueue) -> str:
 
 
 def _not_admitted(found: b.NotAdmitted) -> str:
-    return f"not admitted: {joined([sentence(each) for each in found.by])}" if found.by else "not admitted yet"
+    return joined([sentence(each) for each in found.by[:1]]) or "not admitted yet"
 
 
 def _gang_incomplete(found: b.GangIncomplete) -> str:
-    if found.detail:
-        return found.detail
-    of_role = f" of role {found.role}" if found.role else ""
-    return f"{found.exist} of the {counted(found.minimum, 'pod')}{of_role} that it needs exist"
+    if found.exist >= found.minimum:
+        return found.detail or "not all of its pods exist"
+    if found.leaving and found.exist + found.leaving >= found.minimum:
+        of_all = f"{found.leaving} of its {counted(found.exist + found.leaving, 'pod')}"
+        left = f"{found.exist} {verb(found.exist, 'is', 'are')} left of the {found.minimum} of minMember"
+        return f"{of_all} {verb(found.leaving, 'is', 'are')} being deleted; {left}"
+    which = f"of role {found.role}" if found.role else "of minMember"
+    return f"{found.exist} of the {counted(found.minimum, 'pod')} {which} exist"
+
+
+def _gated(found: b.Gated) -> str:
+    which = f"{'gate' if len(found.gates) == 1 else 'gates'} {names(found.gates)}"
+    return f"{found.pods} of {counted(found.waiting, 'pod')} {verb(found.pods, 'is', 'are')} held back by the {which}"
 
 
 def _partial(found: b.GangPartial) -> str:
-    text = f"{found.placed} of the {counted(found.minimum, 'pod')} that it needs fit"
-    return text if found.first is None else f"{text}; the next one does not: {sentence(found.first)}"
+    left, first = found.minimum - found.placed, found.first
+    if first is None:
+        return f"{found.placed} of {counted(found.minimum, 'pod')} fit"
+    if isinstance(first, b.Shortage):
+        ask = amount(first.resource, first.each)
+        each = f"the other {left} ask for {ask} each" if left > 1 else f"the other one asks for {ask}"
+        return f"{found.placed} of {counted(found.minimum, 'pod')} fit; {each}"
+    rest = f"{left} of {counted(found.minimum, 'pod')} {verb(left, 'is', 'are')} left over"
+    return f"{sentence(first)}; {rest}"
 
 
 def _protected(found: b.Protected) -> str:
@@ -114,8 +183,24 @@ def _cannot_evict(found: b.CannotEvict) -> str:
 
 
 def _reserved(found: b.Reserved) -> str:
-    where = names(found.nodes, 2)
-    return f"reserved on {where}: starts when others have left" if found.leaving else f"reserved on {where}"
+    where, who, needs = names(found.nodes, 2), names(found.by, 2), found.needs
+    if not found.leaving:
+        return f"reserved on {where}"
+    if needs is None or not found.by:
+        return f"reserved on {where}: starts when others have left"
+    what = f"the {amount(needs.resource, needs.value)} it needs"
+    if needs.value - found.freed >= EPS:
+        what = f"{amount(needs.resource, found.freed)} of {number(needs.resource, needs.value)} that it needs"
+    return f"reserved on {where}: starts when {who} {verb(len(found.by), 'has', 'have')} freed {what}"
+
+
+def _behind(found: b.Behind) -> str:
+    if found.free is None:
+        return "others came first and the cycle ended"
+    count, name = len(found.jobs), found.free.resource
+    first = f"{counted(count, 'older gang')} of queue {found.queue} {verb(count, 'takes', 'take')} them first"
+    ask = f"{names(found.jobs, 1)} {verb(count, 'asks', 'ask')} for {number(name, found.taken)}"
+    return f"{is_free(name, found.free.value)} and {first}: {ask}"
 
 
 def _fault(found: b.PluginFault) -> str:
@@ -123,33 +208,36 @@ def _fault(found: b.PluginFault) -> str:
 
 
 def _missing(found: b.Missing) -> str:
-    if found.kind == b.HYPERNODES:
-        return "no HyperNode is ready"
+    match found.kind:
+        case b.HYPERNODES:
+            return "no HyperNode is ready"
+        case b.LOW_HYPERNODES:
+            return f"there is no HyperNode of tier {found.name} or less, and it must be within one"
+        case b.ALL_NODES:
+            return "there are no nodes"
+        case b.RESOURCE:
+            return f"no node has {found.name}"
     return f"{found.kind} {found.name} does not exist" + (f"; did you mean {found.meant}?" if found.meant else "")
 
 
-def _shortage(found: b.Shortage) -> str:
-    return f"{found.nodes} of {counted(found.looked_at, 'node')} have too little {found.resource}"
+def _other_scheduler(found: b.OtherScheduler) -> str:
+    return f"its pods name the scheduler {found.scheduler}; Pumice places those of {joined(found.ours)}"
 
 
 _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     Admitted: lambda _: "admitted",
     MakesRoom: lambda deed: f"{counted(deed.evicted, 'pod')} are evicted for {deed.pods}",
-    b.NodeFilter: lambda found: f"{found.nodes} of {counted(found.looked_at, 'node')}: {found.detail}",
-    b.Shortage: _shortage,
+    **of_nodes.SENTENCES,
     b.QueueLimit: _queue_limit,
     b.BadQueue: _bad_queue,
     b.NotAdmitted: _not_admitted,
     b.Refused: lambda found: found.detail,
     b.GangIncomplete: _gang_incomplete,
-    b.Gated: lambda found: f"held back by the scheduling gates {joined(found.gates)}",
+    b.Gated: _gated,
     b.GangPartial: _partial,
-    b.NoRoom: lambda _: "no node has room",
-    b.NoNode: lambda _: "no node takes it",
-    b.Domain: lambda found: f"no domain of the topology has room for all of it{f' in {found.name}' * bool(found.name)}",
     b.NoCase: lambda _: "evicting others for it is not allowed, or cannot help",
     b.NoVictims: lambda _: "no set of jobs that may be evicted makes room for it",
-    b.Behind: lambda _: "others came first and the cycle ended",
+    b.Behind: _behind,
     b.Protected: _protected,
     b.TooFewVictims: _too_few,
     b.OutOfReach: lambda found: f"filters leave none of {counted(found.nodes, 'node')} to it, whatever is evicted",
@@ -161,4 +249,5 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.PluginFault: _fault,
     b.Unreadable: lambda found: f"{found.object} cannot be read: {found.detail}",
     b.Missing: _missing,
+    b.OtherScheduler: _other_scheduler,
 }

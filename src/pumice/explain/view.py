@@ -17,7 +17,6 @@ from pumice.framework.memo import Memo
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import Derived
-from pumice.volcano.status.fit_errors import FitTexts
 
 
 class View:
@@ -28,7 +27,6 @@ class View:
         self.axis = outcome.tables.axis
         self.facts = outcome.tables.nodes.facts
         self.derived = Derived(self.facts, Memo(), outcome.tables.classes)
-        self.texts = FitTexts(outcome.tables, outcome.trace)
 
     # -- names --------------------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class _Reader:
                 case b.CannotEvict():
                     self.no_room.setdefault(entry.subject, []).append(sentence(entry.finding))
                 case finding if isinstance(finding, b.Blocker) and is_invalid(finding):
-                    self.invalid[entry.subject] = sentence(finding)
+                    self.invalid[entry.subject] = rejections.text_of_invalid(finding) or sentence(finding)
         if outcome.policy.dialect.name == "kai":
             self.not_placed = {row: text_of(waits.why) for row, waits in why_not_placed(outcome.trace).items()}
 

@@ -92,7 +92,7 @@ def test_the_hint_is_one_line_with_the_queue_that_says_no(case: dict[str, Any]) 
     assert "\n" not in hint and len(hint) <= 140 and not hint.endswith(".")
     assert case["rests on"]
     if hint.startswith("queue "):
-        name = re.match(r"queue ([\w-]+): ", hint)
+        name = re.match(r"queue ([\w-]+)", hint)
         assert name is not None
         queues = {each["queue"]["name"] for each in case["objects"] if "queue" in each}
-        assert name[1] in queues or "is not there" in hint
+        assert name[1] in queues or "does not exist" in hint

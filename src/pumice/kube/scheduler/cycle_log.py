@@ -116,9 +116,10 @@ class _Telling:
                 yield V3, f"Queue <{queue}> is overused when considering job <{entry.subject}>, ignore it."
                 if finding.detail:
                     yield V4, f"<{entry.subject}> queue's reason: {finding.detail}"
-            case finding if is_invalid(finding):
+            case blockers.Blocker() if is_invalid(finding):
                 job = self._job(self._row_of[entry.subject])
-                yield V4, f"{job} skip {entry.action}, reason: {sentence(finding)}"
+                reason = rejections.text_of_invalid(finding) or sentence(finding)
+                yield V4, f"{job} skip {entry.action}, reason: {reason}"
             case _:
                 yield V4, f"<{entry.subject}> {sentence(finding)}"
 

@@ -1,160 +1,162 @@
-"""Why a job waits, as values: one kind of blocker for each thing that can stand in its way.
+"""Why a job waits, as values: one kind of blocker for each thing that can stand in its way (docs/decisions/0040).
 
-Who makes them. An action, a filter or a search that says no hands a blocker to the cycle trace (``trace.tell``,
-``trace.rejected``, ``Attempt.findings``), or leaves the finding in columns (``FitErrors``). What equal jobs share in
-the trace names no job; ``explain.blockers`` makes the blockers of one job from it when they are read.
-Who reads them. Volcano's and KAI's texts are rendered from them (``volcano.status``, ``kai.words``), and so are our own
-sentences (``explain.sentences``), which the log and reports show. No reader looks into a text.
+An action, a filter or a search that says no hands a blocker to the cycle trace (``trace.tell``, ``trace.rejected``,
+``Attempt.findings``, ``FitErrors.against``). What equal jobs share in the trace names no job; ``explain.blockers``
+makes the blockers of one job from it when they are read. Volcano's and KAI's texts are rendered from them
+(``volcano.status``, ``kai.words``), and so are our own sentences (``explain.sentences``), which hints, log and reports
+show. No reader looks into a text.
 
 A blocker holds names and amounts. ``detail`` is what a plugin or the cluster said: it is shown and never read. The
-units are those of the core: thousandths of cores and devices, bytes. Each kind has a ``code`` that does not change,
-and says with ``lift`` what would have to change, as far as that is known without a search.
+units are those of the core: thousandths of cores and devices, bytes. Each kind has a ``code`` that does not change, and
+says with ``lift`` what would have to change.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from msgspec import Struct
-from msgspec.structs import asdict
-
+from pumice.model.blockers.base import Blocker
 from pumice.model.blockers.changes import (
     AddPods,
+    Amount,
     Change,
-    ChangeNodes,
     Correct,
     Create,
-    FreeRoom,
     NotKnown,
-    OpenQueue,
-    RaiseLimit,
     RemoveGates,
     Wait,
 )
+from pumice.model.blockers.evictions import (
+    CannotEvict,
+    NeverPreempts,
+    NoCase,
+    NoVictims,
+    OutOfReach,
+    Protected,
+    Reserved,
+    RoomIsFree,
+    TooFewVictims,
+)
+from pumice.model.blockers.nodes import (
+    CORDONED,
+    NOT_READY,
+    TAINTED,
+    UNREADABLE,
+    Closed,
+    Domain,
+    Fragments,
+    HeldByOthers,
+    KeptApart,
+    NearNone,
+    NodeFilter,
+    NoNode,
+    NoRoom,
+    NoSuchNode,
+    Part,
+    PortTaken,
+    RoomOnClosed,
+    Shortage,
+    Taints,
+    TooManyPods,
+    Uneven,
+)
+from pumice.model.blockers.queues import (
+    CAPABILITY,
+    CAPACITY,
+    CIRCLE,
+    CLOSED,
+    DESERVED,
+    DEVICES,
+    GUARANTEE,
+    HAS_CHILDREN,
+    LIMIT,
+    NO_HIERARCHY,
+    NO_PARENT,
+    OVERCOMMIT,
+    QUOTA,
+    RECLAIM,
+    RESOURCE_QUOTA,
+    BadQueue,
+    QueueLimit,
+    ResourceLimit,
+)
 
-
-class Blocker(Struct, frozen=True):
-    """One thing that stands in the way of a job."""
-
-    code: ClassVar[str] = ""
-
-    @property
-    def lift(self) -> Change:
-        """The smallest change after which it would not stand in the way."""
-        return NotKnown("a search has to find it")
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """It as a dictionary for JSON, ``code`` first. Other blockers inside are dictionaries too."""
-        return {"code": self.code, **{name: _plain(value) for name, value in asdict(self).items()}}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Blocker):
-        return value.plain
-    if isinstance(value, Struct):
-        return {name: _plain(each) for name, each in asdict(value).items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
-
-
-class NodeFilter(Blocker, frozen=True):
-    """So many ``nodes`` of the ``looked_at`` refuse a pod. ``plugin``: empty for a rule of the core."""
-
-    code: ClassVar[str] = "NodeFilter"
-    plugin: str
-    nodes: int
-    looked_at: int
-    detail: str
-
-    @property
-    def lift(self) -> Change:
-        return ChangeNodes(self.plugin, 1, self.detail)
-
-
-class Shortage(Blocker, frozen=True):
-    """On ``nodes`` of the ``looked_at`` there is too little of a resource. ``each``: what one pod asks for, and
-    ``wanted`` how many more pods. ``free`` in all, and ``best`` on one node, are those of the nodes that were looked
-    at, less what pods of the gang that were placed before take."""
-
-    code: ClassVar[str] = "Shortage"
-    resource: str
-    each: float
-    wanted: int
-    free: float
-    best: float
-    nodes: int
-    looked_at: int
-
-    @property
-    def lift(self) -> Change:
-        return FreeRoom(self.resource, self.each - self.best if self.best < self.each else self.each)
-
-
-class ResourceLimit(Struct, frozen=True):
-    """A resource of which no more than the ``limit`` may be taken. ``used`` is taken now, ``promised`` is set aside for
-    admitted jobs that do not use it yet, and ``asked`` is what the job asks for."""
-
-    resource: str
-    limit: float
-    used: float
-    promised: float
-    asked: float
-
-    @property
-    def excess(self) -> float:
-        """By how much the limit would be exceeded, 0 where it would not be."""
-        return max(self.used + self.promised + self.asked - self.limit, 0.0)
-
-
-class QueueLimit(Blocker, frozen=True):
-    """A queue may not take what the job asks for. ``kind``: one of the constants below. ``queue``: empty for a limit of
-    the whole cluster; of a ResourceQuota its key. ``resources``: the amounts, empty where they are not known.
-    ``detail``: what a plugin said that gave no amounts."""
-
-    code: ClassVar[str] = "QueueLimit"
-    queue: str
-    kind: str
-    resources: tuple[ResourceLimit, ...] = ()
-    detail: str = ""
-
-    @property
-    def lift(self) -> Change:
-        if self.kind == CLOSED:
-            return OpenQueue(self.queue)
-        first = next((each for each in self.resources if each.excess), None)
-        if first is None:
-            return RaiseLimit(self.queue, self.kind, "", 0.0)
-        return RaiseLimit(self.queue, self.kind, first.resource, first.excess)
-
-
-#: Kinds of ``QueueLimit``: it is closed; it has what it deserves; it may hold no more of what the pods ask for; it may
-#: take no more from others.
-CLOSED, DESERVED, CAPACITY, RECLAIM = "closed", "deserved", "capacity", "reclaim"
-#: At admission: more than the queue can have at most; more devices than it may claim; more than may be promised of the
-#: whole cluster; more than a ResourceQuota allows.
-CAPABILITY, DEVICES, OVERCOMMIT, RESOURCE_QUOTA = "capability", "devices", "overcommit", "ResourceQuota"
-#: And of KAI: its limit is reached; its quota, which jobs that are not preemptible may not exceed.
-LIMIT, QUOTA = "limit", "quota"
-
-
-class BadQueue(Blocker, frozen=True):
-    """The tree of queues is broken at ``queue``. ``problem``: one of the constants below; ``other``: the queue that is
-    named and does not exist."""
-
-    code: ClassVar[str] = "BadQueue"
-    queue: str
-    problem: str
-    other: str = ""
-    detail: str = ""
-
-    @property
-    def lift(self) -> Change:
-        return Correct(f"queue {self.queue}")
-
-
-#: Problems of a ``BadQueue``: queues below it, so that it runs no jobs; its parent does not exist; its parents form a
-#: circle; or what the language's own check of the tree says (``detail``).
-HAS_CHILDREN, NO_PARENT, CIRCLE, NO_HIERARCHY = "has children", "no parent", "circle", "no hierarchy"
+__all__ = [
+    "ADMISSION",
+    "ALL_NODES",
+    "BIND",
+    "CAPABILITY",
+    "CAPACITY",
+    "CIRCLE",
+    "CLOSED",
+    "CORDONED",
+    "DESERVED",
+    "DEVICES",
+    "EVICT",
+    "GUARANTEE",
+    "HAS_CHILDREN",
+    "HYPERNODES",
+    "JOB",
+    "LIMIT",
+    "LOW_HYPERNODES",
+    "NODE",
+    "NOT_READY",
+    "NO_HIERARCHY",
+    "NO_PARENT",
+    "OVERCOMMIT",
+    "PLACEMENT",
+    "PODGROUP",
+    "QUEUE",
+    "QUOTA",
+    "RECLAIM",
+    "RESOURCE",
+    "RESOURCE_QUOTA",
+    "TAINTED",
+    "TASK",
+    "UNREADABLE",
+    "Amount",
+    "BadQueue",
+    "Behind",
+    "Blocker",
+    "CannotEvict",
+    "Closed",
+    "Domain",
+    "Fragments",
+    "GangIncomplete",
+    "GangPartial",
+    "Gated",
+    "HeldByOthers",
+    "KeptApart",
+    "Missing",
+    "NearNone",
+    "NeverPreempts",
+    "NoCase",
+    "NoNode",
+    "NoRoom",
+    "NoSuchNode",
+    "NoVictims",
+    "NodeFilter",
+    "NotAdmitted",
+    "OtherScheduler",
+    "OutOfReach",
+    "Part",
+    "PluginFault",
+    "PortTaken",
+    "Protected",
+    "QueueLimit",
+    "Refused",
+    "Reserved",
+    "ResourceLimit",
+    "RoomIsFree",
+    "RoomOnClosed",
+    "SearchCut",
+    "Shortage",
+    "Taints",
+    "TooFewVictims",
+    "TooManyPods",
+    "Uneven",
+    "Unreadable",
+]
 
 
 class NotAdmitted(Blocker, frozen=True):
@@ -164,8 +166,9 @@ class NotAdmitted(Blocker, frozen=True):
     by: tuple[Blocker, ...] = ()
 
     @property
-    def lift(self) -> Change:
-        return self.by[0].lift if self.by else NotKnown("the plugin that refuses gave no reason")
+    def lift(self) -> tuple[Change, ...]:
+        found = tuple(change for each in self.by for change in each.lift)
+        return found or (NotKnown("the plugin that refuses gave no reason"),)
 
 
 class Refused(Blocker, frozen=True):
@@ -177,8 +180,8 @@ class Refused(Blocker, frozen=True):
     reason: str = ""
 
     @property
-    def lift(self) -> Change:
-        return NotKnown("it is refused in words alone")
+    def lift(self) -> tuple[Change, ...]:
+        return (NotKnown("the reason is a text of a plugin"),)
 
 
 #: What is ``Refused``: the job, a task of it, its admission, a placement; the order to bind or to evict a pod.
@@ -186,35 +189,37 @@ JOB, TASK, ADMISSION, PLACEMENT, BIND, EVICT = "job", "task", "admission", "plac
 
 
 class GangIncomplete(Blocker, frozen=True):
-    """Of the ``minimum`` pods of a role only so many exist. ``role``: empty for all of the job, ``detail``: how the
-    plugin puts it."""
+    """Of the ``minimum`` pods of a role only so many exist, beside those that are ``leaving``. ``role``: empty for all
+    of the job. ``detail``: the language's text for it."""
 
     code: ClassVar[str] = "GangIncomplete"
     role: str
     exist: int
     minimum: int
     detail: str = ""
+    leaving: int = 0
 
     @property
-    def lift(self) -> Change:
-        return AddPods(self.role, max(self.minimum - self.exist, 1))
+    def lift(self) -> tuple[Change, ...]:
+        return (AddPods(self.role, max(self.minimum - self.exist, 1)),)
 
 
 class Gated(Blocker, frozen=True):
-    """Scheduling gates hold back ``pods`` that the job needs."""
+    """Scheduling gates hold back ``pods`` of the ``waiting`` pods, so that the job cannot start."""
 
     code: ClassVar[str] = "Gated"
     gates: tuple[str, ...]
     pods: int
+    waiting: int
 
     @property
-    def lift(self) -> Change:
-        return RemoveGates(self.gates)
+    def lift(self) -> tuple[Change, ...]:
+        return (RemoveGates(self.gates),)
 
 
 class GangPartial(Blocker, frozen=True):
-    """So many pods of the gang could be ``placed``, fewer than its ``minimum``. ``first``: what stood in the way of
-    the next one, where that is known."""
+    """So many pods of the gang could be ``placed``, fewer than the ``minimum`` that it still needs. ``first``: what
+    stood in the way of the next one, where that is known."""
 
     code: ClassVar[str] = "GangPartial"
     placed: int
@@ -222,144 +227,30 @@ class GangPartial(Blocker, frozen=True):
     first: Blocker | None = None
 
     @property
-    def lift(self) -> Change:
-        return self.first.lift if self.first is not None else AddPods("", self.minimum - self.placed)
-
-
-class NoRoom(Blocker, frozen=True):
-    """No node has room for a pod of the job that must start together with others; of which resource the job's
-    language works out when it is read."""
-
-    code: ClassVar[str] = "NoRoom"
-
-
-class NoNode(Blocker, frozen=True):
-    """There are nodes with room, and each of them is refused by a plugin that looks at the single pod."""
-
-    code: ClassVar[str] = "NoNode"
-
-
-class Domain(Blocker, frozen=True):
-    """No domain of the topology takes the job. ``name``: the domain that was looked at, empty for all of them."""
-
-    code: ClassVar[str] = "Domain"
-    name: str = ""
-
-
-class NoCase(Blocker, frozen=True):
-    """An action does not try the job at all: evicting for it is not allowed, or could not help."""
-
-    code: ClassVar[str] = "NoCase"
-
-
-class NoVictims(Blocker, frozen=True):
-    """No set of running jobs whose eviction is allowed makes room for the job."""
-
-    code: ClassVar[str] = "NoVictims"
+    def lift(self) -> tuple[Change, ...]:
+        return self.first.lift if self.first is not None else (NotKnown("a search has to find it"),)
 
 
 class Behind(Blocker, frozen=True):
-    """Others came first, and the cycle ended. ``jobs``: those that are known."""
+    """Others came first, and the cycle ended. ``jobs``: those of its ``queue`` that took what was ``free`` before the
+    cycle and would have been enough; they took ``taken`` of it."""
 
     code: ClassVar[str] = "Behind"
     jobs: tuple[str, ...] = ()
+    queue: str = ""
+    free: Amount | None = None
+    taken: float = 0.0
 
     @property
-    def lift(self) -> Change:
-        return Wait()
-
-
-class Protected(Blocker, frozen=True):
-    """Not enough running pods can be evicted. ``victims`` are those that were asked about on ``nodes``, of which
-    ``free_to_go`` may go; ``by``: how many each plugin spares, and of which kind these are. ``enough_on``: nodes that
-    would have room enough if they went. ``queue``: whose pods, empty for those of other queues."""
-
-    code: ClassVar[str] = "Protected"
-    queue: str
-    nodes: int
-    victims: int
-    free_to_go: int = 0
-    by: tuple[tuple[str, int, str], ...] = ()
-    enough_on: int = 0
-
-    @property
-    def lift(self) -> Change:
-        return NotKnown("which pods the plugins protect follows from their rules")
-
-
-class TooFewVictims(Blocker, frozen=True):
-    """What gangs in a ``domain`` can give up does not place the job: of the ``candidates`` that were looked at
-    ``tasks`` in ``bundles`` may go. ``enough``: they would free enough, and still the gang finds no place."""
-
-    code: ClassVar[str] = "TooFewVictims"
-    domain: str
-    candidates: int
-    tasks: int = 0
-    bundles: int = 0
-    enough: bool = False
-
-
-class OutOfReach(Blocker, frozen=True):
-    """Filters leave none of so many ``nodes`` to the job, whatever is evicted there."""
-
-    code: ClassVar[str] = "OutOfReach"
-    nodes: int
-
-
-class NeverPreempts(Blocker, frozen=True):
-    """The preemptionPolicy of its pods is Never."""
-
-    code: ClassVar[str] = "NeverPreempts"
-
-    @property
-    def lift(self) -> Change:
-        return Correct("preemptionPolicy")
-
-
-class RoomIsFree(Blocker, frozen=True):
-    """There is room without an eviction, so that nothing is evicted: another action has to place the job."""
-
-    code: ClassVar[str] = "RoomIsFree"
-
-    @property
-    def lift(self) -> Change:
-        return Wait()
-
-
-class CannotEvict(Blocker, frozen=True):
-    """An action (``what``) found no way to make room. ``promised`` of the ``waiting`` pods could be given a node, for
-    the next one ``because``; None where it was tried before and nothing has changed."""
-
-    code: ClassVar[str] = "CannotEvict"
-    what: str
-    promised: int
-    waiting: int
-    because: Blocker | None
-
-    @property
-    def lift(self) -> Change:
-        return self.because.lift if self.because is not None else NotKnown("it was tried before")
-
-
-class Reserved(Blocker, frozen=True):
-    """``nodes`` are reserved for the job, which starts when those that are ``leaving`` are gone. ``job``: whose they
-    are, empty in a finding that equal jobs share."""
-
-    code: ClassVar[str] = "Reserved"
-    job: str
-    nodes: tuple[str, ...]
-    leaving: bool = False
-    until: float | None = None
-
-    @property
-    def lift(self) -> Change:
-        return Wait(self.until)
+    def lift(self) -> tuple[Change, ...]:
+        return (Wait(),)
 
 
 class SearchCut(Blocker, frozen=True):
     """An ``action`` ended its search after so many ``steps``: what it found is no proof."""
 
     code: ClassVar[str] = "SearchCut"
+    no_lift: ClassVar[str] = "the search ended before it could tell"
     action: str
     steps: int
 
@@ -375,8 +266,8 @@ class PluginFault(Blocker, frozen=True):
     error: str
 
     @property
-    def lift(self) -> Change:
-        return Correct(f"plugin {self.plugin}")
+    def lift(self) -> tuple[Change, ...]:
+        return (Correct(f"plugin {self.plugin}"),)
 
 
 class Unreadable(Blocker, frozen=True):
@@ -387,12 +278,27 @@ class Unreadable(Blocker, frozen=True):
     detail: str
 
     @property
-    def lift(self) -> Change:
-        return Correct(self.object)
+    def lift(self) -> tuple[Change, ...]:
+        return (Correct(self.object),)
 
 
-#: A kind of ``Missing``: no HyperNode is ready.
-HYPERNODES = "ready HyperNodes"
+class OtherScheduler(Blocker, frozen=True):
+    """Its pods name a ``scheduler`` that is not one of those whose pods are placed here."""
+
+    code: ClassVar[str] = "OtherScheduler"
+    scheduler: str
+    ours: tuple[str, ...]
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (Correct("schedulerName"),)
+
+
+#: Kinds of ``Missing`` without a name: no HyperNode is ready; none has a tier as low as the job asks for, which is then
+#: the name; there are no nodes.
+HYPERNODES, LOW_HYPERNODES, ALL_NODES = "ready HyperNodes", "HyperNodes of a low tier", "nodes"
+#: Other kinds, by name: a resource that no node has; a queue; a PodGroup; a node.
+RESOURCE, QUEUE, PODGROUP, NODE = "resource", "queue", "PodGroup", "Node"
 
 
 class Missing(Blocker, frozen=True):
@@ -404,5 +310,5 @@ class Missing(Blocker, frozen=True):
     meant: str = ""
 
     @property
-    def lift(self) -> Change:
-        return Create(self.kind, self.name)
+    def lift(self) -> tuple[Change, ...]:
+        return (Create(self.kind, self.name),)

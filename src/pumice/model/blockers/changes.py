@@ -1,8 +1,18 @@
-"""What would have to change for a blocker not to stand in the way of a job."""
+"""The changes after which a blocker no longer stands in the way of a job.
+
+They need no snapshot: a blocker holds the amounts of the moment at which it was made.
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+
+class Amount(Struct, frozen=True):
+    """So much of a resource, in the units of the core."""
+
+    resource: str
+    value: float
 
 
 class Change(Struct, frozen=True):
@@ -18,14 +28,42 @@ class ChangeNodes(Change, frozen=True):
 
 
 class FreeRoom(Change, frozen=True):
-    """So much more of a resource becomes free on one node, or within one domain."""
+    """So much more of a resource becomes free on one node, or within one domain. ``where``: which one, empty for
+    any."""
 
     resource: str
     amount: float
+    where: str = ""
+
+
+class AddNode(Change, frozen=True):
+    """A node is added, or one grows. ``room``: what it has at least, empty for as much as the pod asks for."""
+
+    room: tuple[Amount, ...]
+
+
+class RemoveTaint(Change, frozen=True):
+    """A taint is removed from one node, or the pod tolerates it. ``nodes``: of which, empty for any."""
+
+    taint: str
+    nodes: tuple[str, ...] = ()
+
+
+class FreePort(Change, frozen=True):
+    """A host port becomes free on one node, or the pod asks for another."""
+
+    port: int
+    protocol: str
+
+
+class RunPod(Change, frozen=True):
+    """A pod with these labels runs."""
+
+    selector: str
 
 
 class RaiseLimit(Change, frozen=True):
-    """The limit of a queue rises by so much; ``amount`` 0: by how much is not known."""
+    """The limit of a queue rises by so much."""
 
     queue: str
     kind: str
@@ -49,9 +87,7 @@ class RemoveGates(Change, frozen=True):
 
 
 class Wait(Change, frozen=True):
-    """Nothing: it is over by itself. ``until``: seconds since the epoch, None where that is not known."""
-
-    until: float | None = None
+    """Nothing has to change: it is over by itself."""
 
 
 class Correct(Change, frozen=True):

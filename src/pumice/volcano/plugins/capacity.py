@@ -35,7 +35,7 @@ from pumice.api import (
 )
 from pumice.columns.placement import Placement
 from pumice.framework.memo import ground
-from pumice.model.blockers import CAPABILITY, NO_HIERARCHY, BadQueue
+from pumice.model.blockers import NO_HIERARCHY, BadQueue
 from pumice.volcano.eviction.victim_order import eviction_order_by_node
 from pumice.volcano.queues.admitted import exceeded, fitting, minimum, queue_limit
 from pumice.volcano.queues.amounts import queue_amounts
@@ -307,8 +307,7 @@ class Capacity:
             if over:
                 return queue_limit(
                     self.ssn,
-                    self.ssn.tables.queues.names[row],
-                    CAPABILITY,
+                    row,
                     over,
                     limit=self.most.array[row],
                     used=self.allocated.array[row] - self.elastic.array[row],

@@ -6,8 +6,7 @@ import numpy as np
 
 from pumice.api import F64, USED, Job, Queue, QueueLimit, Session, Vote, plugin, points, read_only
 from pumice.framework.memo import ground
-from pumice.model.blockers import OVERCOMMIT
-from pumice.volcano.queues.admitted import exceeded, minimum, queue_limit
+from pumice.volcano.queues.admitted import cluster_limit, exceeded, minimum
 from pumice.volcano.queues.amounts import queue_amounts
 
 DEFAULT_FACTOR = 1.2
@@ -41,9 +40,7 @@ class Overcommit:
         if not over:
             return Vote.PERMIT
         promised = self.inqueue.array[0]
-        return queue_limit(
-            self.ssn, "", OVERCOMMIT, over, limit=self._most, used=self._used, promised=promised, asked=asked
-        )
+        return cluster_limit(self.ssn, over, self._most, self._used, promised, asked)
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:

@@ -31,7 +31,6 @@ from pumice.api import (
 )
 from pumice.columns.placement import Placement
 from pumice.framework.memo import Ground, ground
-from pumice.model.blockers import CAPABILITY
 from pumice.volcano.queues.admitted import exceeded, fitting, minimum, queue_limit
 from pumice.volcano.queues.amounts import QueueAmounts, queue_amounts
 
@@ -158,8 +157,7 @@ class Proportion:
             return Vote.PERMIT
         return queue_limit(
             self.ssn,
-            queue.name,
-            CAPABILITY,
+            row,
             over,
             limit=self.real_capability.array[row],
             used=self.allocated.array[row] - self.elastic.array[row],

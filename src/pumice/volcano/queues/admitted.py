@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.dtypes import EPS, F64, AnyArray
 from pumice.columns.rows import TaskRows
 from pumice.columns.tasks import GATED
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
-from pumice.model.blockers import QueueLimit, ResourceLimit
+from pumice.model.blockers import CAPABILITY, GUARANTEE, OVERCOMMIT, QueueLimit, ResourceLimit
 
 
 def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
@@ -45,13 +45,30 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
     return [name for i, (name, a, w, most) in enumerate(each) if a > 0 and w > most and i != axis.pods]
 
 
+def cluster_limit(ssn: Session, over: list[str], limit: F64, used: F64, promised: F64, asked: F64) -> QueueLimit:
+    """Return the limit of what may be promised of the cluster, in the dimensions ``over``. Shapes (R,)."""
+    return QueueLimit("", OVERCOMMIT, _amounts(ssn, over, limit, used, promised, asked))
+
+
 def queue_limit(
-    ssn: Session, queue: str, kind: str, over: list[str], *, limit: F64, used: F64, promised: F64, asked: F64
+    ssn: Session, queue: int, over: list[str], *, limit: F64, used: F64, promised: F64, asked: F64
 ) -> QueueLimit:
-    """The limit that is exceeded in the dimensions ``over``, with its amounts, which are (R,)."""
+    """Return the limit of a queue that is exceeded in the dimensions ``over``; with the queues whose guarantees lower
+    it below the capability of the queue, if any. Shapes (R,)."""
+    queues, axis, amounts = ssn.tables.queues, ssn.tables.axis, _amounts(ssn, over, limit, used, promised, asked)
+    columns = [axis.column[each.resource] for each in amounts if each.total - each.limit >= EPS]
+    left = [d for d in columns if queues.capability[queue, d] - limit[d] >= EPS]
+    rows = np.any(queues.guarantee[:, left] >= EPS, axis=1).nonzero()[0].tolist()
+    others = tuple(queues.names[row] for row in rows if row != queue)
+    return QueueLimit(queues.names[queue], GUARANTEE if others else CAPABILITY, amounts, others=others)
+
+
+def _amounts(
+    ssn: Session, over: list[str], limit: F64, used: F64, promised: F64, asked: F64
+) -> tuple[ResourceLimit, ...]:
     rows = [ssn.tables.axis.column[name] for name in over]
-    amounts = zip(*(each[rows].tolist() for each in (limit, used, promised, asked)), strict=True)
-    return QueueLimit(queue, kind, tuple(ResourceLimit(name, *each) for name, each in zip(over, amounts, strict=True)))
+    columns = (each[rows].tolist() for each in (limit, used, promised, asked, ssn.total))
+    return tuple(ResourceLimit(name, *each) for name, each in zip(over, zip(*columns, strict=True), strict=True))
 
 
 def fitting(tasks: TaskRows, room: F64) -> int:

@@ -51,3 +51,8 @@ def text_of(why: blockers.Blocker) -> str:
 
 def _amounts(each: Iterable[tuple[str, float]]) -> str:
     return ", ".join(f"{name} {format_quantity(name, amount)}" for name, amount in each)
+
+
+def text_of_invalid(why: blockers.Blocker) -> str:
+    """Return Volcano's text for a job that cannot start as it is, "" for a blocker that has none."""
+    return why.detail if isinstance(why, blockers.GangIncomplete | blockers.Refused) else ""

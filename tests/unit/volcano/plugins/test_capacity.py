@@ -100,7 +100,7 @@ def test_a_limit_that_is_reached_stops_an_admission_and_names_the_dimension() ->
     queues = [queue("root"), queue("a", capability=resource(3)), queue("b", parent="a")]
     ssn = opened(TREE, queues, podgroup("g", 1, "b", min_resources=resource(4)))
     answer = ssn.hooks.plugin("capacity").job_enqueueable(queue_of(ssn, "b"), resource_vector(ssn, 4))
-    assert answer == QueueLimit("b", CAPABILITY, (ResourceLimit("cpu", 3000.0, 0.0, 0.0, 4000.0),))
+    assert answer == QueueLimit("b", CAPABILITY, (ResourceLimit("cpu", 3000.0, 0.0, 0.0, 4000.0, 16000.0),))
     assert text_of(answer) == "queue resource quota insufficient: insufficient cpu"
 
 

@@ -54,8 +54,8 @@ def test_a_refusal_has_the_amounts() -> None:
     ssn = opened(ADMITTED, pods("old", 1, cpu=2, on="n"))
     asked = ssn.tables.axis.vector(resource(9))
     found = ssn.hooks.plugin("overcommit").job_enqueueable(Queue(ssn.tables, 0), asked)
-    assert found == QueueLimit("", OVERCOMMIT, (ResourceLimit("cpu", 15_000.0, 2_000.0, 5_000.0, 9_000.0),))
-    assert found.lift == RaiseLimit("", OVERCOMMIT, "cpu", 1_000.0)
+    assert found == QueueLimit("", OVERCOMMIT, (ResourceLimit("cpu", 15_000.0, 2_000.0, 5_000.0, 9_000.0, 10_000.0),))
+    assert found.lift == (RaiseLimit("", OVERCOMMIT, "cpu", 1_000.0),)
 
 
 def test_who_is_admitted_counts_from_then_on() -> None:

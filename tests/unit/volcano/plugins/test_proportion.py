@@ -100,7 +100,9 @@ def test_what_a_queue_has_beyond_its_share_may_be_taken() -> None:
     ("cpu", "says"),
     [
         pytest.param(4, Vote.PERMIT, id="within"),
-        pytest.param(5, QueueLimit("a", CAPABILITY, (ResourceLimit("cpu", 4000.0, 0.0, 0.0, 5000.0),)), id="above"),
+        pytest.param(
+            5, QueueLimit("a", CAPABILITY, (ResourceLimit("cpu", 4000.0, 0.0, 0.0, 5000.0, 12000.0),)), id="above"
+        ),
     ],
 )
 def test_a_queue_admits_up_to_its_capability(cpu: int, says: Vote | QueueLimit) -> None:

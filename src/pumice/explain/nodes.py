@@ -1,0 +1,81 @@
+"""Why nodes do not take a pod, as the one blocker that is nearest to its being placed."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pumice.columns.dtypes import Bool
+from pumice.explain import room, selection
+from pumice.explain.view import View
+from pumice.model.blockers import Blocker, Shortage
+from pumice.model.pod import PodSpec
+from pumice.model.status import TaskStatus
+
+
+def against(view: View, job: int, row: int) -> Blocker | None:
+    """Return what stands against a task on all nodes, the last that the policy would ask about, or None."""
+    spec, request, wanted = view.spec(row), view.request(row), view.needed(job) - len(placed(view, job))
+    missing = room.not_there(view, row)
+    if missing is not None:
+        return missing
+    nodes = selection.selected(view, spec)
+    if not nodes.any():
+        return selection.no_such_node(view, spec)
+    too_large = room.too_large(view, request, nodes, wanted)
+    if too_large is not None:
+        return _of_selected(too_large, spec, nodes)
+    may = nodes & selection.open_to(view, spec) & (view.tables.nodes.barred_by == 0)
+    if not may.any():
+        return selection.all_closed(view, spec, nodes)
+    return room.in_one_hypernode(view, job) or _among(view, job, row, nodes, may)
+
+
+def _among(view: View, job: int, row: int, nodes: Bool, may: Bool) -> Blocker | None:
+    """Return why of the nodes that it ``may`` use none has room, or why the room is no use."""
+    spec, request, rows = view.spec(row), view.request(row), may.nonzero()[0]
+    fits = view.fits(request, view.future)
+    wanted = view.needed(job) - len(placed(view, job))
+    if (may & fits).any():
+        return _despite_room(view, job, row, may, fits) or room.after_some(view, job, row, rows, placed(view, job))
+    closed = (nodes & fits & ~may).nonzero()[0].tolist()
+    if closed:
+        return selection.room_on_closed(view, spec, closed, rows, request)
+    own = view.tables.tasks.pods[row].scheduler_name
+    before = room.taken_in_turn(view, job, request, rows) or room.of_other_schedulers(view, own, request, rows)
+    if before is not None:
+        return before
+    if nodes.all():
+        return room.not_enough(view, request, rows, wanted)
+    rows = nodes.nonzero()[0]
+    short = room.shortage(view, request, rows, view.shortest(request, view.future[rows]), wanted)
+    return _of_selected(short, spec, nodes)
+
+
+def _despite_room(view: View, job: int, row: int, may: Bool, fits: Bool) -> Blocker | None:
+    """Return what other pods have against the nodes with room, or None."""
+    spec, request, there = view.spec(row), view.request(row), may & fits
+    namespace, got = view.tables.tasks.pods[row].namespace, placed(view, job)
+    return (
+        selection.near_none(view, spec, namespace)
+        or selection.ports(view, spec, there)
+        or selection.keeps_apart(view, spec, namespace, there, some_placed=bool(got))
+        or selection.spread(view, spec, row, may, fits, got)
+        or room.all_slots_used(view, there.nonzero()[0], request)
+    )
+
+
+def _of_selected(found: Shortage, spec: PodSpec, nodes: Bool) -> Shortage:
+    """Return a shortage with the labels of the nodes that it is about, unless these are all nodes."""
+    if nodes.all():
+        return found
+    labels = tuple(selection.requirement_text(each) for each in selection.wanted_labels(spec))
+    return replace(found, labels=labels, all_nodes=len(nodes))
+
+
+def placed(view: View, job: int) -> list[int]:
+    """Return the nodes of the tasks that the last try had placed before it was undone."""
+    last_trial = view.trace.undone_of(job)
+    if last_trial is None:
+        return []
+    found: list[int] = last_trial.node[last_trial.status == TaskStatus.ALLOCATED].tolist()
+    return found

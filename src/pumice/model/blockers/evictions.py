@@ -1,0 +1,114 @@
+"""Blockers about evictions: who cannot be evicted for a job, and what a job waits for after an eviction."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pumice.model.blockers.base import Blocker
+from pumice.model.blockers.changes import Amount, Change, Correct, NotKnown, Wait
+
+
+class NoCase(Blocker, frozen=True):
+    """An action does not try the job at all: evicting for it is not allowed, or could not help."""
+
+    code: ClassVar[str] = "NoCase"
+    no_lift: ClassVar[str] = "the rules of the action exclude the job"
+
+
+class NoVictims(Blocker, frozen=True):
+    """No set of running jobs whose eviction is allowed makes room for the job."""
+
+    code: ClassVar[str] = "NoVictims"
+    no_lift: ClassVar[str] = "a search has to find other victims"
+
+
+class Protected(Blocker, frozen=True):
+    """Not enough running pods can be evicted. ``victims`` are those that were asked about on ``nodes``, of which
+    ``free_to_go`` may go; ``by``: how many each plugin spares, and of which kind these are. ``enough_on``: nodes that
+    would have room enough if they went. ``queue``: whose pods, empty for those of other queues."""
+
+    code: ClassVar[str] = "Protected"
+    queue: str
+    nodes: int
+    victims: int
+    free_to_go: int = 0
+    by: tuple[tuple[str, int, str], ...] = ()
+    enough_on: int = 0
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (NotKnown("the rules of the plugins say which pods they protect"),)
+
+
+class TooFewVictims(Blocker, frozen=True):
+    """What gangs in a ``domain`` can give up does not place the job: of the ``candidates`` that were looked at
+    ``tasks`` in ``bundles`` may go. ``enough``: they would free enough, and still the gang finds no place."""
+
+    code: ClassVar[str] = "TooFewVictims"
+    no_lift: ClassVar[str] = "a search has to find other victims"
+    domain: str
+    candidates: int
+    tasks: int = 0
+    bundles: int = 0
+    enough: bool = False
+
+
+class OutOfReach(Blocker, frozen=True):
+    """Filters leave none of so many ``nodes`` to the job, whatever is evicted there."""
+
+    code: ClassVar[str] = "OutOfReach"
+    no_lift: ClassVar[str] = "filters of several plugins refuse the nodes"
+    nodes: int
+
+
+class NeverPreempts(Blocker, frozen=True):
+    """The preemptionPolicy of its pods is Never."""
+
+    code: ClassVar[str] = "NeverPreempts"
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (Correct("preemptionPolicy"),)
+
+
+class RoomIsFree(Blocker, frozen=True):
+    """There is room without an eviction, so that nothing is evicted: another action has to place the job."""
+
+    code: ClassVar[str] = "RoomIsFree"
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (Wait(),)
+
+
+class CannotEvict(Blocker, frozen=True):
+    """An action (``what``) found no way to make room. ``promised`` of the ``waiting`` pods could be given a node, for
+    the next one ``because``; None where it was tried before and nothing has changed."""
+
+    code: ClassVar[str] = "CannotEvict"
+    what: str
+    promised: int
+    waiting: int
+    because: Blocker | None
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return self.because.lift if self.because is not None else (NotKnown("it was tried before"),)
+
+
+class Reserved(Blocker, frozen=True):
+    """``nodes`` are reserved for the job, which starts when the pods that are ``leaving`` are gone. ``job``: the key of
+    the job, empty in a finding about one pod. ``by``: keys of the jobs that leave. They free ``freed`` of what it
+    ``needs`` there."""
+
+    code: ClassVar[str] = "Reserved"
+    job: str
+    nodes: tuple[str, ...]
+    leaving: bool = False
+    by: tuple[str, ...] = ()
+    needs: Amount | None = None
+    freed: float = 0.0
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (Wait(),)

@@ -1,0 +1,280 @@
+"""Blockers about nodes: which of them refuse a pod, and what there is too little of."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from pumice.model.blockers.base import Blocker
+from pumice.model.blockers.changes import (
+    AddNode,
+    Amount,
+    Change,
+    ChangeNodes,
+    FreePort,
+    FreeRoom,
+    NotKnown,
+    RemoveTaint,
+    RunPod,
+)
+
+
+class NodeFilter(Blocker, frozen=True):
+    """So many ``nodes`` of the ``looked_at`` refuse a pod. ``plugin``: empty for a rule of the core. ``detail``: the
+    reason in the plugin's words, which is shown and never read."""
+
+    code: ClassVar[str] = "NodeFilter"
+    plugin: str
+    nodes: int
+    looked_at: int
+    detail: str
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (ChangeNodes(self.plugin, 1, self.detail),)
+
+
+class Shortage(Blocker, frozen=True):
+    """On ``nodes`` of the ``looked_at`` there is too little of a resource. ``each``: what one pod asks for, and
+    ``wanted`` how many more pods. ``free`` in all, and ``best`` on one node, are those of the nodes that were looked
+    at, less what pods of the gang that were placed before take. ``total`` is what these nodes have, and ``largest`` the
+    largest of them; 0 where that was not looked up. ``labels``: only these nodes have the labels that the pod asks for,
+    of ``all_nodes``. ``beside``: a resource of which the only node has enough."""
+
+    code: ClassVar[str] = "Shortage"
+    resource: str
+    each: float
+    wanted: int
+    free: float
+    best: float
+    nodes: int
+    looked_at: int
+    total: float = 0.0
+    largest: float = 0.0
+    labels: tuple[str, ...] = ()
+    all_nodes: int = 0
+    beside: Amount | None = None
+
+    @property
+    def is_too_large(self) -> bool:
+        """Return True if no node is large enough, even when it is empty."""
+        return self.total > 0.0 and self.each > self.largest
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        if self.is_too_large:
+            return (AddNode((Amount(self.resource, self.each),)),)
+        return (FreeRoom(self.resource, self.each - self.best if self.best < self.each else self.each),)
+
+
+class Part(Struct, frozen=True):
+    """A node that has enough of one resource, and of others only what it ``has``."""
+
+    node: str
+    enough: Amount
+    has: tuple[Amount, ...]
+
+
+class Fragments(Blocker, frozen=True):
+    """Each resource is free on some node, and no node has enough of all that one pod ``asks`` for."""
+
+    code: ClassVar[str] = "Fragments"
+    asks: tuple[Amount, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        wanted = {each.resource: each.value for each in self.asks}
+        at = self.parts[0]
+        return tuple(FreeRoom(each.resource, wanted[each.resource] - each.value, at.node) for each in at.has)
+
+
+class NoSuchNode(Blocker, frozen=True):
+    """No node has all the labels that the pod ``wants``. ``label``: the one that no node has, empty where each is on
+    some node; ``value``: what it should be, where that is one value. ``found``: values of that label with the number of
+    nodes, only the one that may have been meant where one is similar. ``is_label``: no node has the label at all, and
+    ``found`` is another label that may have been meant. ``place``: zone, region or rack."""
+
+    code: ClassVar[str] = "NoSuchNode"
+    wants: tuple[str, ...]
+    label: str = ""
+    value: str = ""
+    found: tuple[tuple[str, int], ...] = ()
+    place: str = ""
+    is_label: bool = False
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (ChangeNodes("", 1, ", ".join(self.wants)),)
+
+
+class Taints(Struct, frozen=True):
+    """So many nodes keep a pod off. ``kind``: one of the constants below; ``taint`` as kubectl writes it."""
+
+    kind: str
+    taint: str
+    nodes: int
+
+
+#: Kinds of ``Taints``: the node is cordoned; it is not ready; it has another taint; it holds what cannot be read.
+CORDONED, NOT_READY, TAINTED, UNREADABLE = "cordoned", "not ready", "tainted", "unreadable"
+
+
+class Closed(Blocker, frozen=True):
+    """All nodes of the ``looked_at`` that have the labels keep the pod off. ``by``: the most frequent first."""
+
+    code: ClassVar[str] = "Closed"
+    looked_at: int
+    by: tuple[Taints, ...]
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        first = self.by[0]
+        return (NotKnown("an object has to be corrected"),) if first.kind == UNREADABLE else (RemoveTaint(first.taint),)
+
+
+class RoomOnClosed(Blocker, frozen=True):
+    """``free`` on ``nodes`` would be enough, and they keep the pod off; on all others ``left`` is free."""
+
+    code: ClassVar[str] = "RoomOnClosed"
+    by: Taints
+    nodes: tuple[str, ...]
+    free: Amount
+    left: float
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        if self.by.kind == UNREADABLE:
+            return (NotKnown("an object has to be corrected"),)
+        return (RemoveTaint(self.by.taint, self.nodes[:1]),)
+
+
+class PortTaken(Blocker, frozen=True):
+    """A host port is taken on each of the ``nodes`` with room."""
+
+    code: ClassVar[str] = "PortTaken"
+    port: int
+    protocol: str
+    nodes: int
+    looked_at: int
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (FreePort(self.port, self.protocol),)
+
+
+class NearNone(Blocker, frozen=True):
+    """A pod must be near another with these labels, and none runs."""
+
+    code: ClassVar[str] = "NearNone"
+    selector: str
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (RunPod(self.selector),)
+
+
+class KeptApart(Blocker, frozen=True):
+    """In each of so many ``places`` runs a pod with these labels, near which the pod may not be, or one of its own gang
+    would. ``topology``: the label of nodes that makes a place."""
+
+    code: ClassVar[str] = "KeptApart"
+    topology: str
+    places: int
+    selector: str
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (AddNode(()),)
+
+
+class Uneven(Blocker, frozen=True):
+    """The ``fuller`` place would have ``skew`` more pods with these labels than the ``emptier`` one, where there is no
+    room: of the resource only so much is ``free``. ``most``: the skew that is allowed."""
+
+    code: ClassVar[str] = "Uneven"
+    topology: str
+    fuller: str
+    emptier: str
+    skew: int
+    most: int
+    selector: str
+    free: Amount
+    asks: float
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (FreeRoom(self.free.resource, max(self.asks - self.free.value, 0.0), self.emptier),)
+
+
+class TooManyPods(Blocker, frozen=True):
+    """Each node with room runs as many pods as it may. ``node`` is one of them, ``others`` how many more there are."""
+
+    code: ClassVar[str] = "TooManyPods"
+    node: str
+    pods: int
+    most: int
+    others: int
+    free: Amount
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (FreeRoom("pods", float(self.pods + 1 - self.most), self.node),)
+
+
+class HeldByOthers(Blocker, frozen=True):
+    """Without ``pods`` that another ``scheduler`` placed there would be room. ``free``, ``held`` by them and ``total``
+    are of the nodes where the pod may run; ``each``: what it asks for."""
+
+    code: ClassVar[str] = "HeldByOthers"
+    scheduler: str
+    pods: int
+    resource: str
+    free: float
+    held: float
+    total: float
+    each: float
+    best: float
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (FreeRoom(self.resource, max(self.each - self.best, 0.0)),)
+
+
+class NoRoom(Blocker, frozen=True):
+    """No node has room for a pod of the job that must start together with others."""
+
+    code: ClassVar[str] = "NoRoom"
+    no_lift: ClassVar[str] = "KAI says that a gang has no room, not which of its pods"
+
+
+class NoNode(Blocker, frozen=True):
+    """There are nodes with room, and each of them is refused by a plugin that looks at the single pod."""
+
+    code: ClassVar[str] = "NoNode"
+    no_lift: ClassVar[str] = "a plugin refuses single pods, in words of its own"
+
+
+class Domain(Blocker, frozen=True):
+    """No domain of the topology takes the job. ``name``: the domain that was looked at, empty for all of them.
+    ``tier``: the highest that the job allows, None where that is not known. It ``asks`` for so much within one domain,
+    of which one has at ``best`` so much, of ``free`` in all. ``is_size``: also where all domains are empty; then
+    ``above`` is the next tier where one is large enough, with what that has."""
+
+    code: ClassVar[str] = "Domain"
+    name: str = ""
+    tier: int | None = None
+    asks: Amount | None = None
+    free: float = 0.0
+    best: float = 0.0
+    is_size: bool = False
+    above: tuple[int, float] | None = None
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        if self.asks is None:
+            return (NotKnown("a search has to find it"),)
+        if self.is_size:
+            return (AddNode((Amount(self.asks.resource, self.asks.value - self.best),)),)
+        return (FreeRoom(self.asks.resource, self.asks.value - self.best),)
