@@ -48,6 +48,7 @@ class BindRequest(Struct, frozen=True):
 
     def is_about(self, pod_uid: str) -> bool:
         """Return True if the request is about the pod with this UID and not about an earlier pod of the same name."""
+        # A pod of a StatefulSet returns under its old name, and a request for its predecessor must not bind it.
         return self.pod_uid in ("", pod_uid)
 
     @property
@@ -57,4 +58,5 @@ class BindRequest(Struct, frozen=True):
         # A request that cannot be read reserves nothing: its amounts would be guessed.
         if not self.node or self.unread:
             return False
+        # A failed request is tried again by KAI's binder while attempts are left, so its resources stay reserved.
         return self.phase != "Failed" or self.failed_attempts < (self.backoff_limit or 0)

@@ -53,6 +53,7 @@ class Seen(Struct, frozen=True):
 class Gone(Struct, frozen=True):
     """An object no longer exists. ``key``: ``namespace/name``, or the name of a cluster-wide object."""
 
+    # The kind is part of it, because objects of several kinds may have one key.
     kind: type[Object]
     key: str
 

@@ -28,6 +28,7 @@ def epoch_of(stamp: str) -> float | None:
     fraction, sign, east_hours, east_minutes = match.group(7, 8, 9, 10)
     if sign:
         offset = int(east_hours) * 3600 + int(east_minutes) * 60
+        # A time east of Greenwich is earlier in UTC.
         seconds -= offset if sign == "+" else -offset
     return float(seconds + float(fraction) if fraction else seconds)
 

@@ -103,6 +103,7 @@ class PodAffinityTerm(Struct, frozen=True):
     selector: LabelSelector | None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
+    # Beside the selector, so that required and preferred terms are one type and are compared alike.
     weight: int = 0  # preferred terms only
 
 
@@ -240,6 +241,7 @@ class Pod(Struct, frozen=True):
 
         Source: Volcano. A preemptable pod may, unless it says otherwise.
         """
+        # Only the wildcard is supported, as in Volcano: any other name of a zone counts as none.
         zone = self.annotations.get(REVOCABLE_ZONE_KEY)
         if zone is None:
             return "*" if is_true(self.annotations.get(PREEMPTABLE_KEY)) else ""
@@ -248,4 +250,5 @@ class Pod(Struct, frozen=True):
     @property
     def role(self) -> str:
         """Role of the task (``volcano.sh/task-spec``): the annotation, or else the label."""
+        # Volcano's job controller writes the annotation; other owners often set only a label on the template.
         return self.annotations.get(TASK_SPEC_KEY) or self.labels.get(TASK_SPEC_KEY, "")

@@ -81,6 +81,7 @@ def _with_pod_level(total: Resource, spec: _Raw, kind: str) -> Resource:
     named = _amounts(spec, kind)
     if not named:
         return total
+    # Other resources cannot be named by a pod itself, so an entry for one is ignored, as by Kubernetes.
     level = Resource.from_list({name: amount for name, amount in named.items() if _is_pod_level(name)})
     return Resource(
         level.milli_cpu if CPU in named else total.milli_cpu,
@@ -124,6 +125,7 @@ def _held(status: _Raw | None, kind: str) -> _Amount:
     # Without a resized container, which is the rule, the status is not read again per container.
     if not resized:
         return _declared(kind)
+    # The node will never give what the spec asks for, so only what the container holds counts.
     infeasible = any(
         condition.get("type") == "PodResizePending" and condition.get("reason") == "Infeasible"
         for condition in status.get("conditions") or ()
@@ -136,6 +138,7 @@ def _held(status: _Raw | None, kind: str) -> _Amount:
             return declared
         actual = Resource.from_list(_amounts(current, kind))
         if kind == "requests":
+            # The kubelet may have reserved more than the container uses while a resize is in progress.
             actual = actual.set_max(Resource.from_list(current.get("allocatedResources")))
         return actual if infeasible else actual.set_max(declared)
 

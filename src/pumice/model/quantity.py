@@ -19,6 +19,7 @@ Quantity = int | float | str
 _TEXT_MAX = 64
 _CACHED_TEXTS = 16384
 
+# Kubernetes writes kilo as a small k, and has no K without i.
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_FACTORS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?")
@@ -95,8 +96,8 @@ def _scaled_number(quantity: Quantity, scale: int) -> int:
 
 
 def _scaled_text(text: str, scale: int) -> int:
-    # Bounded before the expression runs. Exponents have two digits at most, so the powers of ten stay small.
     """Return a text times ``scale``, rounded away from zero, within an int64."""
+    # Bounded before the expression runs. Exponents have two digits at most, so the powers of ten stay small.
     match = _QUANTITY.fullmatch(text) if len(text) <= _TEXT_MAX else None
     if match is None:
         raise QuantityError(f"{_shown(text)} is not a quantity; accepted: {_QUANTITY_FORM}")
@@ -104,6 +105,7 @@ def _scaled_text(text: str, scale: int) -> int:
     # Integers only: a float would lose the last digits of large amounts.
     power = int(exponent or _DECIMAL_POWERS.get(suffix, 0)) - len(fraction)
     numerator = int(whole + fraction) * _BINARY_FACTORS.get(suffix, 1) * scale * 10 ** max(power, 0)
+    # Negated twice to round up, since Kubernetes rounds away from zero, and never grants less than was asked for.
     magnitude = -(-numerator // 10 ** max(-power, 0))
     return _fitting(-magnitude if sign == "-" else magnitude, _shown(text), scale)
 
@@ -140,6 +142,7 @@ def format_quantity(name: str, value: float) -> str:
 
 def _with_suffix(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
     """Return an amount with the largest suffix that is exact."""
+    # 0 is divisible by every step, so the loop below would not end.
     if amount == 0:
         return "0"
     level = 0
@@ -160,6 +163,7 @@ def parse_duration(text: str) -> float:
     if match is None:
         raise DurationError(f"{_shown(text)} is not a duration; accepted: {_DURATION_FORM}")
     sign, parts = match.groups(default="")
+    # In integers, because sums of floats would not be exact to the nanosecond.
     total = sum(_nanoseconds(*part) for part in _DURATION_PART.findall(parts))
     if total > INT64_MAX:
         raise DurationError(f"{_shown(text)} is longer than {INT64_MAX} nanoseconds, the bound of an int64")

@@ -35,6 +35,7 @@ class Quota(Struct, frozen=True):
 
     quota: float | None = 0.0
     limit: float | None = 0.0
+    # KAI's defaults are 0: a queue without these fields gets nothing, and -1 in the API means unlimited (None here).
     over_quota_weight: float = 0.0
 
 
@@ -92,6 +93,7 @@ class Queue(Struct, frozen=True):
     @property
     def barred(self) -> bool:
         """True if an unreadable field may have forbidden something."""
+        # The decoder closes such a queue, so the state says whether what is unreadable could have forbidden something.
         return bool(self.unread) and self.state == "Closed" and not self.reclaimable
 
 

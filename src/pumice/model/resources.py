@@ -43,11 +43,12 @@ class Resource(Struct, frozen=True):
     milli_cpu: float = 0.0
     memory: float = 0.0
     scalars: Mapping[str, float] | None = None
+    # Kept beside ``pods`` only because Volcano's objects have both; it takes part in ``==``.
     max_task_num: int = 0
 
     def __post_init__(self) -> None:
-        # Sorted, so that amounts that are equal have equal hashes and texts, whatever order the API sent.
         """Freeze ``scalars``, sorted by name."""
+        # Sorted, so that amounts that are equal have equal hashes and texts, whatever order the API sent.
         if self.scalars is not None:
             force_setattr(self, "scalars", MappingProxyType(dict(sorted(self.scalars.items()))))
 
@@ -133,6 +134,7 @@ class Resource(Struct, frozen=True):
         if other.scalars:
             scalars = dict(self._named)
             for name, amount in other.scalars.items():
+                # A name that only ``other`` has counts as it is, even if it is negative.
                 scalars[name] = max(scalars.get(name, amount), amount)
         return self._with(max(self.milli_cpu, other.milli_cpu), max(self.memory, other.memory), scalars)
 
@@ -155,6 +157,7 @@ class Resource(Struct, frozen=True):
 
     def _with(self, milli_cpu: float, memory: float, scalars: Mapping[str, float] | None) -> Resource:
         """Return other amounts with the same ``max_task_num``."""
+        # Through the constructor, which freezes and sorts the scalars.
         return Resource(milli_cpu, memory, scalars, self.max_task_num)
 
 

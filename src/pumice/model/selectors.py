@@ -33,12 +33,14 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return value is None
         case "Gt" | "Lt":
             return value is not None and _compares(value, requirement)
+        # A term of a later version of Kubernetes could mean anything, so it matches nothing.
         case _:
             return False
 
 
 def _compares(value: str, requirement: Requirement) -> bool:
     """Return True if an integer label is above (Gt) or below (Lt) the value of the requirement."""
+    # The API server refuses such a term in a pod, but a file may contain it.
     if len(requirement.values) != 1:
         return False
     found, bound = _integer(value), _integer(requirement.values[0])

@@ -38,10 +38,12 @@ COMPLETED_STATUSES = frozenset({TaskStatus.FAILED, TaskStatus.SUCCEEDED})
 def status_of_pod(phase: str, *, node_name: str, deleting: bool) -> TaskStatus:
     """Return the state of a task by the fields of its pod. Source: Volcano ``getTaskStatus``."""
     if phase in ("Running", "Pending", ""):
+        # A pod that is being deleted still holds its node until its containers have ended.
         if deleting:
             return TaskStatus.RELEASING
         if phase == "Running":
             return TaskStatus.RUNNING
+        # An empty phase occurs before the API server's defaults are applied, for example in files.
         return TaskStatus.BOUND if node_name else TaskStatus.PENDING
     if phase == "Succeeded":
         return TaskStatus.SUCCEEDED

@@ -37,11 +37,13 @@ def _strategy_of(scoring: str, weights: str) -> ResourceStrategy:
 def _weights_of(text: str) -> tuple[tuple[str, int], ...]:
     """Return weights from JSON, none if the text is invalid or out of bounds."""
     try:
+        # Bounded, because tenants write annotations, and JSON of any length would be parsed in the scheduler.
         found = json.loads(text) if len(text) <= TEXT_MAX else None
     except (ValueError, RecursionError):
         return ()
     if not isinstance(found, dict) or len(found) > NAMES_MAX:
         return ()
+    # ``type`` and not ``isinstance``: True is an int for Python but not for Go's JSON.
     if not all(type(weight) is int and 0 <= weight <= WEIGHT_MAX for weight in found.values()):
         return ()
     return tuple(sorted(found.items()))

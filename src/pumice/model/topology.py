@@ -23,6 +23,7 @@ class HyperNode(Struct, frozen=True):
 
     name: str
     tier: int
+    # Unresolved, because members may select nodes by pattern; the tree is built from all hypernodes together.
     members: tuple[HyperNodeMember, ...] = ()
     tier_name: str = ""
     creation: float = 0.0

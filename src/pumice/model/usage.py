@@ -52,6 +52,7 @@ class UsageWindow(Struct, frozen=True):
 
     def begins(self, now: float) -> float:
         """Return the time from which usage counts. The window is the newest span so far and the spans before it."""
+        # In whole spans, so that the sum of a window changes only as one span ends, and can be kept until then.
         return (self.span_of(now) - SPANS + 1) * self.span_s
 
     @property

@@ -29,6 +29,7 @@ class PersistentVolumeClaim(Struct, frozen=True):
     volume: str = ""
     bound: bool = False
     lost: bool = False
+    # The scheduler must keep the pod on this node: the provisioner makes a volume that may be reachable only there.
     node: str = ""
     modes: tuple[str, ...] = ()
     volume_mode: str = "Filesystem"
@@ -85,6 +86,7 @@ class CSIStorageCapacity(Struct, frozen=True):
     class_name: str
     nodes: LabelSelector | None = None
     capacity: float = 0.0
+    # A class may have enough bytes in total, and still no room for one volume of that size.
     largest: float | None = None
 
     @property

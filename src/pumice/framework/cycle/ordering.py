@@ -83,8 +83,8 @@ class Line:
     __slots__ = ("_head", "_keys", "_pushed", "_rows")
 
     def __init__(self, keys: Keyer, rows: Sequence[int] = ()) -> None:
-        # ``rows``: in order.
         """``rows``: in order."""
+        # ``rows``: in order.
         self._keys, self._rows = keys, list(reversed(rows))
         self._pushed: list[Entry] = []
         #: The first of ``_rows`` with its key, once it was needed.

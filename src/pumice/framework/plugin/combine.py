@@ -328,6 +328,7 @@ def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) 
                     raise WrongAnswer(hook, answer, f"one number for each of {len(rows)} rows")
             elif not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "an array, a number or None")
+            # Not in place, because ``start`` may be an array that is kept.
             found = found + answer
     return found
 

@@ -32,6 +32,7 @@ class WrongAnswer(Exception):
 
 def in_short(text: object) -> str:
     """Return a text of another program on one line, cut to a bounded length."""
+    # A text with line breaks would look like several lines of a log.
     shown = " ".join(str(text).split())
     return shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
 
@@ -39,6 +40,7 @@ def in_short(text: object) -> str:
 def problem_of(error: Exception) -> str:
     """Return an exception of a plugin on one line, with its type. If an attribute of an object of Pumice is missing,
     the attributes that exist are listed, those with a similar name first."""
+    # Only for Pumice's objects: a list of what the plugin's own objects have would not help its author.
     if isinstance(error, AttributeError) and type(error.obj).__module__.startswith("pumice.") and error.name:
         known = [name for name in dir(error.obj) if not name.startswith("_")]
         near = get_close_matches(error.name, known, n=3, cutoff=0.6)

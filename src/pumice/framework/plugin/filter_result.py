@@ -57,6 +57,7 @@ ByHook = list[tuple[int, FilterResult]]
 
 def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     """Return all reasons of several filters together, in their order. Shape (count,)."""
+    # Most tasks have one filter with objections, and no numbers must be mixed then.
     if len(filter_results) == 1:
         return filter_results[0]
     codes = np.zeros(count, dtype=np.int64)

@@ -140,9 +140,9 @@ class Hooks:
         return found
 
     def _find_tiers(self, point: Question) -> list[list[Hook]]:
+        """Compute ``tiers``."""
         # Hooks that plugins add when they open differ from session to session, so wiring that is shared does not know
         # them.
-        """Compute ``tiers``."""
         if not self._added:
             self._open_for((point,))
             return [[self._hook(wire) for wire in tier] for tier in self.wiring.tiers(point)]
@@ -188,6 +188,7 @@ class Hooks:
         """Return the hooks of plugins with plain Python state, which a rollback must call."""
         found = self._inverses.get(point)
         if found is None:
+            # Plain Python state is unknown to the journal. Only the plugin itself can undo what it counted.
             found = self._inverses[point] = [
                 hook.call for plugin in self._policy.python_plugins for hook in self._of(plugin, point)
             ]
@@ -284,6 +285,7 @@ class Hooks:
     def _calls_of(self, question: Askable) -> list[list[Callable[..., object]]]:
         """Return what to call for a question, by tier."""
         points = (question,) if isinstance(question, Question) else question.points
+        # Hooks that were added have no wire, so their calls are found for this session only.
         if self._added:
             tiers = [tier for point in points for tier in self.tiers(point)]
             if isinstance(question, Question):
@@ -293,6 +295,7 @@ class Hooks:
         opened, found = self._opened, []
         for tier in self.wiring.calls(question):
             calls: list[Callable[..., object]] = []
+            # The calls are bound once per session and question. Some questions are asked for each task of a cycle.
             for position, attribute, adapter in tier:
                 instance: Any = opened[position]
                 call = getattr(instance, attribute) if attribute else instance
@@ -332,6 +335,7 @@ class Hooks:
     def blame(self, error: Exception, question: Askable) -> Exception:
         """Return the PluginFault for an error, or the error itself if no plugin caused it."""
         points = question.points if isinstance(question, Asked) else (question,)
+        # Combinators do not know the plugin of a hook, which costs nothing as long as no plugin fails.
         hooks = self.at(*points)
         calls = [(hook, call) for hook in hooks for call in hook.calls]
         if isinstance(error, WrongAnswer):
@@ -339,6 +343,7 @@ class Hooks:
             if culprit is None:  # asked through an adapter, which has no name of its own
                 culprit = next((each for each in calls if _wraps(error.hook, each[1])), None)
         else:
+            # By code, because bound methods are new objects at each access.
             codes = {frame.f_code for frame, _ in walk_tb(error.__traceback__)}
             # The outermost hook on the stack, because a hook may call other functions of its own plugin.
             culprit = next((each for each in calls if _code(each[1]) in codes), None)
@@ -354,6 +359,7 @@ class Hooks:
 
 def _function(call: Callable[..., object]) -> object:
     """Return the function behind a method, or behind a function with its arguments filled in."""
+    # A plugin that is a function is a ``partial``, and a decorated hook is wrapped.
     call = getattr(call, "func", call)
     return unwrap(getattr(call, "__func__", call))
 
@@ -384,6 +390,8 @@ def _fault(plugin: str, point: str, hook: str, error: Exception, code: CodeType 
     """Return a fault with the place that raised: the last frame in the plugin's own file, or where the hook is
     defined."""
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    # The frame that raised is often in Pumice or NumPy. An author needs the line of the plugin's own file that led
+    # there.
     own = code.co_filename if code is not None else (frames[-1][0] if frames else "?")
     line = next((number for file, number in reversed(frames) if file == own), code.co_firstlineno if code else 0)
     problem = str(error) if isinstance(error, WrongAnswer) else problem_of(error)

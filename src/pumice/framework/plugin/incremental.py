@@ -88,6 +88,7 @@ class Filters(FilterInTurn):
 
     def __init__(self, parts: Sequence[FilterInTurn]) -> None:
         self._parts = parts
+        # One part that can follow no further ends the run for all.
         self.count = min(part.count for part in parts)
 
     def open_to(self, turn: int) -> Bool:
@@ -104,6 +105,7 @@ class WeightedSum(ScoreInTurn):
 
     def __init__(self, start: float, parts: Sequence[tuple[ScoreInTurn, int]]) -> None:
         self._start, self._parts = start, parts
+        # One part that can follow no further ends the run for all.
         self.count = min(part.count for part, _ in parts)
 
     def score(self, turn: int, places: AnyArray) -> F64:
@@ -143,6 +145,7 @@ def filter_of_tasks(hook: Hook) -> Hook:
     """Return a filter that answers for a class as one that is asked about one task."""
 
     def of_task(task: Task, nodes: NodeRows) -> Any:
+        # Asked anew for each task, since the hook itself keeps what it finds for a class.
         found = of_class(hook, task.cls, TaskFilter)
         return None if found is None else found.filter_result(task, nodes)
 
@@ -182,6 +185,7 @@ ALONE = object()
 def filter_of_first(hook: Hook) -> Hook:
     """Return a filter about one task as one about several: if it objects to no node, it objects to no task of the
     class."""
+    # A filter without objection to the first task has none to equal ones, as the contract of its form says.
     return lambda tasks, nodes: None if _of_first(hook, tasks, nodes) is None else ALONE
 
 
@@ -225,6 +229,7 @@ def _followed(
             answer = hook(tasks, nodes)
             if answer is None:
                 continue
+            # One hook that cannot follow is enough: then each task must be placed before the next is asked about.
             if answer is ALONE:
                 return None
             if not isinstance(answer, kinds):

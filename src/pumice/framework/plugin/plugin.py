@@ -77,6 +77,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
     @cached_property
     def _make(self) -> Callable[..., Any]:
         """What makes an instance from the session and the arguments."""
+        # A function is its only hook, so filling in the session and its arguments makes the instance.
         return self.target if inspect.isclass(self.target) else partial(partial, self.target)
 
     def problems(self, arguments: Mapping[str, Any]) -> list[str]:
@@ -127,6 +128,7 @@ def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = ()
     """Return a decorator that gives a plugin the name by which conf files know it."""
 
     def mark(target: P) -> P:
+        # On the function or class itself, so that importing a module registers nothing.
         setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps, page), adds=adds))
         return target
 
@@ -165,6 +167,7 @@ def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argum
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             continue
+        # A policy file may leave out any argument.
         if parameter.default is inspect.Parameter.empty:
             raise PluginError(f"plugin {plugin_name}: argument {parameter.name} has no default")
         found[parameter.name] = Argument(parameter.name, spelled(parameter.annotation), parameter.default)
@@ -194,6 +197,7 @@ def read_arguments(
     """
     values: dict[str, Any] = {}
     problems: list[str] = []
+    # A family has no name of its own in a file, only names that begin with its prefix.
     families = {name: arg for name, arg in known.items() if name.endswith("_")}
     for key, value in given.items():
         name = normalised(str(key))
@@ -229,8 +233,8 @@ _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false"
 
 
 def _convert(value: Any, wanted: str) -> tuple[Any, bool]:
-    # A bool is an int in Python, and a conf that has ``true`` for a number is wrong.
     """Return the value as the type that is wanted, and True if that was possible."""
+    # A bool is an int in Python, and a conf that has ``true`` for a number is wrong.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match wanted:
         case "int":

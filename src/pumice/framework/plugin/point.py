@@ -100,6 +100,7 @@ class Question(Struct, frozen=True, eq=False):
 
     def decorate(self, hook: Any, *, reads: Reads | None = None, several: str | None = None) -> Any:
         """Decorate a hook, for ``@point`` and ``@point(reads=…)``."""
+        # With arguments, Python calls the decorator first and passes the function to what that returns.
         if hook is None:
             return lambda later: self.mark(later, reads, several)
         return self.mark(hook, reads, several)
@@ -107,6 +108,8 @@ class Question(Struct, frozen=True, eq=False):
 
 def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
     """Return the annotations of the positional parameters, as written, without the first ``skip`` of them."""
+    # Read from the code object: ``inspect.signature`` is slow, and every hook of a policy is read when a command
+    # starts.
     code = hook.__code__
     names = code.co_varnames[: code.co_argcount]
     return tuple(spelled(hook.__annotations__.get(name, "?")) for name in names[skip:])

@@ -251,6 +251,7 @@ def pair_of_keys(
 
     def compare(left: Job | Task, right: Job | Task) -> int:
         a, b = hook(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
+        # Keys are compared and not subtracted, because they may be infinite.
         return int(a > b) - int(a < b)
 
     return compare

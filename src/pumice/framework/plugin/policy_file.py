@@ -66,6 +66,7 @@ class Policy(Struct, frozen=True, dict=True):
 
     def comes_after(self, first: str, name: str) -> bool:
         """Return True if an action runs after the last run of another one in a cycle."""
+        # An action may be listed several times, and the last run of ``first`` counts.
         names = [action.name for action in self.actions]
         return first in names and name in names[len(names) - names[::-1].index(first) :]
 
@@ -148,6 +149,7 @@ class Policy(Struct, frozen=True, dict=True):
 
     def _find_plugins_at(self, point: Question) -> Iterator[list[int]]:
         """Compute ``plugins_at``, with empty tiers."""
+        # By target, since one plugin may be listed under a name of its dialect and under one with a prefix.
         last = {option.spec.target: i for i, option in enumerate(self.options)}
         first = 0
         for tier in self.tiers:
@@ -299,6 +301,7 @@ class _Reader:
                 self._plugin(p, dialect, f"{where}[{k}]") for k, p in enumerate(self._list(tier.get("plugins"), where))
             ]
             options = tuple(p for p in plugins if p is not None)
+            # By tier, because Volcano lets plugins that exclude each other be in different tiers.
             conflict = self.language.conflict({p.spec.name: p.switches for p in options})
             if self.check_conflicts and conflict:
                 self.fatal.append(f"conf: {where}: {conflict}")
@@ -347,6 +350,7 @@ class _Reader:
         arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
         self.problems += problems
         usage, problems = _usage_of(spec, arguments)
+        # All arguments fall back to their defaults: some valid ones together with defaults may be refused again.
         if refused := [f"conf: {where} ({name}): {problem}" for problem in (*spec.problems(arguments), *problems)]:
             self.problems, arguments = self.problems + refused, {}
             usage, _ = _usage_of(spec, arguments)

@@ -134,6 +134,7 @@ class Registry:
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         """Return the dialect to which a name belongs, and the name without a prefix."""
         other, slash, rest = name.partition("/")
+        # Other prefixes are left in the name, as in ``ours/name``.
         if slash and other in self.dialects:
             return self.dialects[other], rest
         return self.dialects[dialect], name
@@ -153,6 +154,8 @@ class Registry:
         home, plain = self._home(dialect, name)
         prefix, _, rest = name.partition("/")
         base = self.dialects[home.builds_on].plugins if home.builds_on else {}
+        # The dialect's own plugin goes before one of Pumice's with that name, so that a file of the reference keeps its
+        # meaning.
         return home.plugins.get(plain) or base.get(plain) or self.ours.get(rest if prefix == OURS else plain)
 
     def why_missing(self, dialect: str, name: str) -> str | None:

@@ -40,6 +40,7 @@ class Wire(NamedTuple):
             return Call(self.position, self.attribute, None)
         if question.of_several and self.several:
             return Call(self.position, self.several, None)
+        # The commonest adapter changes nothing, and each call through it would cost one more frame.
         adapter = question.forms[self.form]
         return Call(self.position, self.attribute, None if adapter is as_it_is else adapter)
 
@@ -90,6 +91,8 @@ class Reading:
         """Return the columns that are read."""
         # By the names of columns that exist, because plugins create their columns when they are opened.
         there = tuple(world.columns)
+        # Kept by the names of columns that exist, because plugins create columns as they open, and few sets of names
+        # occur.
         named = self._named.get(there)
         if named is None:
             named = self._named[there] = list(filter(self.covers, there))
@@ -145,6 +148,7 @@ class Wiring:
     def of(self, position: int, point: Question) -> list[Wire]:
         """Return the hooks of one plugin at a point."""
         unused = self._unused.get(position, Unused())
+        # Before the spec is read, because an instance knows better than its class where it has nothing to say.
         if point in unused.points:
             return []
         spec = self._policy.options[position].spec

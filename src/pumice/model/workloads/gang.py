@@ -71,12 +71,14 @@ class Gang(Struct, frozen=True):
 
     def pod_sets(self) -> tuple[SubGroup, ...]:
         """Return the sub-groups that hold pods, in the order of the list."""
+        # A sub-group without children holds pods, whatever its ``min_sub_group`` says.
         parents = {each.parent for each in self.sub_groups}
         return tuple(each for each in self.sub_groups if each.name not in parents)
 
     def children(self) -> Mapping[str, tuple[SubGroup, ...]]:
         """Return the sub-groups by their parent ("": the top), sorted by name."""
         found: dict[str, list[SubGroup]] = {}
+        # KAI goes through a map of children, in no fixed order; by name, so that the result is the same in each run.
         for each in sorted(self.sub_groups, key=lambda sub: sub.name):
             found.setdefault(each.parent, []).append(each)
         return {parent: tuple(inside) for parent, inside in found.items()}
@@ -131,12 +133,14 @@ def gang_at(gang: Gang | None, times: GangTimes | None) -> Gang | None:
 
 def pod_set_of(labels: Mapping[str, str]) -> str:
     """Return the name of the pod set in a pod's labels."""
+    # An empty label counts as none.
     return labels.get(SUB_GROUP_LABEL) or DEFAULT_POD_SET
 
 
 def tree_problem(sub_groups: Iterable[SubGroup]) -> tuple[int, str, str] | None:
     """Return what is wrong with a tree as (index in the list, found, wanted), or None."""
     listed = list(sub_groups)
+    # Reversed, so that the first of several equal names is the one that is kept.
     place = {each.name: i for i, each in reversed(list(enumerate(listed)))}
     for i, each in enumerate(listed):
         if place[each.name] != i:

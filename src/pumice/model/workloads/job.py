@@ -120,6 +120,8 @@ class BatchJob(Struct, frozen=True):
     @property
     def replicas(self) -> int:
         """Number of pods at the start."""
+        # A suspended Job gets its pods later, so until then its gang must need none.
         if self.suspended:
             return 0
+        # Kubernetes never runs more pods than are still to succeed.
         return self.parallelism if self.completions is None else min(self.parallelism, self.completions)

@@ -95,6 +95,7 @@ class PodGroup(Struct, frozen=True):
     @property
     def barred(self) -> bool:
         """True if an unreadable field may have forbidden something."""
+        # Other unreadable fields, such as a condition, forbid nothing, and the job runs.
         return bool(self.unread) and self.min_member == OUT_OF_REACH
 
     @property

@@ -47,8 +47,8 @@ def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
 
 
 def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobKey:
-    # KAI compares names of sub-groups in lower case.
     """Return the sub-job of a pod in a gang of KAI."""
+    # KAI compares names of sub-groups in lower case.
     name = pod_set_of(labels).lower()
     found = next((each for each in gang.pod_sets() if each.name == name), None)
     uid = job_key if found is None else f"{job_key}/{name}"
@@ -63,6 +63,7 @@ def match_values(policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[str
     if not matches(policy.selector or _EVERYTHING, labels):
         return None
     values = tuple(labels.get(key, "") for key in policy.match_label_keys)
+    # A pod without one of the labels belongs to no part of the policy. Volcano requires all of them.
     return values if all(values) else None
 
 
@@ -79,6 +80,7 @@ def sub_job_id(job_key: str, policy_name: str, values: tuple[str, ...]) -> str:
 
 def match_index(values: tuple[str, ...]) -> int:
     """Return the first value as an integer, 0 if it is not one that fits an int64."""
+    # Labels may hold any text. Volcano sorts those that are no number as 0.
     if not values or not _INTEGER.fullmatch(values[0]):
         return 0
     index = int(values[0])
@@ -89,6 +91,7 @@ def min_available(key: SubJobKey, group: PodGroup) -> int:
     """Return how many pods make the sub-job ready."""
     if key.pod_set is not None:
         return key.pod_set.min_member
+    # A policy without a size counts its pods one by one, so one of them makes it ready.
     if key.policy is not None:
         return key.policy.sub_group_size if key.policy.sub_group_size is not None else 1
     # The default sub-job represents the whole gang only if there are no others.
@@ -102,6 +105,7 @@ def has_parts(group: PodGroup) -> bool:
 
 def topology_of(key: SubJobKey, group: PodGroup) -> NetworkTopology | None:
     """Return the topology of the sub-job: its policy's, or the gang's for the default."""
+    # Pods outside all policies follow the gang's topology alone.
     return group.topology if key.policy is None else key.policy.topology
 
 

@@ -160,6 +160,7 @@ class _Allocation:
             if job in self.gated:
                 take_gates_off(ssn, job)
             pending_tasks = PendingTasks(ssn, job)
+        # Without a policy or a hard topology the tree of hypernodes plays no part, and all nodes are one domain.
         in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
         if not pending_tasks:
             self._look_again(job, in_domain=in_domain)
@@ -224,6 +225,7 @@ class _Allocation:
     def _anywhere(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
         """Place a job without topology on all nodes. Return True if it has tasks left."""
         ssn, subs = self.ssn, self.ssn.tables.subs
+        # Without policies, the only sub-job has the name of the job.
         sub = next((s for s in pending_tasks.sub_queues if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
         if sub < 0:
             return False

@@ -28,6 +28,7 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
     ``predicateErrorCacheEnable`` has no effect: filters answer per task class anyway. ``promisedFirst``: if
     ``allocate`` runs later in the cycle, leave nodes alone that other jobs were promised (decision 0017).
     """
+    # Promises matter only if allocate still runs: it would find the nodes taken.
     held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None
     for row in tasks_in_order(ssn):
         with ssn.turn(ssn.tables.tasks.pods[row].key):
@@ -64,6 +65,7 @@ def tasks_in_order(ssn: Session) -> list[int]:
     if not some(tasks.best_effort):
         return []
     pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
+    # As in Volcano, which places such tasks again, because they need no resources to be released.
     for row in pipelined.tolist():
         _take_back(ssn, row)
     live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred

@@ -152,6 +152,7 @@ class _Preemption:
         unfit = ssn.ask(points.task_refused, task) if why is None else None
         if why is not None or unfit is not None:
             return lambda: why or (Refused(TASK, unfit.reason) if unfit is not None else None)
+        # A node may suffice without victims, as in Volcano (ValidateVictims), so nodes without candidates are kept.
         victims = Victims(
             ssn,
             task,

@@ -76,6 +76,7 @@ class _Reclamation:
             return lambda: Refused(TASK, reason)
         if self.promised_kept and pipelined_again(stmt, task, self._fits):
             return None
+        # Only running tasks of reclaimable queues; preempt also takes bound ones.
         supply = evictable(ssn).of_other_queues(queue.row)
         victims = Victims(ssn, task, supply, self.votes, needs_any=True)
         reachable = search.reachable(task)
@@ -95,6 +96,7 @@ class _Reclamation:
         """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
         node = found.node
         with stmt.trial() as trial:
+            # A task that fits without evictions is pipelined too, but no node is vacated for it.
             evicted = False
             for row in eviction_order(self.ssn, found.victims, task.row):
                 if self.search.has_room(task, node):

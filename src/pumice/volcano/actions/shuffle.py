@@ -14,6 +14,7 @@ def shuffle(ssn: Session) -> None:
     """Evict each task in a statement of its own, so that a refused eviction does not affect the others."""
     tasks = ssn.tables.tasks
     rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0) & (tasks.node >= 0)).nonzero()[0]
+    # Jobs that cannot be read are left alone in every respect, so nothing is evicted for a wrong reason.
     rows = rows[~ssn.tables.jobs.barred[tasks.job[rows]]]
     if not len(rows):
         return

@@ -49,6 +49,7 @@ class EvictForTask:
             why: WhyNot | None = None
             got = 0
             for row in tasks:
+                # Asked again for each task, because one that is pipelined may be the last that the job lacks.
                 if not is_starving(ssn, job):
                     break
                 refused = self._make_room(stmt, row, make_room)
@@ -58,6 +59,7 @@ class EvictForTask:
                     # The first reason is reported: later tasks often fail because of it.
                     why = why or refused
             whole = job_pipelined(ssn, job)
+            # Tried as a whole, since victims were found node by node, and a hard topology needs all nodes together.
             if whole and is_let_in(ssn, stmt, start, job):
                 promised(ssn, job, stmt)
             else:
@@ -74,6 +76,7 @@ class EvictForTask:
             # No reason of its own: the equal task's is reported.
             return lambda: None
         refused = make_room(stmt, row)
+        # A hook about single tasks may refuse one task and accept the next.
         if refused is not None and self.alike.are_tasks_alike(job):
             self._failed_at[job, *kind] = self._now()
         return refused

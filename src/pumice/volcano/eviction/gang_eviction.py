@@ -47,6 +47,7 @@ class _GangEviction:
         queues = Heap(ssn.order.queue_keys(), list(starving))
         while queues:
             queue = queues.pop()
+            # Preemption within a queue does not change what the queue holds, so only reclaim asks this.
             if self.kind is EvictionKind.GANG_RECLAIM and ssn.ask(points.overused, Queue(ssn.tables, queue)):
                 name = ssn.tables.queues.names[queue]
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))

@@ -107,6 +107,7 @@ class GangSearch:
         """Return the domains to try, in order."""
         tables = self._ssn.tables
         flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
+        # Without a hard topology the tree is no restriction, and the whole cluster is the only domain.
         if not flat and not has_hard(tables, job):
             return [tables.tree.top]
         found, promised = list(dict.fromkeys(flat)), tables.tasks.nominated[waiting]
@@ -162,6 +163,7 @@ class GangSearch:
         """Evict the victims and place the job in the domain, in a trial. Return the plan, or None if the job does not
         become complete."""
         ssn, found = self._ssn, None
+        # A trial costs one question per task and node. This bound rules out most domains with sums alone.
         if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
             return None
         with stmt.trial():
@@ -206,6 +208,7 @@ class GangSearch:
         """Return the future idle resources of nodes, with the victims gone as well. Shape (N, R)."""
         tables = self._ssn.tables
         future: F64 = tables.nodes.books[:, FUTURE].copy()
+        # ``add.at`` and not ``+=``, which would count only one of several victims on a node.
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
@@ -275,6 +278,7 @@ def _joined(ssn: Session, plan: Plan) -> Plan:
     """Return a plan in which consecutive placements of one sub-job are one operation."""
     sub, joined = ssn.tables.tasks.sub, list[Operation]()
     for (kind, _, evicted), each in groupby(plan, key=lambda op: (op.kind, int(sub[op.placement.rows[0]]), op.evicted)):
+        # Evictions keep their own operations, because each carries a reason and is reported by itself.
         if kind is not Kind.PIPELINE:
             joined += each
             continue

@@ -74,6 +74,7 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]
     job = candidates.job
     # Volcano's order within a job: lower priority first, then by UID.
     order = np.lexsort((_by_uid(ssn)[candidates.rows], candidates.priority, job))
+    # Once per job, because annotations are parsed.
     may = {j: may_be_evicted(tables.jobs.groups[j]) for j in distinct(job).tolist()}
     order = order[[may[j] for j in job[order].tolist()]]
     rows, job = candidates.rows[order], job[order]
@@ -195,6 +196,7 @@ def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> l
     lost = np.add.reduceat(tables.classes.req[tables.tasks.cls[np.concatenate(each)]], starts)
     lost, local = (np.ascontiguousarray(amounts[:, asked]) for amounts in (lost, freed[whole]))
     gained = np.minimum(local, need[asked]) / need[asked]
+    # A job that loses nothing that the gang asks for divides by 0, and is replaced by infinity below.
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = gained.sum(axis=1) / (lost / need[asked]).sum(axis=1)
     found[whole] = np.where(lost.any(axis=1), gain, np.inf)
@@ -260,6 +262,7 @@ def _allowed(ssn: Session, context: EvictionContext, bundles: list[VictimSet], *
         return []
     tasks = TaskRows(ssn.tables, np.array(rows))
     mask = ssn.ask(points.evictable_agreed if agreed else points.unified_evictable, context, tasks)
+    # The common case, in which no bundle must be divided.
     if mask.all():
         return bundles
     found, allowed = [], {row for row, may in zip(rows, mask.tolist(), strict=True) if may}

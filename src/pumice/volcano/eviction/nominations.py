@@ -22,6 +22,7 @@ NEVER = "Never"
 
 def never_preempts(task: Task) -> bool:
     """Return True if the pod's preemptionPolicy is Never."""
+    # From the pod and not from its priority class: the API server has copied it there.
     return task.pod.spec.preemption_policy == NEVER
 
 
@@ -50,6 +51,7 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
         return Reserved("", (name,))
     if any(unfit.code is Code.UNRESOLVABLE for unfit in reasons):
         return None
+    # Otherwise each cycle would evict more pods for a task whose room is already being made.
     return Reserved("", (name,), leaving=True) if _makes_room(ssn, task, node) else None
 
 

@@ -84,6 +84,7 @@ class _WhatIf:
         """Return the victims that are needed, in order, or none."""
         gone = list[int]()
         for row in eviction_order(self.ssn, victims, self.task.row):
+            # In the order of eviction, so that those that remain are the most important ones.
             gone.append(row)
             if not self._leaves(row):
                 return []

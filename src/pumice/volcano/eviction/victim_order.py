@@ -25,6 +25,7 @@ def eviction_order(ssn: Session, victims: Sequence[int], preemptor: int) -> list
     plugins compare with the preemptor's queue in mind; without an answer the last queue goes first. Tasks whose job is
     not in the session precede all others. If the preemptor's job is not in the session, queues are not compared.
     """
+    # A single victim is the commonest case, and needs no order.
     if len(victims) < 2:
         return list(victims)
     order = _Order(ssn, preemptor)

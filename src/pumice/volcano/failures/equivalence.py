@@ -48,6 +48,7 @@ class Alike:
 
     def fails(self, job: int) -> bool:
         """Let a job fail like an equal one, and return True. Return False if it has to be tried."""
+        # A job whose attempt removes gates must be tried, since that is an effect beside its placements.
         if job in self._tried:
             return False
         failure = self._failures.of(job) if self._failures.is_fresh(job) else None

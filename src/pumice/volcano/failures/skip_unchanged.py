@@ -35,6 +35,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
     if known is not None:
         trace.say_again(known)
         return
+    # A version of its own, so that any later write has a greater one.
     mark, begun = trace.mark(), ssn.tables.versions.next()
     run()
     said = trace.said_since(mark)

@@ -96,6 +96,7 @@ def discarded(ssn: Session, job: int, stmt: Statement, findings: tuple[Finding, 
 
     The attempt keeps where its tasks were pipelined, and errors of earlier actions.
     """
+    # First, because that is what fills ``undone``.
     stmt.discard()
     own = [op for op in stmt.undone if op.kind is Kind.PIPELINE]
     return Attempt(

@@ -42,10 +42,12 @@ def gang_to_evict(ssn: Session, after_s: float) -> int:
     before it in order could start with what it holds.
     """
     gangs = partially_bound_gangs(ssn)
+    # One gang alone waits for no other: evicting it would free resources that only it waits for.
     if len(gangs) < 2:
         return -1
     order = ssn.order.jobs_in_order(gangs)
     late = [job for job in order if partially_bound_since(ssn, job) + after_s <= ssn.now]
+    # The last in order goes, so that of two gangs the more important one starts.
     for last in reversed(late):
         free = _free_without(ssn, last)
         if any(_would_start(ssn, job, free) for job in order[: order.index(last)]):
