@@ -157,6 +157,7 @@ def unfit(reason: str, code: Code = Code.UNSCHEDULABLE) -> Unfit:
 def as_both(now: I64, soon: I64) -> I64:
     """Return the larger of two uses of cards, for a placement that must fit beside both. Shape (D, 5)."""
     found: I64 = np.maximum(now, soon)
+    # A maximum of bit sets would lose instances that only one of both has.
     found[:, INSTANCES] = now[:, INSTANCES] | soon[:, INSTANCES]
     at_odds = (now[:, GROUP] != soon[:, GROUP]) & (now[:, GROUP] != 0) & (soon[:, GROUP] != 0)
     found[at_odds, GROUP] = -1

@@ -59,6 +59,7 @@ class NpuKind(Struct, frozen=True):
     def template_for(self, memory: int) -> tuple[int, str]:
         """Return an amount of memory rounded up to a template, and the name of the template: "" for the whole card,
         (0, "") if it exceeds the card."""
+        # Sorted by size, so the first that is large enough wastes least.
         for each in self.templates:
             if memory <= each.memory:
                 return each.memory, each.name
@@ -180,6 +181,7 @@ def _npu(given: object, where: str) -> NpuKind:
         _text(each, "resourceMemoryName", where),
         _whole(each, "memoryAllocatable", where, 0, _MEMORY_MAX),
         _whole(each, "memoryCapacity", where, 0, _MEMORY_MAX),
+        # A configuration may list templates in any order.
         tuple(sorted(templates, key=lambda template: template.memory)),
     )
 

@@ -31,6 +31,7 @@ class Rules:
     def apart(self, pod: Pod) -> frozenset[Hashable]:
         """Return those keys of a pod that no pod on its cards may have."""
         found: set[Hashable] = set(matching(pod.labels, self._rules))
+        # Only the pod that is placed decides: one without the annotation may join pods that have it.
         if pod.annotations.get(words.SPREAD_ANNOTATION) == words.SPREAD:
             found.add(group_of(pod))
         return frozenset(found - {""})
@@ -59,4 +60,5 @@ def _rule(given: object, i: int) -> Rule:
         raise DeviceConfigError(f"[{i}]: found {given!r:.80}, wanted a mapping from label to value")
     if not all(isinstance(key, str) and isinstance(value, str) for key, value in given.items()):
         raise DeviceConfigError(f"[{i}]: found {given!r:.80}, wanted texts for labels and values")
+    # Sorted, so that equal rules are equal values, and answers can be kept for them.
     return tuple(sorted(given.items()))

@@ -43,7 +43,9 @@ class SharedGpus:
         if not 1 <= count <= CARDS_MAX or memory > AMOUNT_MAX:
             return Cards(problem=f"{words.GPU_NUMBER}: found {count} cards, wanted 1 to {CARDS_MAX}")
         listed = node.annotations.get(words.UNHEALTHY_IDS_ANNOTATION, "")
+        # Cut before it is split, because an annotation may be very long.
         ill = {whole(each.strip()) for each in listed[: words.WISH_CHARACTERS_MAX].split(",")}
+        # Volcano knows only the total of a node, and takes all cards to be equal.
         cards = tuple(Card(count, memory // count, healthy=i not in ill) for i in range(count))
         return Cards(cards, tuple(map(str, range(count))))
 

@@ -28,6 +28,7 @@ from pumice.volcano.devices.exclusive import Rules
 from pumice.volcano.devices.vgpu import HAMI_CORE, Vgpus
 
 _NOWHERE, _PROMISED, _THERE, _LEAVING = range(4)
+# A task that was promised cards will use them, and a leaving one still does.
 _IN_SOON, _IN_NOW = (_PROMISED, _THERE), (_THERE, _LEAVING)
 #: Largest number of cards of a node: the cards of a task are the bits of a 64-bit integer.
 _BITS = 62
@@ -98,6 +99,7 @@ class CardLedger:
         self._index = {row: i for i, row in enumerate(self._rows)}
         pods = tables.tasks.pods
         self._keys = [rules.keys_of(pods[row]) for row in self._rows]
+        # Only tasks with such rules are listed, so that all others skip the search for neighbours.
         self._apart = {row: keys for row in self._rows if (keys := rules.apart(pods[row]))}
         # Only grows: after a rollback, the columns no longer refer to an entry, which then does no harm.
         self._fits: list[Fit] = [_NONE]
@@ -160,6 +162,7 @@ class CardLedger:
     def some_leave(self) -> bool:
         """True if the use of any card will change by tasks that are releasing or pipelined."""
         versions = self.now.version, self.soon.version
+        # The whole array is compared, so only once per version; most sessions have no such tasks.
         if self._leaving is None or self._leaving[0] != versions:
             self._leaving = versions, bool((self.now.array != self.soon.array).any())
         return self._leaving[1]
@@ -175,6 +178,7 @@ class CardLedger:
             found = self._fit(cls, node, in_use, task)
             if isinstance(found, Unfit):
                 return found
+            # Only hypothetical tasks are added up. The session's own use must not change by a question.
             if further:
                 in_use = in_use.copy()
                 self._add(found, node, in_use, 1)
@@ -237,6 +241,7 @@ class CardLedger:
     def placed(self, row: int, node: int) -> bool:
         """Record a task that was allocated, pipelined, or keeps its place. Return True if there are cards for it."""
         i = self._index.get(row)
+        # A task without a request for cards fits everywhere as far as cards are concerned.
         if i is None:
             return True
         promised = self._tables.tasks.status[row] == TaskStatus.PIPELINED
@@ -248,6 +253,7 @@ class CardLedger:
         fit = self._fit(cls, node, self.soon.array[node], row) if promised else self.at_once(row, node)
         if isinstance(fit, Unfit):
             return False
+        # A task that is placed anew first gives back what it had.
         self._write(i, _NOWHERE)
         self._is_at(i, node + 1, len(self._fits), self._bits(fit, node))
         self._fits.append(fit)
@@ -280,6 +286,7 @@ class CardLedger:
         for column, states in ((self.now, _IN_NOW), (self.soon, _IN_SOON)):
             sign = (state in states) - (before in states)
             if sign:
+                # The journal needs the old row to restore it, so the row is replaced and not changed in place.
                 used = column.array[node].copy()
                 self._add(fit, node, used, sign)
                 self.ssn.journal.put(column, node, used)
@@ -333,8 +340,10 @@ def _cards_of(node: Node, families: Sequence[Family], kinds: dict[Hashable, int]
         cards = family.cards_of(node)
         if cards is None:
             continue
+        # The node keeps its other devices. Only this kind cannot be used on it.
         if first + len(cards.cards) > _BITS:
             cards = Cards(problem=f"more than {_BITS} cards on one node")
+        # Without names, so that the nodes of one type share answers.
         kind = kinds.setdefault((number, cards.cards, cards.mode), len(kinds))
         found.append(Here(number, first, cards, kind))
         first += len(cards.cards)

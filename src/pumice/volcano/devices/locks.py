@@ -43,11 +43,13 @@ class NodeLocks:
     def bars(self, nodes: NodeRows, families: list[int], further: Bool) -> Bool:
         """Return the nodes on which a pod with requests for these families must wait. ``further`` (rows,): nodes where
         another such pod is placed first. Shape (rows,)."""
+        # A second pod of one gang must wait as well: the device plugin could not tell the two apart.
         held: Bool = nodes.read(self.held)[:, families].any(axis=1) | further
         return held
 
     def take(self, node: int, families: list[int]) -> bool:
         """Take the locks for a pod that is placed on a node. Return False if one is held."""
+        # The journal keeps the old row for a rollback, so it must not be changed in place.
         held = self.held.array[node].copy()
         if held[families].any():
             return False

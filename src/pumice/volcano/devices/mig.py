@@ -34,6 +34,8 @@ class Geometry(Struct, frozen=True):
         for each in self.instances:
             if 0 <= place < each.count:
                 return each.memory
+            # Positions count through the sizes of a group, so a position beyond this size is an earlier one of the
+            # next.
             place -= each.count
         return 0
 
@@ -52,6 +54,7 @@ def find(geometries: Sequence[Geometry], group: int, in_use: int, memory: int) -
     ``group``: the group by which the card is split (from 1, 0 for none); only that one counts then. ``in_use``: its
     instances in use, as bits.
     """
+    # A number that is out of range marks a conflict, and then no instance can be used.
     numbers = range(1, len(geometries) + 1) if not group else (group,) if 1 <= group <= len(geometries) else ()
     for number in numbers:
         found = _smallest(geometries[number - 1], in_use, memory)
@@ -80,6 +83,7 @@ def place_in(name: str) -> tuple[str, int] | None:
     """Return the group and the position in the name of an instance, or None for a whole card."""
     inside = name.partition("[")[2].partition("]")
     group, dash, place = inside[0].rpartition("-")
+    # The name is part of an annotation, which any controller may have written.
     if not inside[1] or not dash or not (place.isascii() and place.isdecimal() and len(place) <= 4):
         return None
     return group, int(place)

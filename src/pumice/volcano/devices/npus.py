@@ -78,6 +78,7 @@ class Npus:
         """Return the cards that the device agent lists, if the kubelet offers any. In mode hami-core if the node
         supports it."""
         text = node.annotations.get(self._register)
+        # The agent's annotation stays after its device plugin has stopped; the kubelet then offers no devices.
         if text is None or not node.allocatable.get(self._kind.resource) > 0:
             return None
         listed = listed_npus(text)
@@ -126,8 +127,10 @@ class Npus:
         order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
         found, taken = list[tuple[Part, ...]](), set[int]()
         for ask, stage in zip(wanted.asks, wanted.stages, strict=True):
+            # Before looking at cards, because no node could satisfy such a request.
             if not may_split(self._kind, ask):
                 return unfit("vNPU does not support partial memory allocation for multiple devices", Code.ERROR)
+            # Containers of one pod are given different cards, since use is only recorded per pod.
             free = [i for i in order if not barred[i] and i not in taken]
             parts = [part for i in free if (part := self._part(ask, wanted, cards, used[i].tolist(), i)) is not None]
             if len(parts) < ask.count:
@@ -143,6 +146,7 @@ class Npus:
     def _part(self, ask: NpuAsk, wanted: NpuWanted, cards: Cards, used: Sequence[int], at: int) -> Part | None:
         """Return the part of a card for a request, or None if it does not fit."""
         card = cards.cards[at]
+        # Rounded up first: the card is split by templates, so a request uses all of its template.
         memory = self._kind.template_for(ask.memory or card.memory)[0]
         if not card.healthy or not fits(card, used, memory, ask.cores, by_core=wanted.by_core, mode=cards.mode):
             return None
@@ -197,6 +201,7 @@ class Npus:
     def _size(self, part: Part, cards: Cards) -> str:
         """Return one card with its template as JSON."""
         template = self._kind.template_for(part.memory)[1]
+        # Escaped by hand, in the exact form that Volcano writes, without a space after commas and colons.
         name = cards.ids[part.card].replace("\\", "\\\\").replace('"', '\\"')
         return f'{{"UUID":"{name}","temp":"{template}"}}' if template else f'{{"UUID":"{name}"}}'
 

@@ -98,6 +98,7 @@ class Vgpus:
         offers the resources."""
         text = node.annotations.get(words.REGISTER_ANNOTATION)
         offered = (words.VGPU_NUMBER, words.VGPU_CORES, words.VGPU_MEMORY)
+        # The agent's annotation stays after its device plugin has stopped; the kubelet then offers no devices.
         if text is None or not all(node.allocatable.get(name) > 0 for name in offered):
             return None
         return listed_cards(text)
@@ -127,6 +128,7 @@ class Vgpus:
         # Copied, since the parts of one container count for the next one.
         used, found, score = used.copy(), list[tuple[Part, ...]](), 0.0
         for ask, stage in zip(wanted.asks, wanted.stages, strict=True):
+            # A reason of its own, as in Volcano: the node could never take this pod.
             if ask.count > len(cards.cards):
                 return _refused("no enough gpu cards")
             # What an init container uses is free again for those that start later.
@@ -156,6 +158,7 @@ class Vgpus:
     def _part(self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: list[int], at: int) -> Part | None:
         """Return the part of a card for a request, or None if it does not fit."""
         card = cards.cards[at]
+        # A percentage depends on the card, so the amount is only known here.
         memory = ask.memory_of(card)
         fits = card.healthy and used[NUM] < card.count and card.memory - used[MEMORY] >= memory
         # A request for all cores needs an empty card, and a card whose cores are used up takes no pod without a
@@ -168,6 +171,7 @@ class Vgpus:
             return Part(at, memory, ask.cores)
         factor = self._config.memory_factor
         instance = mig.find(self._config.geometries_of(card.type), used[GROUP], used[INSTANCES], memory * factor)
+        # The card has enough memory in total, but no free instance that is large enough.
         if instance is None:
             return None
         return Part(at, instance.memory // factor, ask.cores, instance.group, instance.place)
@@ -259,7 +263,9 @@ def listed_cards(text: str) -> Cards:
             return Cards(problem=_problem(f'"{_shown(entry)}"', "whole numbers for count and memory"))
         found.append(Card(count, memory, fields[3], is_true(fields[4])))
         ids.append(fields[0])
+        # The mode of the last card counts for the node, as in Volcano.
         mode = MIG if fields[5] == MIG else HAMI_CORE
+    # Use is recorded by name, so two cards with one name could not be told apart.
     if len(set(ids)) < len(ids):
         return Cards(problem=_problem("one card twice", "each uuid once"))
     return Cards(tuple(found), tuple(ids), mode)
@@ -324,6 +330,7 @@ def _card_ask(limits: Limits) -> Iterator[CardAsk]:
 
 def _types(text: str | None) -> tuple[str, ...] | None:
     """Return the types in a comma-separated list, in upper case."""
+    # Parts of types are compared in upper case, because nodes write them as their driver does.
     return None if text is None else tuple(text.upper().split(","))
 
 
@@ -334,6 +341,7 @@ def _ids(text: str | None) -> tuple[str, ...]:
 
 def is_type_wanted(wanted: VgpuWanted, card_type: str) -> bool:
     """Return True if a pod accepts a card of this type; parts of the name are compared in any case."""
+    # Other vendors' cards may be listed by the same agent.
     if _VENDOR not in card_type:
         return False
     upper = card_type.upper()
@@ -363,6 +371,7 @@ def decoded(container: str) -> list[Given]:
     found = []
     for entry in container.split(":"):
         fields = entry.split(",")
+        # Skipped and not refused: a pod that runs keeps what can be read of its annotation.
         if len(fields) < 4:
             continue
         memory, cores = whole(fields[2]), whole(fields[3])

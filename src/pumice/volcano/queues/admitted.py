@@ -42,6 +42,7 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
     """
     axis = ssn.tables.axis
     each = zip(axis.names, asked.tolist(), wanted.tolist(), limit.tolist(), strict=True)
+    # Only what is asked for: a queue that is already above its limit in another resource still admits the job.
     return [name for i, (name, a, w, most) in enumerate(each) if a > 0 and w > most and i != axis.pods]
 
 
@@ -82,6 +83,7 @@ def fitting(tasks: TaskRows, room: F64) -> int:
         for i, (asked, left) in enumerate(zip(req.tolist(), room.tolist(), strict=True)):
             if asked > 0 and i != pods:
                 count = min(count, left / asked)
+        # A queue may hold more than its limit, after the limit was lowered, and then the room is negative.
         return max(0, math.floor(count))
     req = tasks.req
     over = (req.cumsum(axis=0) > room) & (req > 0)

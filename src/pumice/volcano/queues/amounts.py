@@ -46,6 +46,7 @@ class QueueAmounts(NamedTuple):
 def queue_amounts(ssn: Session) -> QueueAmounts:
     """Return the amounts as they were when first asked for in the session. Amounts equal to those of an earlier session
     are the same array."""
+    # Once per session: plugins begin their own columns with these, and then count placements themselves.
     return ssn.shared(QueueAmounts, lambda: _amounts_now(ssn))
 
 
@@ -67,6 +68,7 @@ def _summed_up(ssn: Session) -> QueueAmounts:
     jobs, rows, width = ssn.tables.jobs, _jobs_of_queues(ssn), len(ssn.tables.axis)
     held, least = jobs.allocated[rows], jobs.min_resources[rows]
     admitted, running = _promised(ssn.tables, rows)
+    # Of jobs without minResources, all that is held counts as elastic, since their minimum is 0.
     over = held - least
     missing = without_gated(ssn, rows, np.maximum(least - held, 0.0)) * (admitted | running)[:, None]
     claimed = np.where(admitted[:, None], without_gated(ssn, rows, least), missing)
@@ -101,6 +103,7 @@ def _promised(tables: Tables, rows: AnyArray) -> tuple[Bool, Bool]:
     least their minimum in number. Shapes (rows,). Source: Volcano GetInqueueResource."""
     jobs = tables.jobs
     phase, has_min = jobs.phase[rows], jobs.has_min[rows]
+    # A job that runs below its minimum is promised nothing: in Volcano it must be admitted anew.
     running = has_min & (phase == RUNNING_PHASE) & (jobs.counts[rows] @ HELD >= jobs.min_available[rows])
     return has_min & (phase == INQUEUE_PHASE), running
 

@@ -28,6 +28,7 @@ _TEMPLATE = "template/"
 
 def limited_classes(ssn: Session) -> tuple[str, ...]:
     """Return the device classes that some queue limits, empty if the cluster has no claims."""
+    # Most clusters have no claims, and then no queue's capability needs to be read.
     if not len(ssn.tables.claims.objs):
         return ()
     names = {name for queue in ssn.tables.queues.objs if queue.capability for name in queue.capability.scalars or ()}
@@ -48,6 +49,7 @@ class DeviceQuota:
         self.limit = np.array([self._limit_of(queue.capability) for queue in ssn.tables.queues.objs])
         self._claiming = [row for row, pod in enumerate(ssn.tables.tasks.pods) if pod is not None and self._names(pod)]
         named = Counter(key for row in self._claiming for key in self._names(ssn.tables.tasks.pods[row]))
+        # A claim that is made from a template belongs to one pod, whatever its name.
         self._shared = {key for key, pods in named.items() if pods > 1 and key in self._claims and _TEMPLATE not in key}
         self._pairs = self._all_pairs()
         claimed, naming = np.zeros_like(self.limit), np.zeros(len(self._pairs))
@@ -197,6 +199,7 @@ class DeviceQuota:
         """Return what admitted jobs do not hold yet of their minimum. Shape (Q, K)."""
         found, jobs = np.zeros_like(self.limit), self._tables.jobs
         for row in (jobs.alive & (jobs.queue >= 0) & (jobs.phase == INQUEUE_PHASE)).nonzero()[0].tolist():
+            # What is held is counted in ``claimed`` already, and must not be promised a second time.
             held = [each for each in jobs.tasks[row].tolist() if HELD[self._tables.tasks.status[each] % STATUS_COUNT]]
             left = self.minimum(Job(self._tables, row)) - self._together(held)
             found[self._tree.line(int(jobs.queue[row]))] += np.maximum(left, 0.0)

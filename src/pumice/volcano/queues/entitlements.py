@@ -47,6 +47,7 @@ class Entitlements(Struct, frozen=True):
 
     def deserves_nothing(self, rows: Rows = slice(None)) -> Bool:
         """Return True for queues that deserve nothing; ``pods`` do not count. Shape (rows,)."""
+        # Without ``pods``, the last column: Volcano's queues deserve no pods.
         return np.asarray((self.deserved[rows, :-1] < EPS).all(axis=-1))
 
 
@@ -68,6 +69,7 @@ def _named(queues: QueueTable, axis: ResourceAxis, amount: Callable[[Queue], Res
     """Return the dimensions that an amount of each queue names. Shape (Q, R)."""
     found = np.tile(axis.named(None), (len(queues), 1))
     for row, queue in enumerate(queues.objs):
+        # CPU and memory are always named, as in Volcano's structure, where they are fields and not entries of a map.
         stated = amount(queue)
         if stated is not None and stated.scalars:
             found[row] = axis.named(stated)
@@ -90,6 +92,8 @@ def in_tree(queues: QueueTable, tree: QueueTree, axis: ResourceAxis, total: F64)
     for rows in tree.levels[1:]:
         parent = tree.parent[rows]
         given = sums_by(parent, guarantee[rows], len(guarantee))
+        # A queue without a capability inherits that of its parent; one with a greater capability is bounded by
+        # ``most``.
         capability[rows] = np.where(np.isinf(capability[rows]), capability[parent], capability[rows])
         left = _left_of(most[parent], given[parent])
         most[rows] = np.minimum(left + guarantee[rows], capability[rows])

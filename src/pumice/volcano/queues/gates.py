@@ -34,6 +34,7 @@ def take_gates_off(ssn: Session, job: int) -> None:
     tasks, queue = tables.tasks, Queue(tables, int(tables.jobs.queue[job]))
     rows: AnyArray = tables.jobs.tasks[job]
     waits = tasks.asks_queue[rows] & (tasks.gate[rows] == QUEUE_GATE_ONLY) & (tasks.status[rows] == PENDING)
+    # In task order and one by one, because each removal reserves room that later tasks then lack.
     for row in ssn.order.sorted_tasks(rows[waits & ~tasks.gate_off[rows]]).tolist():
         if ssn.ask(points.tasks_allowed, queue, TaskRows(tables, np.array([row]))).tasks:
             # Written outside of any statement: it stands even if the job is not placed afterwards.

@@ -25,10 +25,12 @@ class Reclaimable:
         self._tree, self._of, self._allocated = tree, of, allocated
         self._relevant: Bool = of.named.copy()
         self._relevant[:, : MEMORY + 1] = of.deserved[:, : MEMORY + 1] >= EPS
+        # Every task holds one of ``pods``, so with it any queue with enough pods would have to give tasks back.
         self._relevant[:, -1] = False  # pods
 
     def to_gang(self, candidates: TaskRows) -> Bool:
         """Return the candidates that a gang can take, in their order. Shape (rows,)."""
+        # A gang may take victims on several nodes, so all candidates share one balance, as if they were on one node.
         lines, every = candidates.queue.astype(np.int64)[:, None], np.arange(len(candidates))
         return self._take(candidates, np.zeros_like(every), every, lines, lines >= 0, every >= 0)
 
@@ -95,6 +97,8 @@ class Reclaimable:
             rows, asked = rows[gives], asked[gives]
             taken[rows] = True
             of_each = measured[rows]
+            # Each (node, queue) pair has a balance of its own: victims on other nodes are alternatives and not evicted
+            # as well.
             left[place[rows][of_each]] -= np.repeat(asked, of_each.sum(axis=1), axis=0)
         return taken
 

@@ -22,6 +22,7 @@ from pumice.volcano.queues.tree import QueueTree
 def has_gated_pods(ssn: Session) -> bool:
     """Return True if any pod waits, or has waited, behind its queue's gate."""
     tasks = ssn.tables.tasks
+    # A cluster without the annotation needs neither the columns nor the sums.
     return bool((tasks.alive & tasks.asks_queue).any())
 
 
@@ -33,6 +34,7 @@ class ReservedRoom:
         self._ssn, self._tree = ssn, tree
         tables = ssn.tables
         tasks = tables.tasks
+        # The gate is gone and the pod is still pending: its removal was confirmed in an earlier cycle.
         kept = tasks.alive & tasks.asks_queue & (tasks.status == PENDING) & (tasks.gate == NO_GATE) & (tasks.job >= 0)
         kept[kept] = tables.jobs.queue[tasks.job[kept]] >= 0
         rows = kept.nonzero()[0]
@@ -46,6 +48,7 @@ class ReservedRoom:
 
         ``line``: the queue and its ancestors. ``room`` (line, R): what each may still take.
         """
+        # The tightest of the queue and its ancestors decides in each dimension.
         left = (room - self.amount.array[line]).min(axis=0)
         for count, row in enumerate(tasks.rows.tolist()):
             req = Task(tasks.tables, row).req

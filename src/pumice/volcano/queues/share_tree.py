@@ -61,6 +61,7 @@ class ShareTree:
 
     def _nodes_of(self, annotations: Mapping[str, str]) -> list[int]:
         """Return the nodes of a queue from the root down."""
+        # Bounded, because an annotation may have any length.
         names = annotations.get(PATH, "root").split("/")[:DEPTH_MAX]
         weights = annotations.get(WEIGHTS, "").split("/")
         path = [0]
@@ -110,6 +111,7 @@ class ShareTree:
     def order(self, left: int, right: int, share: F64, full: Bool) -> int:
         """Compare two queues, given the share and the saturation of each node."""
         for a, b in zip(self._path[left], self._path[right], strict=False):
+            # Saturation goes first, as in H-DRF: a queue with nothing more to ask for must not hold back the others.
             if full[a] != full[b]:
                 return 1 if full[a] else -1
             x, y = share[a] / self._weights[a], share[b] / self._weights[b]
@@ -122,6 +124,7 @@ class ShareTree:
         candidate gone. Shape (rows,)."""
         own, held = reclaimer.job, self._allocated.array[self._jobs]
         place = np.searchsorted(self._jobs, candidates.job)
+        # ``held`` is a copy, since it was indexed with an array, so the live column stays as it is.
         held[np.searchsorted(self._jobs, own.row)] += reclaimer.req
         trial = _Trial(self, held)
         # Each candidate is tested alone, so equal tasks of equal jobs share an answer.
@@ -226,6 +229,7 @@ class _Trial:
         share, full, changed = base.share.copy(), base.full.copy(), len(base.share) + job
         for node in reversed(path):
             nodes, jobs = self._right_below(node)
+            # Jobs are numbered after nodes, so that one number tells which child has changed.
             places = np.concatenate((nodes, jobs + len(base.share))) == changed
             parts = _Parts(
                 np.where(places[:, None], amount, np.concatenate((base.amounts[nodes], self._held[jobs]))),
@@ -262,6 +266,7 @@ def _pending_by_job(ssn: Session) -> F64:
     status = tables.tasks.status
     rows = np.flatnonzero((status >= 0) & (tables.tasks.job >= 0))
     held = np.isin(status[rows], [TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING])
+    # With releasing and pipelined tasks: they hold nothing here, but what they ask for belongs to the request.
     rows = rows[~held]
     np.add.at(found, tables.tasks.job[rows], tables.classes.req[tables.tasks.cls[rows]])
     return found

@@ -67,6 +67,7 @@ class QueueTree:
 
     def above(self, row: int, levels: int) -> list[int]:
         """Return the next ancestors of a queue without the root, the nearest first."""
+        # Without the root, which every queue has in common with every other.
         return self.line(row)[1:-1][:levels]
 
     def parted(self, left: int, right: int) -> tuple[int, int]:
@@ -74,6 +75,7 @@ class QueueTree:
         return the queues themselves."""
         mine, others = self.line(left), self.line(right)
         for i in range(-1, -min(len(mine), len(others)) - 1, -1):
+            # From the root down, so the first difference is the highest queue that is not shared.
             if mine[i] != others[i]:
                 return mine[i], others[i]
         return left, right
@@ -102,6 +104,7 @@ def _problem(queues: QueueTable, lost: Bool) -> str:
     root = queues.row_of.get(ROOT, -1)
     if root < 0:
         return f'there is no queue "{ROOT}"'
+    # The root is the only queue that may lack a parent.
     orphans = queues.parent < 0
     orphans[root] = False
     if orphans.any():

@@ -21,6 +21,8 @@ def image_scores(facts: Derived, spec: PodSpec) -> F64:
         for image in spec.images:
             size, rows = known_images(facts).get(full_name(image), (0, []))
             if rows:
+                # Images that many nodes have count more, so that pods of one image do not gather where it happens to
+                # be.
                 total[rows] += int(size * (len(rows) / len(facts)))
         most = MOST_PER_CONTAINER * max(1, spec.container_count)
         return ((np.clip(total, LEAST, most) - LEAST) * 100 // (most - LEAST)).astype(np.float64)
@@ -37,6 +39,7 @@ def known_images(facts: Derived) -> dict[str, tuple[int, list[int]]]:
             for image in node.images:
                 for name in image.names:
                     rows = found.setdefault(name, (image.size_bytes, []))[1]
+                    # A node may list an image under one name twice.
                     if not rows or rows[-1] != row:
                         rows.append(row)
         return found

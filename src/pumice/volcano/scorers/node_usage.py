@@ -40,6 +40,7 @@ def node_usage(ssn: Session) -> NodeUsages:
 def _along_nodes(tables: Tables) -> NodeUsages:
     """Return the usage in the order of nodes."""
     row_of, usages = tables.nodes.facts.row_of, tables.usages
+    # Usage of a node that has just been removed may still be there.
     nodes = np.array([row_of.get(name, -1) for name in usages.names], dtype=np.int64)
     known = nodes >= 0
     found = np.zeros((3, len(tables.nodes.facts)))

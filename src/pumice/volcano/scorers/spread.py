@@ -101,6 +101,7 @@ class _SpreadInTurn(ScoreInTurn):
         return _score(self._crowds, self._rows[places])
 
     def placed(self, turn: int, place: int) -> bool:
+        # A pod need not match the selectors of its own constraints, and then it changes nothing for the next one.
         joined = [crowd for crowd, joins in zip(self._crowds, self._joins, strict=True) if joins[turn]]
         for crowd in joined:
             crowd.add(int(self._rows[place]))
@@ -111,6 +112,7 @@ def _score(crowds: Sequence[_Crowd], rows: AnyArray) -> F64:
     """Return the score of candidates. Shape (rows,)."""
     labelled = np.ones(len(rows), dtype=bool)
     for crowd in crowds:
+        # Nodes that lack one of the labels are left out of all constraints, as in kube-scheduler.
         labelled &= crowd.prepared.codes[rows] >= 0
     taking_part = rows[labelled]
     score = np.zeros(len(rows))
@@ -135,6 +137,7 @@ def _rounded(values: F64) -> I64:
 def _reversed(crowd: I64) -> F64:
     """Return 100 · (max + min - crowd) / max as whole numbers, 100 for all if there are no pods."""
     most = int(crowd.max())
+    # Without any pod every candidate is equally good, and the division below would be by 0.
     if most == 0:
         return np.full(len(crowd), 100.0)
     return (100 * (most + int(crowd.min()) - crowd) // most).astype(np.float64)

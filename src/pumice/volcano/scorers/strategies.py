@@ -42,6 +42,7 @@ class Strategies(Struct, frozen=True):
 
     def of(self, name: str) -> Rule | None:
         """Return the rule of a name, or else of its longest prefix. Source: Volcano findResourceConfigWithPrefix."""
+        # A name goes before a prefix, and a longer prefix before a shorter one, so that exceptions can be written.
         exact = self.rules.get(name)
         if exact is not None:
             return exact
@@ -87,6 +88,7 @@ def _rules(resources: object) -> Iterator[tuple[str, Rule]]:
     for name, given in resources.items() if isinstance(resources, Mapping) else ():
         if isinstance(name, str) and _is_pattern(name) and isinstance(given, Mapping):
             weight = _number(given.get("weight"), 1.0)
+            # Volcano takes a weight of 0 for one that is not set.
             yield name, Rule(given.get("type") == MOST_ALLOCATED, weight or 1.0)
 
 
@@ -97,6 +99,7 @@ def _is_pattern(name: str) -> bool:
 
 def _number(given: object, default: float) -> float:
     """Return a bounded number, or the default."""
+    # Bounded, so that a sum of weights stays finite.
     if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= _NUMBER_MAX:
         return float(given)
     return default

@@ -36,6 +36,7 @@ def avoided_count(facts: Derived, spec: PodSpec) -> Raw:
     """Return the number of PreferNoSchedule taints that the pod does not tolerate."""
 
     def build() -> Raw:
+        # A toleration of another effect says nothing about taints that should only be avoided.
         tolerations = [t for t in spec.tolerations if t.effect in ("", *AVOID)]
         count = untolerated_count(facts, tolerations, AVOID)
         return count, _everywhere(count, reverse=True)
@@ -52,6 +53,7 @@ def scaled(raw: I64, *, reverse: bool = False) -> F64:
 
 def _everywhere(raw: I64, *, reverse: bool) -> float | None:
     """Return the score of any candidates if all have the same, else None."""
+    # The scale depends on the candidates only if their scores differ.
     if len(raw) and (raw != raw[0]).any():
         return None
     return float(scaled(raw[:1], reverse=reverse).sum())

@@ -39,6 +39,7 @@ class Estimator(Struct, frozen=True):
         """Return the request, the limit, and the best-effort usage of a pod, each as CPU and memory. Shape (3, 2)."""
         if spec is None:
             return [[0.0, 0.0]] * 3
+        # Such a pod has neither request nor limit to estimate by, so its usage is an argument.
         if spec.qos == "BestEffort":
             return [[0.0, 0.0], [0.0, 0.0], [self.be_cpu, self.be_mem]]
         asked, limit = spec.request, spec.limit
@@ -55,6 +56,7 @@ class Estimator(Struct, frozen=True):
 def percent(thresholds: object, name: str) -> float:
     """Return the threshold of a resource."""
     found = thresholds.get(name) if isinstance(thresholds, Mapping) else None
+    # ``type`` and not ``isinstance``: true would otherwise be a threshold of 1 %.
     return float(found) if type(found) is int and 0 <= found <= 100 else float(THRESHOLD)
 
 
@@ -64,6 +66,7 @@ def interval_of(metrics: Mapping[str, Any]) -> float:
         found = parse_duration(str(metrics.get("interval", "")))
     except DurationError:
         return INTERVAL_S
+    # An interval of 0 would make every pod old enough at once.
     return found if found > 0 else INTERVAL_S
 
 
@@ -88,6 +91,7 @@ def _read(given: object) -> Iterator[tuple[str, float | None]]:
 
 def _amount(name: str, value: Any) -> float | None:
     if type(value) is int:
+        # A number without a unit is in MiB for memory and in milli-cores for CPU.
         found: int = value * (_MIB if name == "be_mem" else 1)
     else:
         try:

@@ -28,6 +28,7 @@ def best_effort_use(amount: F64 | float, factor: F64 | float) -> F64:
 def composite(percent: F64, coming: F64, capacity: F64) -> F64:
     """Return the share in use of each resource, 0 to 1, of what was measured (percent) and what is coming; 0 if a node
     has none."""
+    # Divided by 1 where a node has none, to avoid a warning; the result is discarded below.
     there = np.where(capacity > 0, capacity, 1.0)
     return np.where(capacity > 0, np.clip((percent * capacity / 100.0 + coming) / there, 0.0, 1.0), 0.0)
 

@@ -43,6 +43,7 @@ ASKS = (
 def gradients_for_job(ssn: Session, job: int, purpose: str) -> list[list[int]]:
     """Return the hypernodes to try for a job, in groups of falling preference."""
     top = ssn.tables.tree.top
+    # Without the plugin for topologies the whole cluster is the only domain.
     if not ssn.has(points.hyper_node_gradient_for_job):
         return [[top]]
     return ssn.ask(points.hyper_node_gradient_for_job, Job(ssn.tables, job), top, purpose) or []
@@ -115,6 +116,7 @@ class JobTrials:
         """Return what a trial depends on besides the domain, or None."""
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
         sub_queues = self.pending_tasks.sub_queues
+        # Several sub-jobs compete for a domain, and their order would belong to the key too.
         if len(sub_queues) != 1 or not placing_of(ssn).feasible.at_once:
             return None
         if not ssn.hooks.known("queues by class", (points.allocatable,), takes_on_by_class):
@@ -156,6 +158,7 @@ class JobTrials:
         known: Known | None = self.known.recall(question, self.columns, nodes)
         if known is not None:
             return self._recalled(hypernode, known)
+        # Now the trial writes its own undone operations, after those of the trial recalled before.
         self.end()
         before, known_of_queue = len(self.stmt.undone), len(self.attempt.findings)
         candidate = self._try(hypernode)
@@ -209,6 +212,7 @@ class JobTrials:
     def _try(self, hypernode: int) -> Candidate:
         """Place the job in one domain, note the result, and undo it."""
         ssn, stmt, job = self.ssn, self.stmt, self.job
+        # Errors of another domain say nothing about this one.
         self.attempt.errors = {}
         mark, left = stmt.mark(), self.pending_tasks.copy()
         score, subs = self._place_sub_jobs(left, hypernode)
@@ -228,10 +232,12 @@ class JobTrials:
             sub = pending_tasks.pop()
             before = len(self.stmt.operations)
             gained = self._place_sub_job(sub, pending_tasks, hypernode)
+            # It is dropped and not tried again, because placing other sub-jobs only makes the domain fuller.
             if gained is None or len(self.stmt.operations) == before:
                 continue
             score += gained
             subs[sub] = int(self.ssn.tables.subs.hypernode[sub])
+            # A sub-job is placed up to its minimum, and comes back for the rest after the others.
             if pending_tasks.sub_queues[sub]:
                 pending_tasks.push(sub)
             if job_ready(self.ssn, self.job):
@@ -248,6 +254,7 @@ class JobTrials:
         for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
             tried: list[tuple[int, Plan, SubJobQueue]] = []
             for hypernode in gradient:
+                # Only the errors of the hypernode that is tried last are reported.
                 self.attempt.forget(sub)
                 mark, own = stmt.mark(), sub_queue.copy()
                 allocate_tasks(ssn, stmt, sub, own, Domain(ssn, hypernode), self.attempt)
@@ -259,6 +266,7 @@ class JobTrials:
                 # The first of equals; Volcano takes a random one.
                 best = int(scores.argmax())
                 hypernode, plan, own = tried[best]
+                # A plugin may refuse now what it accepted in the trial.
                 if stmt.recover(plan) is not None:
                     return None
                 pending_tasks.sub_queues[sub] = own

@@ -79,6 +79,7 @@ def merged(policy: str, asked: Iterable[Sequence[Hint]], everywhere: int) -> tup
         for hint in mixed:
             mask &= everywhere if hint.mask is None else hint.mask
         found = Hint(mask, all(hint.preferred for hint in mixed))
+        # An empty set would be a pod on no NUMA node at all.
         if mask and _is_better(found, best):
             best = found
     return best, policy == BEST_EFFORT or best.preferred
@@ -109,6 +110,7 @@ def take_cpus(machine: Machine, free: CpuSet, count: int) -> CpuSet | None:
     left, found = set(free), set[int]()
     for size, groups in ((_socket_size(machine), _whole_sockets), (_core_size(machine), _whole_cores)):
         for group in groups(machine, left) if size else ():
+            # A whole group would be more than what is asked for, so it stays whole for another pod.
             if count - len(found) < size:
                 break
             found |= group
@@ -183,6 +185,7 @@ def assigned(machine: Machine, free: CpuSet, ask: NumaAsk, policy: str) -> Assig
         count = int(milli // 1000) if milli % 1000 == 0 else 0
         if not count:
             continue
+        # Kubelet never gives reserved CPUs away, whatever is free.
         left = free - machine.reserved - found
         hint, admitted = merged(policy, [hints(machine, left, count)], machine.everywhere)
         cpus = placed(machine, left, hint.mask, count) if admitted else None
@@ -194,6 +197,7 @@ def assigned(machine: Machine, free: CpuSet, ask: NumaAsk, policy: str) -> Assig
 
 def placed(machine: Machine, free: CpuSet, mask: int | None, count: int) -> CpuSet | None:
     """Return CPUs, taken from these NUMA nodes first, or None if there are too few."""
+    # Aligned CPUs first, as kubelet does: what is missing comes from other NUMA nodes.
     near = machine.in_mask(free, machine.everywhere if mask is None else mask)
     found = take_cpus(machine, near, min(count, len(near))) or frozenset()
     rest = take_cpus(machine, free - found, count - len(found))

@@ -28,6 +28,7 @@ def sub_bound(tables: Tables, sub: int) -> int | None:
     topology = tables.subs.topologies[sub]
     if topology is None:
         return None
+    # A soft bound of a sub-job must not forbid what a hard bound of its job allows.
     own = job_bound(tables, int(tables.subs.job[sub]))
     return _bound(tables, topology, int(tables.tree.tier[-1]) if own is None else own)
 
@@ -35,6 +36,7 @@ def sub_bound(tables: Tables, sub: int) -> int | None:
 def has_hard(tables: Tables, job: int) -> bool:
     """Return True if the job or one of its sub-jobs has a bound."""
     jobs = tables.jobs
+    # One flag settles this for most jobs, without a look at their sub-jobs.
     if not jobs.has_topology[job]:
         return False
     return job_bound(tables, job) is not None or any(sub_bound(tables, s) is not None for s in jobs.subs[job])
@@ -67,6 +69,7 @@ def recover_hypernodes(ssn: Session) -> None:
     nothing."""
     tables, put = ssn.tables, ssn.journal.put
     jobs, subs = tables.jobs, tables.subs
+    # Without a tree no hypernode can be found, and those that are remembered may come back with it.
     if not tables.tree.ready or not (some(jobs.has_topology) or some(jobs.hypernode >= 0)):
         return
     held = jobs.counts @ HELD
@@ -77,6 +80,8 @@ def recover_hypernodes(ssn: Session) -> None:
     for job in (jobs.alive & jobs.has_topology & (jobs.queue >= 0) & (held > 0)).nonzero()[0].tolist():
         changed = False
         for sub in jobs.subs[job]:
+            # A hypernode that was remembered stays: it is where the sub-job was placed, and its pods may span less of
+            # it now.
             if subs.topologies[sub] is None or subs.hypernode[sub] >= 0:
                 continue
             found = _home_of(tables, subs.tasks[sub])

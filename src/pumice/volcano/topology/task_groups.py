@@ -153,6 +153,7 @@ def buckets_of(members: Iterable[Member], roles: Roles) -> Buckets:
 def _place(member: Member, roles: Roles) -> tuple[bool, int, int, int, str]:
     """Return the sort key of a task: placed tasks by node, then by role order, priority and name."""
     order, priority = roles.rank[member.role].tolist()
+    # Placed tasks go first, because their buckets are fixed and attract the others.
     return member.node < 0, member.node, -order, -priority, member.name
 
 
@@ -162,6 +163,7 @@ def _nearest(counts: I64, amounts: F64, count: int, member: Member, roles: Roles
         return -1
     near = counts[:count] @ roles.near[member.role]
     best = near.max()
+    # All buckets have tasks from which this one should stay apart.
     if best < 0:
         return -1
     equal = np.flatnonzero(near == best)
@@ -179,4 +181,5 @@ def removals(asked: F64, others: F64, room: F64) -> I64:
         short = asked[dimension] - room[:, dimension]
         steps = np.searchsorted(gone[:, dimension], short, side="left") + 1
         found = np.maximum(found, np.where(short > 0, steps, 0))
+    # No more than all of them: the node is then too small for the task alone, and filters say so.
     return np.minimum(found, len(others))
