@@ -27,9 +27,11 @@ class Bound:
         tables = ssn.tables
         self._freed: dict[int, F64] = {}
         listed: list[int] = tables.tasks.cls[part.rows].tolist()
+        # By class and not by task, because equal tasks share one count per node.
         self._needs = {cls: listed.count(cls) for cls in dict.fromkeys(listed)}
         self._asked = {cls: (tables.classes.req[cls] > 0).nonzero()[0].tolist() for cls in self._needs}
         self._free(recorded)
+        # Cached over all nodes by Feasibility, so a bound only computes what victims change.
         self._capacity = {cls: feasible.capacity(cls) for cls in self._needs}
         self._fits = {cls: self._fit_counts(cls) for cls in self._needs}
         self._total = {cls: float(fits.sum()) for cls, fits in self._fits.items()}

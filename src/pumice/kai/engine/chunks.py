@@ -68,6 +68,7 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part |
     """
     tables = ssn.tables
     subs, tasks, jobs = tables.subs, tables.tasks, tables.jobs
+    # Two columns settle this for jobs without pending tasks.
     if not evicted and not jobs.waits[job] and not jobs.best_effort[job]:
         return None
 
@@ -83,6 +84,7 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part |
     below = {sub: rows[: least - active] for sub, active, least in each if active < least and (rows := available(sub))}
     # While a pod set is below its minimum, only such pod sets are placed, and together, since a gang binds as a whole.
     if any(active < least for _, active, least in each):
+        # Below the minimum and without tasks for it: the job cannot become whole, so nothing is placed.
         return Part(job, below) if below else None
     growing = [(_fullness(ssn, active, least, len(each)), i, sub) for i, (sub, active, least) in enumerate(each)]
     for _, _, sub in sorted(growing):

@@ -54,6 +54,7 @@ class Growth:
             at, window = end, window * _MORE
         if at < self._candidates.reach(at + 1):
             self._at = at
+            # From here on, a chunk may depend on victims on several nodes, which arrays by node cannot express.
             yield from self._one_by_one(at)
 
     def _is_simple_so_far(self) -> bool:
@@ -86,6 +87,7 @@ class Growth:
             held = np.where(self._is_out[:, None], 0.0, held)
         worth = self._bound.possible(nodes, held) & ~self._is_out
         for position in (worth[at:].nonzero()[0] + at).tolist():
+            # Counted as if each had been looked at by itself, so that the figure does not depend on windows.
             self.ruled_out += position - at
             at = self._at = position + 1
             yield known[position]

@@ -84,6 +84,7 @@ class Placer:
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
                 return False
             trial.keep()
+        # In a simulation all tasks are pipelined anyway.
         if not virtual:
             self._all_or_wait(stmt, part)
         return True
@@ -193,6 +194,7 @@ class Placer:
     def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
         """Place the tasks of a pod set, runs of equal tasks together."""
         tasks = self.ssn.tables.tasks
+        # Each task has a node of its own then, so equal tasks cannot be chosen together.
         if self.as_promised:
             return all(self._place_as_promised(stmt, row, within, virtual) for row in rows)
         if len(rows) == 1:
@@ -216,6 +218,7 @@ class Placer:
     def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
         """Place tasks of one class. Return False, with ``why`` set, if one finds no node."""
         unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
+        # One task speaks for its class, since all of ``rows`` are equal.
         if unfit is not None:
             self.why = Refused(TASK, unfit.reason)
             return False
@@ -231,6 +234,7 @@ class Placer:
             nodes = [sole] if sole >= 0 else self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
             if not nodes:
                 return False
+            # One answer for the whole run: ``_choose`` returns as many as start, or wait, like the first.
             at_once = not virtual and self._starts_at_once(rows[0], cls, nodes[0])
             if not self._put(stmt, rows[: len(nodes)], nodes, at_once=at_once):
                 return False

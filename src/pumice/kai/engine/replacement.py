@@ -68,6 +68,7 @@ class Waiting:
     def changed(self, jobs: Collection[int]) -> None:
         """Update jobs whose tasks moved in a commit."""
         for job in jobs:
+            # Only jobs that moved: a request follows from the tasks of its own job.
             self._requests.pop(job, None)
         wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
         self._standing.put(jobs, there=wait)
@@ -124,10 +125,12 @@ class Replacement:
         passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
             leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
+            # Only a pending job was passed over, which has no placement of its own.
             if leaf not in entries:
                 continue
             _, job = entries[leaf].pop()
             if job == self._part.job:
+                # Without the part, the rest of the simulation would be for nothing.
                 if not placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True):
                     return False
             elif not self._offer(job):
@@ -142,6 +145,7 @@ class Replacement:
         if chunk is None:
             return True
         placing = placer(self._ssn)
+        # Counting first: most victims fit nowhere else, and a placement with all its questions would find the same.
         return not placing.refutes(chunk, self._within) and placing.place(self._stmt, chunk, self._within, virtual=True)
 
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:

@@ -61,6 +61,7 @@ class Following:
             if gone >= 0:
                 tally(self._ssn, Tally.SIMULATED)
                 return Solution((gone,))
+            # Not remembered: the search that follows decides what is reported as undone.
             stmt.rollback(mark, remember=False)
         found = solve(self._ssn, stmt, part, self._rules, self._waiting, self._standing)
         if isinstance(found, Solution):
@@ -130,6 +131,7 @@ class Following:
         """Return True if the part is placed before its victim, and no other job takes part in the order."""
         ssn, tables, waiting = self._ssn, self._ssn.tables, self._waiting
         own, job = int(tables.jobs.queue[part.job]), int(tables.tasks.job[gone])
+        # In one queue, jobs are compared by their keys alone.
         if leaf == own:
             return (waiting.key_of(part.job), part.job) < (ssn.order.job_keys()([job])[0], job)
         if waiting.line(own)[:1] != [(waiting.key_of(part.job), part.job)]:

@@ -70,6 +70,7 @@ def solve(
 ) -> Solution | Refuted:
     """Place a part of a job by evictions, in the statement. Return Refuted, with nothing changed, if that is
     impossible."""
+    # Chosen once per job: which queues may give does not change while the victims of one job are sought.
     queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
     if not candidates:
@@ -115,6 +116,7 @@ class _Search:
         """Return all victims that make room for a part, the recorded ones first, or None."""
         ssn, tables = self.ssn, self.ssn.tables
         possible = with_devices(ssn, part)
+        # Nodes of victims count as well, because evictions make room there.
         possible[tables.tasks.node[list(recorded)]] = True
         if recorded and (found := self._try(part, recorded, (), possible)[0]) is not None:
             return found
@@ -193,6 +195,7 @@ class _Search:
 
     def _is_valid(self, scenario: Scenario) -> bool:
         """Return True if the action and all plugins accept the scenario."""
+        # Checked first: it costs no question to plugins.
         if self.rules.every_victim_placed and scenario.gone(self.ssn.tables):
             return False
         return self.ssn.ask(self.rules.valid, scenario)
@@ -201,6 +204,7 @@ class _Search:
 def evict_all(ssn: Session, stmt: Statement, rows: Sequence[int], reason: str) -> None:
     """Evict tasks, all tasks of one pod set and status in one operation."""
     tasks, rows = ssn.tables.tasks, list(rows)
+    # A single victim is the common case, and needs no grouping.
     if len(rows) == 1:
         stmt.evict(rows, reason)
         return
@@ -217,6 +221,7 @@ def with_devices(ssn: Session, part: Part) -> Bool:
     tables = ssn.tables
     gpu = tables.axis.column.get(GPU_RESOURCE, -1)
     count = len(tables.nodes.facts)
+    # A part with one task that needs no GPU may use nodes without GPUs, and KAI does not look at each task alone.
     if gpu < 0 or np.count_nonzero(tables.classes.frees[tables.tasks.cls[part.rows], gpu]) < len(part.rows):
         return np.ones(count, dtype=bool)
     books = tables.nodes.books

@@ -31,6 +31,7 @@ QUEUE_DEPTH = "queueDepthPerAction"
 def depth_problems(section: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for each invalid depth."""
     for action, depth in section.items():
+        # A bool is an int in Python, and ``true`` is no depth.
         if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
             yield f"{action}: found {depth!r:.80}, wanted a whole number of jobs, 1 or more"
 
@@ -59,6 +60,7 @@ class QueueTree:
         queues, seen = tables.queues, 0
         while self.parent[row] >= 0:
             row, seen = self.parent[row], seen + 1
+            # More steps than queues: the ancestors form a cycle.
             if seen > len(self.parent):
                 return False
         return not queues.objs[row].parent or queues.objs[row].parent == "root"
@@ -79,6 +81,7 @@ def queue_tree(ssn: Session) -> QueueTree:
 
 def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) -> int:
     """Return the leaf that is first, given the turn of each, or the last one if ``last``."""
+    # One queue needs no comparison, and plugins need not be asked.
     if len(turns) == 1:
         return next(iter(turns))
     tree, sign, by_turns = queue_tree(ssn), -1 if last else 1, ssn.has(turn_order)
@@ -185,6 +188,7 @@ class Turns:
         if line is None:
             line = self._lines[leaf] = Line(self._ssn.order.job_keys())
         line.push(job)
+        # Its next job is another one now.
         self._turns.pop(leaf, None)
 
     def drop(self, job: int, leading: Callable[[Iterable[int]], int]) -> None:

@@ -125,13 +125,17 @@ class Candidates:
                 tasks = active_tasks(ssn, job)
             rows = victims_of(ssn, job, tasks)
             if len(lines) > 1:
+                # Later comparisons count a queue without what was taken from it, although nothing is evicted yet.
                 popped[leaf] = popped.get(leaf, 0.0) + _held(ssn, tasks)
             skipped = bool(recorded) and any(row in recorded for row in rows)
             gone: Collection[int] = recorded if skipped else rows
+            # A job that loses one of its extra tasks stays a candidate with the others.
             if skipped or len(rows) < sum(map(len, tasks.values())):
                 rest = {sub: kept for sub, each in tasks.items() if (kept := [row for row in each if row not in gone])}
                 if rest:
                     left[job] = rest
+                    # Sorted among those that came back, since with fewer tasks a job may have another place in the
+                    # order.
                     insort(lines[leaf].back, (self._key(job, rest), job))
             if rows and not skipped:
                 yield Chunk(job, tuple(rows), tuple(dict.fromkeys(tables.tasks.node[rows].tolist())))

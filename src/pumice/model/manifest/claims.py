@@ -91,7 +91,7 @@ def read_resource_slice(obj: Obj) -> ResourceSlice:
     terms = () if own or everywhere else node_selector(spec, "nodeSelector", "spec") or ()
     devices = tuple(_device(device, f"spec.devices[{i}]") for i, device in enumerate(_few(spec, "devices", "spec")))
     # Slices in which each device names its own nodes are not supported yet, so they offer nothing.
-    if not (own or everywhere or terms):  # each device says where it is: not yet
+    if not (own or everywhere or terms):
         devices = ()
     return ResourceSlice(
         name(metadata, "name", "metadata"),
@@ -131,6 +131,7 @@ def _request(obj: Obj, path: str) -> DeviceRequest:
     request itself."""
     own_name = text(obj, "name", path)
     several = _few(obj, "firstAvailable", path)
+    # One of several options: each has a name, by which the allocation says which one was chosen.
     if several:
         options = tuple(
             _option(each, where, text(each, "name", where))
@@ -138,6 +139,7 @@ def _request(obj: Obj, path: str) -> DeviceRequest:
             for where in (f"{path}.firstAvailable[{i}]",)
         )
         return DeviceRequest(own_name, options)
+    # v1beta1 has no ``exactly``, and writes its fields directly into the request.
     exactly = maybe_table(obj, "exactly", path)
     return DeviceRequest(own_name, (_option(obj, path) if exactly is None else _option(exactly, at(path, "exactly")),))
 
@@ -201,6 +203,7 @@ _RESULT = ("request", "driver", "pool", "device")
 
 
 def _device(obj: Obj, path: str) -> Device:
+    # Attributes are under ``basic`` in v1beta1, and in the device itself since.
     inner = table(obj, "basic", path) if "basic" in obj else obj  # as v1beta1 writes it
     return Device(
         name(obj, "name", path),
@@ -213,11 +216,13 @@ def _device(obj: Obj, path: str) -> Device:
             for i, each in enumerate(tables(inner, "taints", path))
             for where in (f"{path}.taints[{i}]",)
         ),
+        # Kept with a reason and not left out: the device exists, and users see why it is not used.
         "shares counters with other devices" if tables(inner, "consumesCounters", path) else "",
     )
 
 
 def _attributes(found: Obj, path: str) -> Iterator[DeviceAttribute]:
+    # Sorted, because a JSON object has no order, and equal devices should be equal values.
     for key, value in sorted(found.items()):
         here = at(path, str(key))
         if not isinstance(value, dict):
@@ -233,6 +238,7 @@ def _attributes(found: Obj, path: str) -> Iterator[DeviceAttribute]:
 
 def _capacity(found: Obj, path: str) -> Iterator[tuple[str, float]]:
     for key, value in sorted(found.items()):
+        # v1beta1 and later write ``{value: ...}``, earlier versions the quantity itself.
         amount = value.get("value") if isinstance(value, dict) else value
         try:
             yield key, milli_value(amount) / 1000.0  # type: ignore[arg-type]

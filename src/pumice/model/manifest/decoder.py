@@ -141,6 +141,7 @@ class Decoder:
             raise
         except ManifestError as error:
             salvaged = _SALVAGED.get((api_version, kind))
+            # A job that cannot be read makes no pods, so nothing of it needs to count.
             if salvaged is None:
                 raise
             reader = _READERS[api_version, kind]
@@ -152,6 +153,7 @@ class Decoder:
 
     def decode_as(self, api_version: str, kind: str, obj: Obj) -> Value:
         """Return the value of an object whose kind is already known, as in a typed list. Raises: as ``decode``."""
+        # By version and kind: a later version of an API may give a field another meaning.
         reader = _READERS.get((api_version, kind))
         if reader is None:
             raise UnsupportedKind(where(obj, kind), _short(f"{api_version} {kind}"))
@@ -163,6 +165,7 @@ class Decoder:
 
 def _with_kind(obj: object) -> tuple[str, str, Obj]:
     """Return apiVersion, kind and the object. Raises: ManifestError."""
+    # ``type`` and not ``isinstance``, here as in all checks: it is faster, and JSON has no subclasses.
     if type(obj) is not dict:
         raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -183,6 +186,7 @@ def where(obj: Obj, kind: str = "") -> str:
 def _short(value: object) -> str:
     if not isinstance(value, str):
         return ""
+    # A name from an unreadable object may be of any length, and may contain control characters.
     return value if len(value) <= 80 and value.isprintable() else shown(value)
 
 

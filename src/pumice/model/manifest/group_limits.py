@@ -20,6 +20,7 @@ def group_limits(annotations: Mapping[str, str]) -> GroupLimits | None:
     if text is None:
         return ()
     try:
+        # A user writes this annotation by hand, so anything may be in it.
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
@@ -29,6 +30,7 @@ def group_limits(annotations: Mapping[str, str]) -> GroupLimits | None:
         each = {group: quantities(found, group, "") or {} for group in found}
     except FieldError:
         return None
+    # Sorted, so that equal limits are equal values in whatever order they were written.
     return tuple((group, _amounts(amounts)) for group, amounts in sorted(each.items()))
 
 

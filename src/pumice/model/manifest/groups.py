@@ -46,6 +46,7 @@ def read_pod_group(obj: Obj, default_queue: str) -> PodGroup:
     spec = table(obj, "spec", "")
     own_name = name(metadata, "name", "metadata")
     namespace = namespace_of(metadata)
+    # None and empty differ: Volcano admits a group without minResources without asking its queue.
     minimum = maybe_resource(spec, "minResources", "spec")
     return PodGroup(
         namespace=namespace,
@@ -84,6 +85,7 @@ def maybe_topology(obj: Obj, key: str, path: str) -> NetworkTopology | None:
 
 def _counts(obj: Obj, key: str, path: str) -> dict[str, int]:
     found = table(obj, key, path)
+    # The keys are checked as well, because YAML accepts numbers and booleans as keys.
     for role in found:
         if type(role) is not str:
             raise wrong(obj, key, path, "keys that are strings")
@@ -174,6 +176,7 @@ def _node_group_affinity(spec: Obj) -> NodeGroupAffinity | None:
 
 def read_priority_class(obj: Obj) -> PriorityClass:
     metadata = table(obj, "metadata", "")
+    # Without a value every pod of the class would silently get priority 0.
     if "value" not in obj:
         raise wrong(obj, "value", "", f"an integer up to {INT32_MAX}")
     return PriorityClass(

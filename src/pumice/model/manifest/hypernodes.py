@@ -25,6 +25,7 @@ from pumice.model.topology import HyperNode, HyperNodeMember
 def read_hypernode(obj: Obj) -> HyperNode:
     metadata = table(obj, "metadata", "")
     spec = table(obj, "spec", "")
+    # There is no safe default: a wrong tier would let gangs spread too far, or nowhere.
     if "tier" not in spec:
         raise wrong(spec, "tier", "spec", f"an integer from 0 to {INT32_MAX}")
     return HyperNode(
@@ -42,6 +43,7 @@ def _member(item: Obj, path: str) -> HyperNodeMember:
     selector = table(item, "selector", path)
     path = at(path, "selector")
     given = [key for key in ("exactMatch", "regexMatch", "labelMatch") if selector.get(key) is not None]
+    # The CRD demands this too; with two selectors it would be unclear whether a node must match both.
     if len(given) != 1:
         found = " and ".join(given) or shown(item.get("selector"))
         raise FieldError(path, found, "one of exactMatch, regexMatch and labelMatch")

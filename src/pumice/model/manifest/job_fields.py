@@ -71,9 +71,11 @@ def read_volcano_job(obj: Obj, cache: SpecCache, default_queue: str, default_sch
     scheduler = text(spec, "schedulerName", "spec") or default_scheduler
     templates = _Templates(namespace, own_name, scheduler, class_name, cache)
     tasks = tuple(_task(item, f"spec.tasks[{i}]", i, templates) for i, item in enumerate(tables(spec, "tasks", "spec")))
+    # Before anything is summed up, so that the error names the task.
     _check_tasks(tasks)
     minimum = sum(task.minimum for task in tasks)
     replicas = sum(task.replicas for task in tasks)
+    # As Volcano's webhook does: 0 means that it is not given.
     min_available = whole(spec, "minAvailable", "spec", 0, 0) or minimum
     if min_available > replicas:
         raise wrong(spec, "minAvailable", "spec", f"at most the {replicas} replicas of all tasks")
@@ -116,6 +118,7 @@ def read_batch_job(obj: Obj, cache: SpecCache, default_scheduler: str) -> BatchJ
         annotations=text_map(metadata, "annotations", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
     )
+    # Checked before any pod is made, since a tenant writes this number.
     if job.replicas > JOB_PODS_MAX:
         raise FieldError("spec.parallelism", str(job.replicas), f"at most {JOB_PODS_MAX} pods of one job")
     return job
@@ -163,6 +166,7 @@ def _with_queue_gate(written: tuple[str, ...], annotations: Mapping[str, str]) -
 
 
 def _task(item: Obj, path: str, index: int, templates: _Templates) -> JobTask:
+    # The name that Volcano's webhook gives.
     task_name = short_text(item, "name", path) or f"default{index}"
     if not is_name(task_name):
         raise wrong(item, "name", path, "a name without spaces or /")
@@ -240,6 +244,7 @@ def _policy(item: Obj, path: str) -> LifecyclePolicy:
 
 
 def _events(item: Obj, path: str) -> Iterator[str]:
+    # Old jobs name one event, newer ones a list, and a job may have both.
     one = text(item, "event", path)
     if one:
         yield one

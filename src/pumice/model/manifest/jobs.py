@@ -79,8 +79,10 @@ def pods_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
     group = group_name_of(job)
     for task in job.tasks:
         spec = _with_priority(task.template.spec, priorities)
+        # Once per task, because a job may have thousands of pods.
         annotations, labels = _shared_annotations(job, task, group), _shared_labels(job, task)
         for i in range(task.replicas):
+            # Only these two entries differ from pod to pod; all else is made once per task.
             own = {TASK_INDEX_KEY: str(i)}
             partition = {} if task.partition is None else {PARTITION_KEY: str(i // task.partition.size)}
             yield Pod(
@@ -98,6 +100,7 @@ def pods_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
 
 
 def _shared_annotations(job: VolcanoJob, task: JobTask, group: str) -> dict[str, str]:
+    # Volcano copies only these to pods; others concern the job alone.
     inherited = (PREEMPTABLE_KEY, _COOLDOWN_KEY, _REVOCABLE_ZONE)
     return {
         **task.template.annotations,
@@ -165,6 +168,7 @@ def pods_of_batch_job(job: BatchJob, priorities: Values = NO_VALUES) -> Iterator
     """Yield the first pods of a ``batch/v1`` Job, without a group. Kubernetes gives them random names; these are
     numbered."""
     template: PodTemplate = job.template
+    # Both names of the label, since Kubernetes writes the old one as well.
     labels = {**template.labels, "batch.kubernetes.io/job-name": job.name, "job-name": job.name}
     spec = _with_priority(template.spec, priorities)
     for i in range(job.replicas):
@@ -188,6 +192,7 @@ def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY
     Pods of one controlling owner get the same group. ``owner_annotations``: annotations of the owner (a ReplicaSet,
     DaemonSet, StatefulSet or Job), which may set the minimum; otherwise it is 1.
     """
+    # By the owner, so that all pods of a ReplicaSet share one group. A key of a file may contain a slash.
     group_name = f"podgroup-{(pod.owner[2] if pod.owner else '') or pod.uid}".replace("/", "-")
     min_member = _count(owner_annotations.get(GROUP_MIN_MEMBER_ANNOTATION, ""))
     kept = (PREEMPTABLE_KEY, _COOLDOWN_KEY, _REVOCABLE_ZONE)
@@ -224,6 +229,7 @@ def _topology_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
     mode, tier = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_TIER)
     if mode is None and tier is None:
         return None
+    # Volcano accepts any case, and takes an unknown mode for hard.
     lowered = (mode or "").lower()
     bound = int(tier) if tier is not None and tier.isascii() and tier.isdecimal() and len(tier) < 10 else None
     return NetworkTopology(lowered if lowered in ("hard", "soft") else "hard", bound)
@@ -245,6 +251,7 @@ def _count(written: str) -> int:
 
 def _with_priority(spec: PodSpec, priorities: Values) -> PodSpec:
     """Return the spec with the priority of its class, as Kubernetes' admission sets it."""
+    # A priority that an API server has set stays, even if the class has changed since.
     if spec.priority is not None or spec.priority_class_name not in priorities:
         return spec
     return replace(spec, priority=priorities[spec.priority_class_name])

@@ -102,6 +102,7 @@ def _usage(status: Obj) -> QueueUsage | None:
 
 def _quota(resources: Obj, key: str, path: str, unit: float) -> Quota:
     found, path = table(resources, key, path), at(path, key)
+    # A missing field is 0 in KAI, not unlimited, so that a new queue takes nothing from others.
     own, limit, weight = (
         amount(found, field, path, 0.0, 0.0, _AMOUNT_MAX, or_else=_UNLIMITED)
         for field in ("quota", "limit", "overQuotaWeight")
@@ -154,6 +155,7 @@ def read_kai_pod_group(obj: Obj, default_queue: str) -> PodGroup:
 
 
 def _group_status(status: Obj) -> PodGroupStatus:
+    # Cut and not refused: a status that grew too long must not make the whole group unreadable.
     listed = tables(status, "schedulingConditions", "status")[-CONDITIONS_MAX:]
     return PodGroupStatus(
         phase=text(status, "phase", "status") or "Pending",
@@ -200,6 +202,7 @@ def _gang(spec: Obj) -> Gang:
 
 
 def _sub_groups(spec: Obj) -> tuple[SubGroup, ...]:
+    # Checked before the tree is built, whose cost grows with their number.
     listed = tables(spec, "subGroups", "spec")
     if len(listed) > SUB_GROUPS_MAX:
         raise FieldError("spec.subGroups", f"{len(listed)} sub-groups", f"at most {SUB_GROUPS_MAX}")
@@ -211,6 +214,7 @@ def _sub_groups(spec: Obj) -> tuple[SubGroup, ...]:
             raise FieldError(
                 f"spec.subGroups[{i}].minMember", str(each.min_member), f"an integer from 1 to {INT32_MAX}"
             )
+    # KAI's webhook checks this too, but a file has not passed it.
     problem = tree_problem(found)
     if problem is not None:
         place, what, wanted = problem
@@ -237,6 +241,7 @@ def _constraint(owner: Obj, path: str) -> TopologyConstraint | None:
         return None
     required, preferred = (short_text(found, key, path) for key in ("requiredTopologyLevel", "preferredTopologyLevel"))
     topology = short_text(found, "topology", path)
+    # Before the topology is checked: a constraint without levels restricts nothing.
     if not (required or preferred):
         return None
     if not topology:
@@ -265,6 +270,7 @@ def read_topology(obj: Obj) -> Topology:
     if len(listed) > LEVELS_MAX:
         raise FieldError("spec.levels", f"{len(listed)} levels", f"at most {LEVELS_MAX}")
     levels = tuple(_level(item, f"spec.levels[{i}]") for i, item in enumerate(listed))
+    # A level that is listed twice divides no domain any further.
     for i, level in enumerate(levels):
         if level in levels[:i]:
             raise FieldError(f"spec.levels[{i}].nodeLabel", shown(level), "labels that differ")
@@ -289,6 +295,7 @@ def _level(item: Obj, path: str) -> str:
 def read_bind_request(obj: Obj) -> BindRequest:
     metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
     received = table(spec, "receivedGPU", "spec")
+    # Bounded, since the object comes from the API and every group becomes an entry of a ledger.
     groups = texts(spec, "selectedGPUGroups", "spec")
     if len(groups) > GPU_GROUPS_MAX:
         raise FieldError("spec.selectedGPUGroups", f"{len(groups)} groups", f"at most {GPU_GROUPS_MAX}")
@@ -313,5 +320,6 @@ def read_bind_request(obj: Obj) -> BindRequest:
 
 
 def _owning_pod(metadata: Obj) -> str:
+    # The pod's UID is only there as an owner; the spec has just its name.
     owners = tables(metadata, "ownerReferences", "metadata")
     return next((text(each, "uid", "metadata") for each in owners if each.get("kind") == "Pod"), "")

@@ -68,6 +68,7 @@ def _oversubscription(annotations: Mapping[str, str]) -> Resource:
 
 def _float(written: str | None) -> float:
     try:
+        # ``float`` accepts nan and infinity, which are excluded below.
         value = float(written or 0)
     except ValueError:
         return 0.0

@@ -23,6 +23,7 @@ def read_numa_topology(obj: Obj) -> Numatopology:
         cpu_policy=text(policies, "CPUManagerPolicy", "spec.policies"),
         topology_policy=text(policies, "TopologyManagerPolicy", "spec.policies"),
         cpus=cpus,
+        # CPUs that the machine does not list are dropped, because nothing is known of their place.
         free=None if free is None else tuple(each for each in free if each in known),
         reserved=_reserved(table(spec, "resReserved", "spec")),
         assigned=tuple(
@@ -44,6 +45,7 @@ def _cpus(detail: Obj) -> tuple[Cpu, ...]:
             *(_number(_part(part, k, where), at(where, key)) for k in ("numa", "socket", "core")),
         ]
         found.append(Cpu(*numbers))
+    # All sets of NUMA nodes are tried later, and their number doubles with each node.
     if len({each.numa for each in found}) > NUMA_NODES_MAX:
         raise FieldError(where, f"{len({each.numa for each in found})} NUMA nodes", f"at most {NUMA_NODES_MAX}")
     return tuple(sorted(found, key=lambda each: each.id))
@@ -56,6 +58,7 @@ def _part(part: object, key: str, where: str) -> object:
 
 
 def _number(value: object, where: str) -> int:
+    # Ids are keys of an object, and so texts, but numbers in its values.
     digits = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 6 and int(digits) <= _ID_MAX):
         raise FieldError(where, shown(value), f"a number up to {_ID_MAX}")
@@ -78,6 +81,7 @@ def _cpu_set(listed: str, where: str) -> list[int]:
 def _reserved(reserved: Obj) -> int:
     value = reserved.get("cpu", 0)
     try:
+        # Rounded up, because kubelet reserves whole CPUs.
         return min(ceil(max(0, milli_value(value)) / 1000), CPUS_MAX)
     except (QuantityError, TypeError):
         raise FieldError("spec.resReserved.cpu", shown(value), "a quantity >= 0") from None

@@ -33,12 +33,14 @@ def requests_and_limits(resources: Obj) -> Obj:
 
 def _filled(container: Obj) -> Obj:
     resources = container.get("resources") or {}
+    # The common case: nothing is missing, and the object is returned as it is, which callers recognize.
     if (resources.get("limits") or {}).keys() <= (resources.get("requests") or {}).keys():
         return container
     return {**container, "resources": {**resources, "requests": requests_and_limits(resources)}}
 
 
 def _differ(left: Any, right: Any) -> bool:
+    # By identity: ``_filled`` returns the same object if it has changed nothing.
     return left is not right
 
 

@@ -71,6 +71,7 @@ class SpecCache:
 
     def intern(self, spec: PodSpec, key: bytes | None = None) -> PodSpec:
         """Return the object that represents ``spec``, and remember it under ``key``."""
+        # By value too, because equal specs may have different raw fields.
         kept = self._by_value.setdefault(spec, spec)
         # The oldest goes first, because a dict keeps the order of insertion. The bound keeps a tenant who writes ever
         # new specs from filling the memory.
@@ -167,6 +168,7 @@ def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
 
 def _container_part(container: Obj) -> tuple[Any, ...]:
     get = container.get
+    # Only fields that decide placement; commands and environments differ from pod to pod.
     return get("name"), get("image"), get("resources"), get("ports"), get("restartPolicy")
 
 
@@ -200,9 +202,11 @@ def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
         nonzero_milli_cpu, nonzero_memory = nonzero_request(spec)
     except QuantityError as error:  # each amount was checked; what is left is a rule that lives there
         raise FieldError(path, str(error), "quantities that can be summed") from None
+    # Every name becomes a column over all nodes.
     names = {*(request.scalars or ()), *(limit.scalars or ())}
     if len(names) > RESOURCES_MAX:
         raise FieldError(at(path, "containers"), f"{len(names)} resources together", f"at most {RESOURCES_MAX}")
+    # Kubernetes writes sidecars as init containers that never end.
     sidecars = [c for c in first if c.get("restartPolicy") == "Always"]
     return PodSpec(
         request=counted_in_sums(request),
@@ -247,6 +251,7 @@ def _device_limits(container: Obj) -> Limits:
 def _numa(spec: Obj, path: str, policy: str) -> NumaAsk | None:
     """Return the request for exclusive CPUs, or None. Only containers of QoS class Guaranteed that ask for whole CPUs
     have them."""
+    # Kubelet's static policy gives exclusive CPUs to no other class.
     if qos_class(spec) != "Guaranteed":
         return None
     each = tuple((text(c, "name", path), declared(c).milli_cpu) for c in tables(spec, "containers", path))
@@ -276,6 +281,7 @@ def _check_resources(owner: Obj, path: str) -> None:
 
 def _images(spec: Obj, path: str) -> list[str]:
     found = []
+    # In the order in which containers run, which is that of kube-scheduler's sum of images.
     for key in ("initContainers", "containers"):
         for i, container in enumerate(tables(spec, key, path)):
             here = f"{at(path, key)}[{i}]"
@@ -331,6 +337,7 @@ def _resource_claims(spec: Obj, path: str) -> tuple[str, ...]:
     for i, claim in enumerate(tables(spec, "resourceClaims", path)):
         here = f"{at(path, 'resourceClaims')}[{i}]"
         own, template = text(claim, "resourceClaimName", here), text(claim, "resourceClaimTemplateName", here)
+        # Kubernetes demands exactly one of the two.
         if bool(own) == bool(template):
             raise FieldError(here, shown(claim), "one of resourceClaimName and resourceClaimTemplateName")
         found.append(own or f"template/{template}")

@@ -60,6 +60,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
 
 def _finish_time(status: Obj) -> float | None:
     """Return when the last container of a finished pod ended, or None."""
+    # While the pod runs, containers that have ended may still be restarted.
     if status.get("phase") not in ("Succeeded", "Failed"):
         return None
     found = []
@@ -96,6 +97,7 @@ def namespace_of(metadata: Obj) -> str:
 def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
     """Return kind, name and UID of the owner that controls the object, or None."""
     for i, owner in enumerate(tables(metadata, "ownerReferences", "metadata")):
+        # A pod may have several owners, and only one of them controls it.
         if owner.get("controller") is True:
             here = f"metadata.ownerReferences[{i}]"
             return text(owner, "kind", here), text(owner, "name", here), text(owner, "uid", here)
@@ -103,6 +105,7 @@ def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
 
 
 def _with_group_name(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    # One annotation for all, so that no other module needs to know three names.
     second = annotations.get(SECOND_GROUP_NAME_ANNOTATION) or annotations.get(KAI_GROUP_NAME_ANNOTATION)
     if not second or annotations.get(GROUP_NAME_ANNOTATION):
         return annotations

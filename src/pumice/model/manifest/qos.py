@@ -28,6 +28,7 @@ def qos_class(spec: Obj) -> str:
 def _owners(spec: Obj) -> Iterator[Any]:
     """Yield the ``resources`` that count: the pod's own, or those of every container."""
     own = spec.get("resources")
+    # A pod-level request replaces those of containers for the class, as in Kubernetes with pod-level resources.
     if own:
         yield own
         return
@@ -42,6 +43,7 @@ def _add(sums: dict[str, int], amounts: Obj | None) -> int:
     for name in _COUNTED:
         quantity = (amounts or {}).get(name)
         amount = 0 if quantity is None else (milli_value if name == "cpu" else whole_value)(quantity)
+        # A request of 0 counts as none.
         if amount > 0:
             sums[name] = sums.get(name, 0) + amount
             count += 1

@@ -72,6 +72,7 @@ def _requirement(obj: Obj, path: str, operators: tuple[str, ...]) -> Requirement
     key = required_text(obj, "key", path)
     operator = choice(obj, "operator", path, operators)
     values = texts(obj, "values", path)
+    # Rules of Kubernetes' validation, which a file has not passed: such a term would match nothing, or everything.
     if operator in ("In", "NotIn") and not values:
         raise wrong(obj, "values", path, f"at least one value with {operator}")
     if operator in ("Exists", "DoesNotExist") and values:
@@ -100,6 +101,7 @@ def tolerations(spec: Obj, path: str) -> tuple[Toleration, ...]:
 def _toleration(obj: Obj, path: str) -> Toleration:
     """Return a toleration. One without a key is about every taint, for which an API server admits only ``Exists``."""
     key, operator = text(obj, "key", path), choice(obj, "operator", path, ("Equal", "Exists"), "Equal")
+    # With ``Equal`` and no key, it would tolerate nothing, and its user meant something else.
     if not key and operator != "Exists":
         raise FieldError(at(path, "operator"), shown(obj.get("operator")), "Exists if there is no key")
     return Toleration(
@@ -161,6 +163,7 @@ def _node_term(obj: Obj, path: str) -> NodeSelectorTerm:
     labels = requirements(obj, "matchExpressions", path, _NODE_OPERATORS)
     fields = requirements(obj, "matchFields", path, ("In", "NotIn"))
     for i, field in enumerate(fields):
+        # The only field that Kubernetes supports here.
         if field.key != "metadata.name":
             raise FieldError(f"{path}.matchFields[{i}].key", shown(field.key), "metadata.name")
     return NodeSelectorTerm(labels, fields)
@@ -185,6 +188,7 @@ def _pod_term(obj: Obj, path: str, owner: Owner, weight: int = 0) -> PodAffinity
     """Return an inter-pod term. Without ``namespaces`` and ``namespaceSelector`` it means the pod's own namespace."""
     namespaces = texts(obj, "namespaces", path)
     namespace_selector = maybe_label_selector(obj, "namespaceSelector", path)
+    # Written out, so that a term can be compared and kept without its pod.
     if not namespaces and namespace_selector is None:
         namespaces = (owner.namespace,)
     selector = maybe_label_selector(obj, "labelSelector", path)
@@ -216,8 +220,10 @@ def spread(spec: Obj, path: str, owner: Owner) -> tuple[TopologySpreadConstraint
 
 def _spread_constraint(obj: Obj, path: str, owner: Owner) -> TopologySpreadConstraint:
     selector = maybe_label_selector(obj, "labelSelector", path)
+    # Required by the API, and without a default that would be safe.
     if "maxSkew" not in obj:
         raise wrong(obj, "maxSkew", path, f"an integer from 1 to {INT32_MAX}")
+    # Policies and minimum have the defaults of the API server, which a file has not passed.
     return TopologySpreadConstraint(
         max_skew=whole(obj, "maxSkew", path, 1, 1),
         topology_key=required_text(obj, "topologyKey", path),

@@ -37,8 +37,10 @@ def read_volume_claim(obj: Obj) -> PersistentVolumeClaim:
         namespace_of(metadata),
         name(metadata, "name", "metadata"),
         text(metadata, "uid", "metadata"),
+        # The old annotation goes first, as in Kubernetes.
         annotations.get(_OLD_CLASS) or text(spec, "storageClassName", "spec"),
         volume,
+        # A claim may name a volume before the volume names the claim.
         bool(volume) and (BIND_COMPLETED in annotations or phase == "Bound"),
         phase == "Lost",
         annotations.get(SELECTED_NODE, ""),
@@ -76,6 +78,7 @@ def read_volume(obj: Obj) -> PersistentVolume:
 def read_storage_class(obj: Obj) -> StorageClass:
     metadata = table(obj, "metadata", "")
     allowed = tables(obj, "allowedTopologies", "")
+    # An empty list allows all nodes.
     terms = tuple(_topology(term, f"allowedTopologies[{i}]") for i, term in enumerate(allowed))
     return StorageClass(
         name(metadata, "name", "metadata"),
@@ -91,6 +94,7 @@ def read_csi_node(obj: Obj) -> CSINode:
     for i, driver in enumerate(tables(spec, "drivers", "spec")):
         where = f"spec.drivers[{i}]"
         count = maybe_whole(table(driver, "allocatable", where), "count", f"{where}.allocatable", 0)
+        # A driver without a count has no limit.
         if count is not None:
             limits[text(driver, "name", where)] = count
     return CSINode(name(metadata, "name", "metadata"), tuple(sorted(limits.items())))
