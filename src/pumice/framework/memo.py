@@ -74,6 +74,8 @@ class Memo:
 
     def recall(self, question: Hashable, rests_on: Ground) -> Any | None:
         """Return the answer, or None if there is none that holds."""
+        # Two dictionaries and no order of use: most answers that hold were used in the last cycle too, and are found at
+        # once.
         known = self._young.get(question)
         if known is None:
             known = self._older.get(question)
@@ -135,6 +137,7 @@ class Memo:
 
     def keep_rows(self, question: Hashable, rows: Bool, *stamps: I64) -> None:
         """Remember that something is true for ``rows`` (rows,) under their present stamps, and for no other row."""
+        # No stamp is negative, so a row that is left out never matches.
         kept = np.where(rows, stamps[0], -1), *[each.copy() for each in stamps[1:]]
         self.keep(question, (len(rows),), kept, sum(each.nbytes for each in kept))
 
@@ -144,11 +147,14 @@ class Memo:
         """A cycle begins. Answers under another policy, or versions of another store, are forgotten. ``under`` is
         compared by identity."""
         now_under = (world.tables.versions, *under)
+        # By identity: equal policies may have different plugins behind them, and comparing stores would cost more than
+        # a cycle.
         same = len(now_under) == len(self._under) and all(a is b for a, b in zip(now_under, self._under, strict=True))
         if not same:
             self._clear()
             self._under, self._left = now_under, None
         left = self._left
+        # A session that does not write has the snapshot's own stamps, which belong to the store.
         if left is None or not world.to_write:
             return
         # Equal time, equal version, so that answers that rest on the clock hold.
@@ -158,6 +164,7 @@ class Memo:
             table = world.table(axis)
             assert table.stamps is not None
             there = table.stamps[: len(rows.found)]  # a table may have got more rows
+            # With fewer rows than before, numbers of rows mean other things, and all stamps stay new.
             if len(there) == len(rows.found):
                 # Of a table that sessions do not write on, only what plugins say of a row may have moved.
                 np.copyto(there, rows.begun if table.MOVING else rows.ended, where=there == rows.found)
@@ -169,6 +176,7 @@ class Memo:
         column.shared = Column.move  # the next cycle compares with what it begins with
         if left is not None:
             begun = left.begun_with.get(name)
+            # The plugin made no such column in the last cycle, so no answer can rest on it.
             if begun is None:
                 _is_new(column, world)
             elif begun[0] is column.array and left.columns[name].array is column.array:
@@ -229,6 +237,7 @@ def _begin(
         column.version = begun[1]
     if column.stamps is None:
         return
+    # Rows cannot be compared one by one, so all of them count as changed.
     if rows is None or not _goes_on(before, array):
         _is_new(column, world)
         return
@@ -243,6 +252,7 @@ def _begin(
 def _raise(stamps: I64, rows: AnyArray, known: I64, world: World) -> None:
     """Give new stamps to those rows that have a stamp under which the plugin's column had another value."""
     if len(rows):
+        # Rows that were written since have newer stamps anyway.
         rows = rows[stamps[rows] == known[rows]]
         if len(rows):
             stamps[rows] = world.tables.versions.next()
@@ -250,6 +260,7 @@ def _raise(stamps: I64, rows: AnyArray, known: I64, world: World) -> None:
 
 def _equal(left: AnyArray, right: AnyArray) -> bool:
     """Return True if two arrays have the same shape and the same bytes."""
+    # By bytes, so that NaN equals NaN, and 0.0 does not equal -0.0.
     return left is right or (left.shape == right.shape and left.tobytes() == right.tobytes())
 
 

@@ -62,6 +62,7 @@ class Said(NamedTuple):
 def said_of(hooks: Hooks, tasks: TaskRows, nodes: NodeRows) -> Said | None:
     """Return what hooks say of the tasks, or None if a hook can answer for the first task only."""
     filters = hooks.ask(points.filters_in_turn, tasks, nodes)
+    # Scores are not asked for then: each task must be booked anyway.
     if filters is None:
         return None
     scores = hooks.ask(points.scores_in_turn, tasks, nodes)
@@ -94,6 +95,8 @@ class Filling:
     )
 
     def __init__(self, feasible: Feasibility, cls: int, nodes: NodeRows, count: int, on_top: Sequence[float]) -> None:
+        # Copied and picked once; what placements change is written into these arrays and not into the answer of the
+        # class.
         fit = feasible.of(cls)
         self._feasible, self._cls, self._nodes, self._left, self._on_top = feasible, cls, nodes, count, on_top
         allowed = nodes.pick(fit.allowed)
@@ -114,6 +117,7 @@ class Filling:
         """Place a task on the node at a position."""
         self._taken[place] = self._taken.get(place, 0) + 1
         self._left -= 1
+        # A list and no set, since few nodes are out of date at one time, and order must be fixed.
         if place not in self._stale:
             self._stale.append(place)
 
@@ -144,6 +148,7 @@ class Filling:
         # Twice as many as the fullest node has, so that a node that gets many tasks is examined rarely.
         width = max(1, min(max(_FIRST_LOOK, 2 * most), self._left, _LOOK_MAX // len(rows)))
         after = np.add.outer(list(firsts.values()), np.arange(float(width))).ravel()
+        # Several numbers of tasks per node in one call, so that a node that fills up is rarely asked about again.
         hypothetical = NodeRows(self._nodes.tables, np.repeat(rows, width), after=after, cls=self._cls)
         allowed, idle_fits, future_fits, score = self._feasible.look(self._cls, hypothetical)
         found = [each.tolist() for each in (allowed & future_fits, allowed & idle_fits, self._topped(score))]
@@ -178,6 +183,7 @@ class Turns:
         self, hooks: Hooks, filling: Filling, said: Said, roles: Sequence[int], open_to: dict[int, Bool] | None
     ) -> None:
         self._hooks, self._filling, self._filters = hooks, filling, said.filters
+        # Leading numbers are part of the filling's score already.
         self._scores, self._followers = said.scores[len(said.on_top) :], said.followers
         self._roles, self._open_to = roles[: said.count(len(roles))], open_to
         self._asked: Hook | None = None  # whose answer is in use
@@ -210,6 +216,7 @@ class Turns:
             if not picked or self._changes(turn - 1, picked[-1]):
                 self._look(turn, role)
             place = int(self._worth.argmax())
+            # No node is left, or a score is not a number, which choosing the task alone will report.
             if not isfinite(self._worth[place]):
                 break
             if self._open_to is not None and role:

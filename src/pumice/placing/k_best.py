@@ -48,11 +48,13 @@ class KBestMerge:
         picked: list[int] = []
         for _ in range(self._count):
             score, place, i, level = heap[0]
+            # The negative score of a node without room: all others have none either.
             if score == np.inf:
                 break
             picked.append(self._rows[i])
             level += 1
             steps = self._steps[i]
+            # Most nodes get one task, so scores after more tasks are only computed for those that are chosen again.
             score = steps[level] if level < len(steps) else self._step(i, level)
             heapreplace(heap, (-score, place, i, level))
         return picked

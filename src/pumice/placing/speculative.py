@@ -31,6 +31,7 @@ Hold = Callable[[Sequence[int], Sequence[int]], bool]
 
 def tasks_at_once(nodes: int) -> int:
     """Return for how many tasks to choose together over so many nodes."""
+    # Over very many nodes even a few tasks fill the cache, and tasks are then chosen one by one.
     return min(TASKS_MAX, LOOK_MAX // max(1, nodes))
 
 
@@ -86,6 +87,7 @@ class SpeculativeBatch:
         self._feasible, self._nodes, self._rows = feasible, nodes, rows
         self._open_to = {} if open_to is None else open_to
         self._classes: list[int] = tasks.cls[rows].tolist()
+        # Most tasks have no score of their own, and an addition of zeros over all nodes would cost.
         self._extra: F64 | None = np.array(extra)[:, None] if any(extra) else None
         #: Indices of tasks by role.
         self._roles: dict[int, list[int]] = {}
@@ -109,6 +111,7 @@ class SpeculativeBatch:
                 journal.rollback(mark)
                 break
             found = self._checked(begun, guess)
+            # Journalled bookings cannot be moved to other nodes, so all are taken back and the right ones made.
             if found != guess:
                 journal.rollback(mark)
                 if not found or not self._hold(begun, found, hold):
@@ -166,6 +169,7 @@ class SpeculativeBatch:
     def _look(self, first: int, nodes: NodeRows) -> tuple[Bool, Bool, F64]:
         """Return for tasks from ``first`` on: where filters pass, where the task fits what is idle, and the score."""
         classes = self._classes[first:]
+        # In order of appearance, so that the result does not depend on the numbers of classes.
         distinct = list(dict.fromkeys(classes))
         look = self._feasible.look_of_each(ClassRows(nodes.tables, np.array(distinct)), nodes)
         passes, idle, score = look.allowed & look.future_fits, look.idle_fits, look.score

@@ -84,6 +84,7 @@ def _tell(ssn: Session, observe: Observer) -> None:
         with ssn.turn("the end of the cycle"):
             hooks.ask_one(hook)
     for position in reversed(ssn.policy.told_of_the_end):
+        # A plugin that was never asked was never opened, and has nothing to close.
         plugin = hooks.instance(position)
         if plugin is not None:
             name = ssn.policy.options[position].spec.name
@@ -110,6 +111,7 @@ def _checked(method: Callable[[], Any], wanted: Any, read: Callable[[Any], Any])
     """Return the method with a check: it raises if the answer has a wrong type or cannot be converted."""
 
     def checked() -> Any:
+        # Checked here and not where it is used, so that the fault can name the plugin.
         answer = method()
         if not isinstance(answer, wanted):
             raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))

@@ -64,7 +64,9 @@ class Contents:
         tasks, begins = self.tables.tasks, window.begins(self.now)
         there = tasks.alive & ((HELD[tasks.status] > 0) | (tasks.status == RELEASING))
         on_nodes = TaskRows(self.tables, there.nonzero()[0])
+        # A pod that has not started yet has used nothing so far.
         starts = [self.now if pod.start_time is None else pod.start_time for pod in on_nodes.pods]
+        # A start in the future, by a clock that is wrong, counts as 0 seconds.
         seconds = np.maximum(self.now - np.maximum(starts, begins), 0.0)
         used = self.tables.label_usages.used(window, self.now)
         for value, amounts in on_nodes.label(window.label).sums(seconds[:, None] * on_nodes.req).items():

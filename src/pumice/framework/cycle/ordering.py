@@ -46,6 +46,7 @@ class Heap:
 
     def push(self, row: int) -> None:
         """Add a row with its present key."""
+        # The row itself is the last part of the entry, so equal keys never compare further.
         heappush(self._heap, (self._keys([row])[0], row))
 
     def peek(self) -> int:
@@ -84,7 +85,7 @@ class Line:
 
     def __init__(self, keys: Keyer, rows: Sequence[int] = ()) -> None:
         """``rows``: in order."""
-        # ``rows``: in order.
+        # Reversed, because removing from the end of a list is cheap.
         self._keys, self._rows = keys, list(reversed(rows))
         self._pushed: list[Entry] = []
         #: The first of ``_rows`` with its key, once it was needed.
@@ -110,6 +111,7 @@ class Line:
         if not self._pushed or not self._rows:
             return bool(self._pushed)
         job = self._rows[-1]
+        # Computed for one job at a time: most queues are worked off without a job that comes back.
         if self._head is None or self._head[1] != job:
             self._head = (self._keys([job])[0], job)
         return self._pushed[0] < self._head
@@ -162,6 +164,7 @@ class Ordering:
 
     def _is_keyed(self, point: Question) -> bool:
         """Return True if all hooks at the point give keys."""
+        # Also without any hook: then creation and UID decide alone.
         return self._hooks.forms(point) <= {"key"}
 
     def job_columns(self, rows: AnyArray) -> list[AnyArray] | None:
@@ -200,6 +203,7 @@ class Ordering:
     def jobs_in_order(self, rows: AnyArray) -> list[int]:
         """Return waiting jobs in order."""
         listed: list[int] = rows.tolist()
+        # One job needs no keys, for which plugins would have to be asked.
         if len(rows) < 2:
             return listed
         if not self._is_keyed(points.job_order):
@@ -253,10 +257,12 @@ class Ordering:
 
     def sorted_tasks(self, rows: AnyArray) -> AnyArray:
         """Return task rows of one job, given in the fallback order, as plugins order them."""
+        # Most policies have no order of tasks, and rows are in the fallback order already.
         if len(rows) < 2 or not self._hooks.has(points.task_order):
             return rows
         if self._is_keyed(points.task_order):
             columns = self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
+            # The usual case: tasks of a job have equal priorities, and need no sort.
             if all(all_equal(column.tolist()) for column in columns):
                 return rows
             # A stable sort keeps the fallback order between equal tasks.

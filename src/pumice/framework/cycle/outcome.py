@@ -70,6 +70,7 @@ class Outcome(Struct, frozen=True):
 
     def notices(self) -> Iterator[PodNotice]:
         """Yield why each waiting pod of the session that is not gated waits. Computed when called."""
+        # Not stored: texts of thousands of pods are built, and simulations read none of them.
         return self.policy.dialect.notices(self)
 
     def nominations(self) -> Iterator[PodNotice]:

@@ -132,6 +132,7 @@ class Statement:
         world, before = self._world, self.mark()
         run = TaskRun(world.tables, op.placement)
         world.ledger.move(run, AFTER[op.kind])
+        # Set and never cleared in a session: after a rollback it only costs checks that are not needed.
         if op.kind is _PIPELINE:
             world.futures_differ = True
         if op.evicted:
@@ -158,6 +159,7 @@ class Statement:
 
     def _evict(self, rows: Sequence[int], reason: str) -> None:
         """Evict tasks of one sub-job and status."""
+        # Tasks that were evicted before and got another node: only that reservation is taken back.
         moved = [row for row in rows if self._world.tables.tasks.leaving[row] >= 0]
         if moved:
             self._evict_again(moved, reason)
@@ -167,6 +169,7 @@ class Statement:
         run = TaskRun.where_they_are(self._world.tables, rows)
         self._world.ledger.move(run, _RELEASING)
         self._world.futures_differ = True
+        # Commit then leaves out evictions of tasks that were only promised a node.
         self._revised |= bool(np.count_nonzero(self._world.tables.tasks.was[run.index] == _WAS_PROMISED))
         self.operations.append(Operation(_EVICT, Placement(run.rows, run.nodes), reason))
         self._hooks.ask(points.on_deallocate, run)
@@ -251,6 +254,7 @@ class Statement:
     def recover(self, plan: Plan) -> Refusal | None:
         """Repeat the operations of a plan. The first refusal ends it, and earlier operations stay."""
         for op in plan:
+            # Evictions cannot be refused, and are divided by sub-job and status again.
             if op.kind is Kind.EVICT:
                 self.evict(op.placement.rows, op.reason)
                 continue
@@ -261,6 +265,7 @@ class Statement:
 
     def merge(self, other: Statement) -> None:
         """Take over all operations of another statement and close it. Undo then reaches back to the earlier start."""
+        # The journal is one for all statements, so undoing must go back to the earlier of both.
         self._start = Mark(min(self._start.journal, other._start.journal), 0)
         self.operations += other.operations
         self.undone += other.undone
@@ -314,6 +319,7 @@ class Statement:
         if op.kind is Kind.EVICT:
             return [Evict(pod.key, pod.uid, node, job, op.reason) for pod, node in each]
         devices = self._world.ledger.devices
+        # Most policies have no such plugin, and thousands of binds need no context.
         if not hooks.has(points.bind_context) and devices is None:
             return [Bind(pod.key, pod.uid, node, job) for pod, node in each]
         contexts = [
@@ -353,6 +359,7 @@ class Statement:
         if moved:
             self._world.ledger.take_back_promise(row)
         node, was = int(tables.tasks.node[row]), int(tables.tasks.was[row])
+        # A task that another statement evicted has its former status in the column; without one, it was running.
         before = TaskStatus(was) if was >= 0 else TaskStatus.RUNNING
         status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (before, node)
         self._world.ledger.move(TaskRun(tables, Placement([row], [to])), status)
@@ -373,6 +380,7 @@ class Statement:
     def _release(self) -> None:
         """Forget the journal once no statement is open."""
         journal = self._world.journal
+        # Statements may be nested, so only the outermost may forget entries.
         journal.open_statements -= 1
         # Earlier entries can no longer be rolled back, and would fill the memory.
         if journal.open_statements == 0:

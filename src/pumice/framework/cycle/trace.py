@@ -241,6 +241,7 @@ class CycleTrace:
         """Record why a task found no node, in place of an older reason."""
         job = int(self._tables.tasks.job[row])
         self.tried.add(job)
+        # A job that failed like others gets records of its own, as soon as one of them differs.
         if job not in self.errors:
             self.errors[job] = dict(self.errors_of(job))
         self.errors[job][row] = errors
@@ -292,6 +293,7 @@ class CycleTrace:
         """Return what was recorded since a mark, or None if it cannot be repeated: something concerned one job alone,
         or jobs had failed before."""
         told, rejected, failures, *beside = mark
+        # What concerns one job may depend on anything, for example on an earlier action.
         if failures or self.errors or self.tried or self._beside() != tuple(beside):
             return None
         rows = self.failed_as.nonzero()[0]
@@ -333,6 +335,7 @@ class CycleTrace:
         errors = self.failure_of(job).errors if self.failed_as[job] else ()
         if not errors:
             return None
+        # Errors are in the order in which tasks were tried, which need not be that of the tasks.
         position, first = min(errors, key=itemgetter(0))
         return int(rows[position]), first
 
@@ -363,6 +366,7 @@ class CycleTrace:
         """Yield what was recorded, in order, one entry per step and subject."""
         uids = self._tables.jobs.uids
         for told in self.told:
+            # Entries for many jobs are kept as one, and expanded only for readers.
             if isinstance(told, Entry):
                 yield told
             else:

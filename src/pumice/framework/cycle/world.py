@@ -51,6 +51,7 @@ class World:
         self.begun_with: dict[str, tuple[AnyArray, int]] = {}
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)
+        # As a column, so that the clock has a version like everything else that answers rest on.
         self.now: Column[Any] = Column(np.array([now]), versions.next())
         self.columns: dict[str, Column[Any]] = {}
         self._axis_of: dict[str, str] = {}
@@ -90,6 +91,7 @@ class World:
         if axis and axis not in AXES:
             wanted = ", ".join(AXES)
             raise PluginError(f'column "{name}": found axis "{axis}", wanted one of {wanted}, or none for own rows')
+        # A plugin that is listed twice has two instances, whose numbers must not mix.
         name = name if name not in self.columns else self._free_name(name)
         if values is None:
             values = np.zeros((self.table(axis).capacity, *shape) if axis else shape)
@@ -139,6 +141,7 @@ class World:
         for axis, attribute in AXES.items():
             table = self.table(axis)
             yield from ((f"{attribute}.{name}", getattr(table, name)) for name in table.MOVING)
+        # By name: plugins may be opened in another order in an equal session.
         yield from sorted((name, column.array) for name, column in self.columns.items())
 
     def digest(self) -> str:

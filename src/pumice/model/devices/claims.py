@@ -37,6 +37,7 @@ class DeviceRequest(Struct, frozen=True):
     """A request, satisfied by the first of its ``options`` that is available."""
 
     name: str
+    # In order of preference, as Kubernetes tries them.
     options: tuple[DeviceOption, ...]
 
 
@@ -159,4 +160,5 @@ class ResourceSlice(Struct, frozen=True):
     nodes: tuple[NodeSelectorTerm, ...] = ()
     devices: tuple[Device, ...] = ()
     generation: int = 0
+    # A driver writes slices one by one, and half of a pool must not be allocated from.
     slice_count: int = 1

@@ -69,6 +69,7 @@ def gpu_share(annotations: Mapping[str, str]) -> GpuShare | None:
     devices = annotations.get(GPU_DEVICES_ANNOTATION)
     legacy = _names_mig(annotations)
     if fraction is None and memory is None and devices is None:
+        # Such a pod is accounted for where it runs, and placed nowhere.
         return GpuShare(legacy_mig=True) if legacy else None
     return _share_of(fraction, memory, devices, legacy)
 
@@ -89,6 +90,7 @@ def _share_of(fraction: str | None, memory: str | None, devices: str | None, leg
     if count is None:
         wanted = f"a whole number from 1 to {SHARED_DEVICES_MAX}"
         return _wrong(GPU_DEVICES_ANNOTATION, devices, wanted, 1, legacy)
+    # KAI refuses both together, since they may contradict each other.
     if fraction is not None and memory is not None:
         return _wrong(GPU_FRACTION_ANNOTATION, fraction, f"no {GPU_MEMORY_ANNOTATION} beside it", count, legacy)
     if fraction is not None:
@@ -115,6 +117,7 @@ def _wrong(key: str, found: str | None, wanted: str, devices: int, legacy: bool)
 
 def _fraction(text: str) -> float | None:
     """Return a fraction in hundredths, None if it is invalid."""
+    # Checked before ``float``, which would accept nan and underscores.
     if len(text) > 40 or not _FRACTION.fullmatch(text) or not any(map(str.isdigit, text)):
         return None
     try:
@@ -143,6 +146,7 @@ def labels_of_groups(groups: Sequence[str], share: GpuShare | None) -> dict[str,
     """Return the labels of a pod that shares devices with these groups. Source: KAI binder."""
     if not groups:
         return {}
+    # One label can hold one group only.
     if share is not None and share.devices > 1:
         return {f"{GPU_GROUP_PREFIX}{group}": group for group in groups}
     return {GPU_GROUP_LABEL: groups[0]}
@@ -161,6 +165,7 @@ def node_gpu_memory(labels: Mapping[str, str]) -> int:
     value = int(text) if _WHOLE.fullmatch(text) else 0
     # Some versions of the device plugin write bytes instead of MiB.
     mib = value >> 20 if value >= _BYTES_FROM else value
+    # Rounded down as in KAI, so that fractions of equal cards amount to equal memory.
     return mib - mib % 100
 
 

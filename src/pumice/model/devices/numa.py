@@ -51,4 +51,5 @@ class NumaAsk(Struct, frozen=True):
 def numa_policy(annotations: Mapping[str, str]) -> str:
     """Return the policy in annotations, "" if there is none or it is unknown."""
     found = annotations.get(POLICY_ANNOTATION, "")
+    # ``none`` and texts that are unknown restrict nothing.
     return found if found in (BEST_EFFORT, RESTRICTED, SINGLE) else ""

@@ -85,6 +85,7 @@ class DeviceAsk(Struct, frozen=True):
     @property
     def too_long(self) -> str:
         """The first annotation that is too long to be read, "" for none."""
+        # Only found here and not cut: a wish that is cut in the middle would mean something else.
         return next((key for key, value in self.wishes if len(value) > WISH_CHARACTERS_MAX), "")
 
     def most(self, name: str) -> int:
@@ -94,6 +95,7 @@ class DeviceAsk(Struct, frozen=True):
         for stage, limits in self.stages:
             amount = dict(limits).get(name, 0)
             peak = max(peak, staying + amount)
+            # A sidecar stays, and so it is added to each container that starts later.
             staying += amount if stage is not Stage.ONCE else 0
         return peak
 
@@ -135,6 +137,7 @@ def is_shared_device(resource: str) -> bool:
 
 def device_wishes(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the annotations of a pod that restrict which cards it accepts, sorted."""
+    # Two steps, because nearly all pods have none, and this is called for every pod that is read.
     found = [key for key in annotations if key in _WISHES or key.startswith(HAMI)]
     if not found:
         return ()

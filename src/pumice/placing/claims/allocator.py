@@ -41,6 +41,7 @@ class _Search:
             for _ in self._ways(request, option):
                 if self.fill(request + 1):
                     return True
+            # What the failed option has left must not count for the next one.
             del self.taken[mark:]
         return False
 
@@ -48,6 +49,7 @@ class _Search:
         """Yield each way to satisfy one option of a request."""
         wanted = self.claim.requests[request].options[option]
         mask = self.offers.matching(wanted)
+        # An option that can never be satisfied is skipped, since another option may be.
         if isinstance(mask, str):
             return
         used = {row for row, _, _ in self.taken}
@@ -69,6 +71,7 @@ class _Search:
             return
         for i in range(start, len(fit) - count + 1):
             self.steps += 1
+            # Without this bound, a few claims with many equal devices would need exponentially many steps.
             if self.steps > STEPS_MAX or len(self.taken) >= CLAIM_DEVICES_MAX:
                 return
             if self._agrees(request, fit[i]):
@@ -115,6 +118,7 @@ def can_never(offers: Offers, claim: ResourceClaim) -> str:
 
 def _least(request: DeviceRequest) -> int:
     """Return the least number of devices that satisfies a request."""
+    # ``every`` needs at least one device, however many a node has.
     return min(1 if each.every else each.count for each in request.options)
 
 

@@ -59,6 +59,7 @@ class ClaimFilter:
         numbers = ledger.of_task.get(row)
         if not numbers:
             return None
+        # Promised devices are still held by others, wherever the task goes.
         if any(len(ledger.promised_to(number)) for number in numbers):
             return np.ones(len(nodes), dtype=bool)
         free = ledger.free()
@@ -97,6 +98,7 @@ class ClaimFilter:
         # Counting is exact here. Otherwise it only excludes nodes, and the search runs on those that are left.
         if _is_plain(claims):
             return found
+        # Only nodes that counting left, because a search costs far more than a count.
         for node in found.nonzero()[0].tolist():
             found[node] = ledger.choose(claims, node, free) is not None
         return found

@@ -28,7 +28,7 @@ from pumice.placing.claims.resolve import Resolved, resolved_claims
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import NAME_FIELD, node_term
 
-_NOBODY = -1
+_NO_CLAIM = -1
 #: Columns that answers about claims rest on, in addition to pods.
 COLUMNS = ("claims.held", "claims.promised", "claims.made_of")
 _STAYS = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
@@ -59,17 +59,17 @@ class ClaimLedger:
         for row, numbers in self.of_task.items():
             for number in numbers:
                 self._users[number].append(row)
-        held = np.full((len(self.offers), 3), _NOBODY, dtype=np.int32)
+        held = np.full((len(self.offers), 3), _NO_CLAIM, dtype=np.int32)
         for number, claim in enumerate(self.claims):
             for each in claim.allocation.devices if claim.allocation is not None else ():
                 # A device that no slice lists any more needs no row: no other claim can get it.
                 device = self.offers.row_of.get((each.driver, each.pool, each.device))
                 if device is not None:
-                    held[device] = number, _NOBODY, _NOBODY
+                    held[device] = number, _NO_CLAIM, _NO_CLAIM
         tables = ssn.tables
         made_of = np.array([tables.claims.version, tables.slices.version, tables.device_classes.version])
         self.held: Column[AnyArray] = ssn.column("claims.held", values=held)
-        self.promised: Column[AnyArray] = ssn.column("claims.promised", values=np.full_like(held, _NOBODY))
+        self.promised: Column[AnyArray] = ssn.column("claims.promised", values=np.full_like(held, _NO_CLAIM))
         # No code reads this column. It makes memoized answers rest on the objects from which the ledger is made.
         ssn.column("claims.made_of", values=made_of)
         self._free: tuple[tuple[int, ...], Free] | None = None
@@ -83,7 +83,9 @@ class ClaimLedger:
             return self.missing[row]
         for number in self.of_task.get(row, ()):
             claim = self.claims[number]
+            # A claim with an allocation was possible once, whatever slices say now.
             if claim.allocation is None:
+                # The answer rests on slices and classes alone, which do not change within a session.
                 if number not in self._never:
                     self._never[number] = can_never(self.offers, claim)
                 if self._never[number]:
@@ -113,6 +115,7 @@ class ClaimLedger:
         """Return True if all users of a claim are about to leave, so that it will lose its devices."""
         rows, status = self._users[number], self.tables.tasks.status
         leaves = any(status[row] in (TaskStatus.RELEASING, TaskStatus.PIPELINED) for row in rows)
+        # A claim without users keeps its devices until the API server says otherwise.
         return leaves and not any(self.stays(row) for row in rows)
 
     def held_by(self, number: int) -> I32:
@@ -183,6 +186,7 @@ class ClaimLedger:
         left, found = [row for row in every if free[row]], []
         for claim in claims:
             given = allocate(self.offers, claim, left, every)
+            # All or none: a pod with only some of its claims cannot start.
             if given is None:
                 return None
             taken = {row for row, _, _ in given}
@@ -229,7 +233,7 @@ class ClaimLedger:
 
     def _clear(self, column: Column[AnyArray], rows: I32) -> None:
         if len(rows):
-            self.ssn.journal.put(column, rows, _NOBODY)
+            self.ssn.journal.put(column, rows, _NO_CLAIM)
 
     # -- what is written ----------------------------------------------------------------------------------------------
 

@@ -42,8 +42,10 @@ class Offers:
         nodes: list[int] = []
         self.near: dict[int, Bool] = {}
         row_of = facts.facts.row_of
+        # By node first, so that the devices of a node are adjacent rows.
         in_order = sorted(_that_count(slices), key=lambda e: (row_of.get(e.node_name, -1), e.pool, e.name))
         for each in in_order:
+            # Slices may outlive their node for a while.
             if each.node_name and each.node_name not in row_of:
                 continue
             for device in each.devices:

@@ -51,6 +51,7 @@ class Claiming:
     def granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
         """Return what is passed on with the task's binding."""
         found = self.ledger.grants(task.row, node.row)
+        # None for most tasks, so that their bindings carry no context.
         return {CLAIMS: found} if found else None
 
 

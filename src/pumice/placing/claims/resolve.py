@@ -56,7 +56,9 @@ def resolved_claims(tables: Tables) -> Resolved:
         numbers = []
         for key, template in claim_keys(tables.tasks.pods[row]):
             if key not in place:
+                # The claim of a template may not exist yet; the session then counts with the one that will be made.
                 made = known.get(key) or _made(known.get(template), key)
+                # The pod waits with this reason until the claim or the template is created.
                 if made is None:
                     what = f"template {template.replace(TEMPLATE, '')}" if template else key
                     found.missing[row] = f"resourceclaim {what} not found"

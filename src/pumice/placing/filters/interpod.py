@@ -96,6 +96,7 @@ class InterPodFilter:
 
     def _rules_for(self, cls: int, row: int, looks: Looks) -> _Rules:
         """Return the rules for tasks of a class that look equal, cached."""
+        # Tasks of a class may differ in labels, but those of one job rarely do.
         rules = self._rules.get((cls, looks))
         if rules is None:
             rules = self._rules[cls, looks] = self._rules_of(cls, row)
@@ -116,6 +117,7 @@ class InterPodFilter:
 
     def _is_first(self, near: PodSet, pod: Pod, terms: tuple[PodAffinityTerm, ...]) -> bool:
         """Return True if the pod is the first of a series with affinity to itself."""
+        # If a matching pod is anywhere, no exception is needed.
         if any(near.per_domain(term.topology_key).any() for term in terms):
             return False
         return _means_itself(terms, pod)
@@ -167,6 +169,7 @@ class _KeyInTurn:
             self.closed[domain] = True
         if opens and self.near is not None:
             self.near[domain] = True
+        # A second pod in a domain changes nothing, so the answer for the next task is the same.
         return closes or opens
 
 
@@ -178,7 +181,7 @@ class _PodsInTurn(FilterInTurn):
         self._terms = tasks.tables.classes.specs[tasks.classes[0]].affinity.pod_required
         joins = [] if rules.near is None else rules.near.joined_by(tasks)
         self._keys = [_KeyInTurn(each, rules.near, joins, tasks, nodes) for each in rules.by_key]
-        self._nobody_near = rules.near is not None and not self._some_near()
+        self._none_near = rules.near is not None and not self._some_near()
         self._open: Bool | None = None
 
     def _some_near(self) -> bool:
@@ -186,18 +189,18 @@ class _PodsInTurn(FilterInTurn):
 
     def open_to(self, turn: int) -> Bool:
         if self._open is None:
-            is_first = self._nobody_near and _means_itself(self._terms, self._pods[turn])
+            is_first = self._none_near and _means_itself(self._terms, self._pods[turn])
             each = [key.open_to(is_first=is_first) for key in self._keys]
             found = reduce(and_, each) if each else np.ones(self._rows, dtype=bool)
-            if self._nobody_near:
+            if self._none_near:
                 return found  # for the next one its labels count
             self._open = found
         return self._open
 
     def placed(self, turn: int, place: int) -> bool:
         # A list, so that each key is told even if the first one changes.
-        changes = [key.placed(turn, place) for key in self._keys]  # all are told
+        changes = [key.placed(turn, place) for key in self._keys]
         if not any(changes):
-            return self._nobody_near  # the labels of the next one count
-        self._open, self._nobody_near = None, self._nobody_near and not self._some_near()
+            return self._none_near  # the labels of the next one count
+        self._open, self._none_near = None, self._none_near and not self._some_near()
         return True

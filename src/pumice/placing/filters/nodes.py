@@ -52,12 +52,14 @@ def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool)
             codes[facts.facts.unschedulable] = 1
         return Stable(codes, some(codes != 0))
 
+    # By the terms and not by the class, so that classes that differ in requests share the answer.
     key = ("stable", affinity, taints, spec.node_selector, spec.affinity.node_required, spec.tolerations)
     return facts.get(key, build)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Return True if the toleration covers the taint. An empty key or effect covers any."""
+    # An empty field covers everything, as in the API.
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -67,6 +69,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
             return toleration.value == taint.value
         case "Exists":
             return True
+        # An operator that is not known tolerates nothing.
         case _:
             return False
 

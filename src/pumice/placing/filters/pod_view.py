@@ -23,6 +23,7 @@ class View:
     def __init__(self, ssn: Session) -> None:
         self._tables = ssn.tables
         self._put, self._add = ssn.journal.put, ssn.journal.add
+        # What one task of each class adds, so that a move is one addition per node.
         self._steps = ssn.tables.classes.steps
         self._view, self._view_node = ssn.tables.nodes["view"], ssn.tables.tasks["view_node"]
         # Tells readers that a plugin keeps the view up to date, and what one task adds to it.

@@ -59,6 +59,7 @@ class _Counts:
     def get(self, name: Hashable, count: Callable[[], I64]) -> I64:
         """Return the counts with this name, or compute them."""
         version = self._view_node.version
+        # Any move of a pod makes all counts out of date; which of them it changes is not worth finding out.
         if version != self._version or self._entries > _COUNTED_MAX:
             self._found.clear()
             self._version, self._entries = version, 0
@@ -88,6 +89,7 @@ class PodSet:
         # Without a plugin that keeps the view up to date, placements change no count.
         if self._view.per_task is None or not len(self.rows):
             return [0] * len(tasks)
+        # A task may be in a set several times, once for each of its terms.
         often = self.rows.searchsorted(tasks.rows, side="right") - self.rows.searchsorted(tasks.rows)
         found: list[int] = (often * (self._view_node.array[tasks.rows] < 0)).tolist()
         return found
@@ -115,6 +117,7 @@ class PodSet:
                 where = where[eligible[where]]
             domain_of = self._derived.label(key).domain_of
             found = np.bincount(domain_of[where], minlength=int(domain_of[-1]) + 1)
+            # Nodes without the label are counted in the last entry by ``domain_of``, but are in no domain.
             found[-1] = 0
             return found
 
@@ -137,6 +140,7 @@ class PodIndex:
         tables = self.tables = ssn.tables
         self._columns: dict[str, EncodedColumn] = {}
         self._labels: dict[str, dict[int, str]] | None = None  # by key the value of each row that has one
+        # Sets are kept for the session: labels of pods do not change in it, only their nodes do.
         self._sets: dict[Hashable, PodSet] = {}
         self._counts = _Counts(tables)
         pods = tables.tasks.pods
@@ -221,6 +225,7 @@ class PodIndex:
         if selector is None or not selector.requirements:
             return self._every[:0]
         if self._staying is None:
+            # Once per session, and only if a constraint counts pods that stay.
             self._staying = np.array([p is not None and p.deletion is None for p in self.tables.tasks.pods], dtype=bool)
         rows = rows_matching(selector, self._column, self._every)
         own = np.array([*(n == namespace for n in self._namespaces.values), False])

@@ -45,6 +45,7 @@ class PortFilter:
         """Return the tasks whose ports clash with those of the class."""
         found = self._holders.get(cls)
         if found is None:
+            # All ports of a class at once, so that a class with 256 ports has one set of pods.
             mask = reduce(or_, map(self._ports().clashing, self._index.tables.classes.specs[cls].host_ports), 0)
             found = self._holders[cls] = self._index.of_classes(_bits(mask))
         return found
@@ -97,6 +98,7 @@ class _PortsInTurn(FilterInTurn):
         return self._free
 
     def placed(self, turn: int, place: int) -> bool:
+        # Tasks of the class itself clash with each other, unless they are counted already.
         if self._takes[turn]:
             self._free[place] = False
         return bool(self._takes[turn])

@@ -107,6 +107,7 @@ class _KeyInTurn(NamedTuple):
     def placed(self, turn: int, place: int) -> bool:
         """Place the task of a turn. Return True if that changes anything."""
         domain = self.domains[place]
+        # The last entry stands for nodes without the label, which are in no domain.
         if not self.adds[turn] or domain == len(self.wished) - 1:
             return False
         self.wished[domain] += self.adds[turn]
@@ -166,6 +167,7 @@ def _scaled(raw: I64 | None, count: int) -> F64:
         return np.zeros(count)
     low = raw.min()
     spread = float(raw.max() - low)
+    # Equal candidates, and a division by 0 otherwise.
     if not spread:
         return np.zeros(len(raw))
     # Rounded down as in kube-scheduler, which converts to an integer.

@@ -45,6 +45,7 @@ class Prepared(Struct, frozen=True):
         present = counts[self.domains]
         # With fewer domains than ``minDomains``, the missing ones count as empty, as in Kubernetes.
         least = int(present.min()) if len(present) >= max(1, constraint.min_domains) else 0
+        # The pod counts itself only if it matches its own selector, which Kubernetes does not demand.
         own = constraint.selector is not None and matches(constraint.selector, pod.labels)
         found: Bool = counts > constraint.max_skew + least - int(own)
         return found
@@ -69,6 +70,7 @@ def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
             counted &= tolerated(facts, spec.tolerations)
         label = facts.label(constraint.topology_key)
         domains = np.zeros(len(label.values) + 1, dtype=bool)
+        # Only domains with a node that counts can be the emptiest one.
         domains[label.codes[counted]] = True
         prepared.append(Prepared(constraint, label.codes, counted, domains))
     return tuple(prepared)
@@ -95,6 +97,7 @@ class SpreadFilter:
         codes: I32 | None = None
         for i, prepared in enumerate(self._of(cls)):
             by_domain = prepared.too_many(self._counts((HARD, cls, i), prepared, pod), pod).astype(np.int32)
+            # Nodes without the label come last in the array, with a reason of their own.
             by_domain[-1] = 2
             found = by_domain[nodes.pick(prepared.codes)]
             codes = found if codes is None else np.where(codes > 0, codes, found)
@@ -117,6 +120,7 @@ class SpreadFilter:
         each = []
         for i, prepared in enumerate(self._of(cls)):
             domains = self._index.derived.label(prepared.constraint.topology_key).domain_of[:-1]
+            # Copied, because each placement is counted here and in no other answer.
             counts = self._counts((HARD, cls, i), prepared, pods[0]).copy()
             joins = self._pods(prepared, pods[0]).joined_by(tasks)
             each.append(_Following(prepared, domains, nodes, counts, joins, pods))
@@ -148,6 +152,7 @@ class _Following:
     def placed(self, turn: int, place: int) -> bool:
         if self._joins[turn] and self._counted[place]:
             self._counts[self._domains[place]] += 1
+        # The emptiest domain may be another one now, so all domains are compared anew.
         before, self._open = self._open, self._open_to(turn + 1)
         return bool((before != self._open).any())
 

@@ -129,6 +129,7 @@ class VolumeFilters:
         claim = ledger.claims[number]
         there = np.zeros(len(codes), dtype=bool)
         for volume in ledger.free_volumes(claim):
+            # Any free volume that the node can use is enough.
             there |= ledger.selected(ledger.volumes[volume].nodes)
         made, room = ledger.makable(number)
         # A volume is being provisioned for that node already, as the claim's annotation says.
@@ -165,10 +166,12 @@ class VolumeFilters:
         asked: dict[str, set[tuple[str, str]]] = {}
         for number in ledger.of_task[row]:
             what = ledger.driver_of(number)
+            # Most drivers have no limit, and then nothing needs to be counted.
             if what[0] in self._limits:
                 asked.setdefault(what[0], set()).add(what)
         if not asked:
             return
+        # Counted once for all drivers, by going through the tasks with claims.
         nodes, there = ledger.attached()
         for driver, wanted in asked.items():
             used: dict[int, int] = {}

@@ -76,6 +76,7 @@ class VolumeLedger:
         for each in tables.storage_capacities.objs:
             self._capacities.setdefault(each.class_name, []).append(each)
         self._facts: Derived = derived(ssn)
+        # Volumes of one zone have equal terms, which are evaluated once.
         self._terms: dict[tuple[NodeSelectorTerm, ...], Bool] = {}
 
     def _find(self, rows: Iterable[int], known: dict[str, PersistentVolumeClaim]) -> None:
@@ -102,6 +103,7 @@ class VolumeLedger:
             return self.missing[row]
         for number in self.of_task.get(row, ()):
             claim = self.claims[number]
+            # Its volume is about to go, so a pod that starts now would lose it.
             if claim.deleting:
                 return f'persistentvolumeclaim "{claim.name}" is being deleted'
             if claim.lost:
@@ -113,6 +115,7 @@ class VolumeLedger:
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
         """Return the class of a claim. A class that does not exist counts as one that does not wait."""
+        # As in Kubernetes, such a claim waits for a class that may still be created.
         return self.classes.get(claim.class_name) or StorageClass(claim.class_name)
 
     def volume_of(self, number: int) -> PersistentVolume | None:
@@ -202,6 +205,7 @@ class VolumeLedger:
         """Promise volumes, or a node to provision them for, to the claims of tasks that were placed. Return a refusal
         if they are not available."""
         for row, node in zip(run.rows, run.nodes, strict=True):
+            # Asked again here: another task of the same gang may have been placed since the filter.
             if self.others_use_alone(row):
                 return _NOT_THERE
             for number in self.waiting(row):
@@ -238,6 +242,7 @@ class VolumeLedger:
         for row, numbers in self.of_task.items():
             if self.is_in_place(row):
                 for number in numbers:
+                    # Two pods of one claim on a node attach its volume once.
                     pair = (int(tasks.node[row]), self.driver_of(number))
                     if pair[0] >= 0 and pair[1][0] and pair not in seen:
                         seen.add(pair)

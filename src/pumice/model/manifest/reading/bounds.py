@@ -51,6 +51,7 @@ class _Count:
 def check_lists(spec: Obj, path: str) -> None:
     """Raise FieldError for the first list of a pod's spec with which there are too many entries of its kind."""
     _Count("resource claims", CLAIMS_MAX).add(spec.get("resourceClaims"), at(path, "resourceClaims"))
+    # Other volumes, such as ConfigMaps, cost no work in a cycle.
     claiming = [each for each in _objects(spec.get("volumes")) if each.keys() & _CLAIMING]
     _Count("volume claims", CLAIMS_MAX).add(claiming, at(path, "volumes"))
     containers, ports = _Count("containers", CONTAINERS_MAX), _Count("ports", PORTS_MAX)
@@ -77,6 +78,7 @@ def _check_terms(spec: Obj, path: str) -> None:
         (node_terms if about_nodes else pod_terms).add(terms, here)
         for i, item in enumerate(_objects(terms)):
             place = f"{here}[{i}]"
+            # Preferred terms wrap the term beside a weight.
             term = next((item[key] for key in _WRAPPED if isinstance(item.get(key), dict)), item)
             for key in _VALUES:
                 values.add(term.get(key), place)

@@ -66,11 +66,13 @@ def shown(value: object) -> str:
             return "nothing"
         case str():
             cut = value if len(value) <= _SHOWN_MAX else f"{value[:_SHOWN_MAX]}…"
+            # Escaped if it has control characters, which a terminal would obey.
             text = json.dumps(cut, ensure_ascii=not cut.isprintable())
             return text if cut is value else f"{text} ({len(value)} characters)"
         case bool() | float():
             return json.dumps(value)
         case int():
+            # Python refuses to print very long integers.
             return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length()} bits"
         case dict():
             return "an object" if value else "an empty object"
@@ -147,6 +149,7 @@ def flag(obj: Obj, key: str, path: str, default: bool = False) -> bool:
     value = obj.get(key)
     if value is None:
         return default
+    # 0, 1 and texts are not accepted, as the API server accepts none of them.
     if type(value) is not bool:
         raise wrong(obj, key, path, "true or false")
     return value
@@ -155,6 +158,7 @@ def flag(obj: Obj, key: str, path: str, default: bool = False) -> bool:
 def choice(obj: Obj, key: str, path: str, accepted: tuple[str, ...], default: str | None = None) -> str:
     """Return one of the accepted words. Without a default the field must be present. "" counts as absent."""
     value = obj.get(key)
+    # Go writes an empty text for a field that is not set.
     if default is not None and (value is None or value == ""):
         return default
     if type(value) is not str or value not in accepted:
@@ -209,6 +213,7 @@ def text_map(obj: Obj, key: str, path: str) -> Mapping[str, str]:
     for k, value in found.items():
         if type(value) is not str or type(k) is not str:
             return _text_map_slowly(found, at(path, key))
+    # Copied, so that a value does not change if its raw object does.
     return found.copy()
 
 
@@ -250,6 +255,7 @@ def _amount_problem(key: object, value: object) -> tuple[str, str] | None:
     if type(value) not in (str, int, float):
         return shown(value), "a quantity >= 0"
     try:
+        # With the unit in which it is stored, because the bound of an int64 depends on it.
         amount = whole_value(value) if key in ("memory", "pods") else milli_value(value)  # type: ignore[arg-type]
     except QuantityError as error:
         return shown(value), f"a quantity >= 0 ({error})"

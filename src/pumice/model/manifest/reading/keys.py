@@ -104,6 +104,7 @@ def unknown_keys(obj: Obj) -> list[UnknownKey]:
     keys = SPEC_KEYS.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
     if keys is None:
         return []
+    # A dictionary as an ordered set: one misspelling in each of many tasks is reported once.
     found: dict[UnknownKey, None] = {}
     for each in _unknown(obj, dict.fromkeys(_TOP, None) | {"spec": keys}, ""):
         found[each] = None
@@ -114,6 +115,7 @@ def unknown_keys(obj: Obj) -> list[UnknownKey]:
 
 def _unknown(value: object, keys: Keys, path: str) -> Iterator[UnknownKey]:
     if isinstance(value, list):
+        # Items of a list have the same keys, so the first ones show what is misspelt.
         for item in value[:_ITEMS_MAX]:
             yield from _unknown(item, keys, f"{path}[]")
         return

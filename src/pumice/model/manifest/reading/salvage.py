@@ -64,11 +64,14 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
             return Salvaged(read(obj), tuple(unread[:_REMEMBERED_MAX]), forbids)
         except FieldError as error:
             unread.append(str(error))
+            # The error's path says which field to repair, so rules need no readers of their own.
             repaired = _repair(obj, error.path, rules)
             if repaired is None:
                 break
             obj = repaired[0]
+            # One field is enough, since it is not known what it said.
             forbids |= repaired[1].forbids
+    # ``forbids`` is True here, because most of the object was left out.
     return Salvaged(read(least(obj)), tuple(unread[:_REMEMBERED_MAX]), True)
 
 

@@ -42,7 +42,9 @@ def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
         return replace(pod, unread=found.unread, closes_node=found.forbids)
     # A pod that asks for nothing would count as placed: its gang could begin without it.
     request = pod.spec.request.add(_SOMETHING) if pod.spec.request.is_empty() else pod.spec.request
+    # Without a node it cannot run, whatever its phase says.
     phase = pod.phase if pod.phase in _ENDED else "Pending"
+    # A gate keeps the pod in its gang and in the queue's demand, but it is not placed.
     gates = (*pod.gates, UNREAD_GATE)
     return replace(pod, unread=found.unread, gates=gates, phase=phase, spec=replace(pod.spec, request=request))
 
@@ -52,6 +54,7 @@ def _keeps_all_away(term: object) -> Obj:
     known."""
     key = term.get("topologyKey") if isinstance(term, dict) else None
     near = key if isinstance(key, str) and key else _HOSTNAME
+    # Empty selectors match every pod in every namespace.
     return {"topologyKey": near, "labelSelector": {}, "namespaceSelector": {}}
 
 
@@ -100,6 +103,7 @@ def _least_of_pod(obj: Obj) -> Obj:
 def salvaged_node(obj: Obj, read: Callable[[Obj], Node]) -> Node:
     """Return what counts of a node. Raises: FieldError for a node without a name."""
     found = salvage(obj, read, _NODE, _named)
+    # Cordoned and not removed: its pods run on, and count.
     return replace(found.value, unread=found.unread, unschedulable=found.value.unschedulable or found.forbids)
 
 
@@ -120,6 +124,7 @@ def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
     """Return what counts of a PodGroup. Raises: FieldError for a PodGroup without a name."""
     found = salvage(obj, read, _POD_GROUP, _least_of_pod_group)
     group = replace(found.value, unread=found.unread)
+    # A minimum that no gang reaches keeps new pods from being placed, while running ones stay.
     return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
 
 
@@ -138,6 +143,7 @@ def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
     """Return what counts of a queue. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _QUEUE, _least_of_queue)
     queue = replace(found.value, unread=found.unread)
+    # Closed to new jobs, and protected from losing those that it has.
     return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
 
 
