@@ -42,22 +42,28 @@ _GUESSED_AMONG_MAX = 2000
 def validate_cluster(
     objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)
 ) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
-    """Return the objects, with the queue ``default`` if it is needed and missing, and the problems between them."""
+    """Return the objects, with the queues ``default`` and ``root`` if they are needed and missing, and the problems
+    between them."""
     everything = tuple(objects)
-    everything, notes = _with_default_queue(everything)
+    everything, notes = _with_queues(everything)
     cluster = _Cluster(everything, scheduler_names)
     return everything, (*notes, *cluster.problems())
 
 
-def _with_default_queue(objects: tuple[Value, ...]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
-    """Add the default queue. Source: Volcano creates it at start-up, with weight 1 and reclaimable."""
-    wanted = any(isinstance(obj, PodGroup | VolcanoJob) and obj.queue == DEFAULT_QUEUE for obj in objects)
-    if not wanted or any(isinstance(obj, Queue) and obj.name == DEFAULT_QUEUE for obj in objects):
-        return objects, ()
-    note = Problem(
-        f"Queue {DEFAULT_QUEUE}", "does not exist and was added with weight 1, as Volcano does", Severity.NOTE
-    )
-    return (*objects, Queue(DEFAULT_QUEUE)), (note,)
+def _with_queues(objects: tuple[Value, ...]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
+    """Add the default queue for jobs that are in it, and the root for queues with a parent. Source: Volcano creates
+    both at start-up, with weight 1, the default one reclaimable."""
+    queues = [obj for obj in objects if isinstance(obj, Queue)]
+    wanted = []
+    if any(isinstance(obj, PodGroup | VolcanoJob) and obj.queue == DEFAULT_QUEUE for obj in objects):
+        wanted.append(Queue(DEFAULT_QUEUE))
+    # Queues of KAI may have a parent too, and no root.
+    if any(queue.parent and queue.sharing is None for queue in queues):
+        wanted.append(Queue(ROOT_QUEUE, reclaimable=False))
+    there = {queue.name for queue in queues}
+    added = [queue for queue in wanted if queue.name not in there]
+    what = "does not exist and was added with weight 1, as Volcano does"
+    return (*objects, *added), tuple(Problem(f"Queue {queue.name}", what, Severity.NOTE) for queue in added)
 
 
 class _Cluster:

@@ -269,7 +269,8 @@ def test_a_sound_cluster_has_no_problems() -> None:
     node = raw("Node", "n") | {"status": {"allocatable": {"cpu": "1"}}}
     group = raw("PodGroup", "g", {"queue": "q", "minMember": 1, "priorityClassName": "p"})
     hyper = raw("HyperNode", "h", {"tier": 1, "members": [{"type": "Node", "selector": {"exactMatch": {"name": "n"}}}]})
-    objects = (raw("Queue", "q", {"parent": "root"}), raw("PriorityClass", "p"), node, hyper, group, pod("x", "g"))
+    queues = raw("Queue", "root"), raw("Queue", "q", {"parent": "root"})
+    objects = (*queues, raw("PriorityClass", "p"), node, hyper, group, pod("x", "g"))
     assert problems_of(*objects) == []
     assert validate_cluster(decode(*objects))[0] == decode(*objects)
 
@@ -282,6 +283,15 @@ def test_the_default_queue_is_added_where_it_is_wanted() -> None:
     )
     assert len(validate_cluster(decode(raw("PodGroup", "g"), raw("Queue", "default", {"weight": 3})))[0]) == 2
     assert validate_cluster(decode(raw("Queue", "q")))[1] == ()
+
+
+def test_the_root_queue_is_added_where_queues_have_a_parent() -> None:
+    """Without it nothing would be placed under ``capacity`` with hierarchy (volcano#4817)."""
+    objects, problems = validate_cluster(decode(raw("Queue", "q", {"parent": "root"})))
+    assert objects[-1] == Queue("root", reclaimable=False)
+    assert [str(each) for each in problems] == [
+        "note: Queue root: does not exist and was added with weight 1, as Volcano does"
+    ]
 
 
 def test_references_that_lead_nowhere() -> None:
@@ -308,7 +318,7 @@ def test_pods_of_a_job_have_its_podgroup() -> None:
 
 def test_circles_are_named_in_order() -> None:
     queues = [raw("Queue", name, {"parent": parent}) for name, parent in ("ba", "cb", "ac", "dd", "ea", "xz")]
-    assert problems_of(*queues) == [
+    assert problems_of(raw("Queue", "root"), *queues) == [
         "error: Queue x: parent z does not exist",
         "error: Queue a: parents form a cycle: a -> c -> b -> a",
         "error: Queue d: parents form a cycle: d -> d",
