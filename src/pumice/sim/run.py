@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.framework.plugin.policy_file import Policy
+from pumice.model.manifest.priority_defaults import Priorities
 from pumice.model.queue import PriorityClass
 from pumice.runtime.memory import old_objects_left_alone, without_collector
 from pumice.runtime.why import Why
@@ -86,7 +87,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         scene.enter(cluster, controller)
     made: Mapping[str, Work] = {}
     if scene.makers:
-        priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}
+        priorities = Priorities(each for each in scene.objects if isinstance(each, PriorityClass))
         from pumice.sim.scenes.makers import Makers  # with the controllers of a cluster
 
         made = Makers(controller, scene.makers, priorities, settings.until).made

@@ -88,3 +88,35 @@ def test_a_sidecar_that_still_holds_more_than_its_spec_says_is_counted(
         language=language,
     )
     assert bound(told) == ({"new-0": "n1"} if fits else {})
+
+
+# -- what admission fills in
+
+PREEMPT = """
+actions: "allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: predicates}]
+"""
+
+
+@pytest.mark.parametrize("workload", ["pods", "job"])
+@pytest.mark.parametrize(("policy", "leaves"), [("Never", []), ("PreemptLowerPriority", ["ns/old-0"])])
+def test_the_preemption_policy_of_a_priority_class_holds_for_its_pods(
+    tmp_path: Path, workload: str, policy: str, leaves: list[str]
+) -> None:
+    """volcano#3512: the pod names the class alone, as people write it."""
+    high = {"priorityClassName": "high", "containers": [container("2")]}
+    new = gang("new", high)
+    new[0]["spec"]["priorityClassName"] = "high"
+    if workload == "job":
+        tasks = [{"name": "t", "replicas": 1, "template": {"spec": high}}]
+        spec = {"queue": "q", "minAvailable": 1, "priorityClassName": "high", "tasks": tasks}
+        new = [obj("batch.volcano.sh/v1alpha1", "Job", "new", spec, metadata={"namespace": "ns"})]
+    old = gang("old", {"nodeName": "n1", "containers": [container("2")]})
+    old[0]["spec"]["minMember"] = 0
+    told = schedule(
+        *(tmp_path, node(cpu="2"), *queue(), *old, *new),
+        obj("scheduling.k8s.io/v1", "PriorityClass", "high", value=10, preemptionPolicy=policy),
+        conf=PREEMPT,
+    )
+    assert told.json["evicts"] == leaves

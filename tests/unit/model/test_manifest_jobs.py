@@ -8,7 +8,9 @@ import pytest
 
 from pumice.model.manifest import Decoder, ManifestError
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod, podgroup_of, pods_of, pods_of_batch_job
+from pumice.model.manifest.priority_defaults import Priorities
 from pumice.model.pod import Pod
+from pumice.model.queue import PriorityClass
 from pumice.model.resources import Resource
 from pumice.model.workloads.job import JOB_PODS_MAX, BatchJob, LifecyclePolicy, VolcanoJob
 from pumice.model.workloads.podgroup import NetworkTopology
@@ -183,7 +185,7 @@ def test_the_partitions_of_a_task_are_sub_jobs() -> None:
 
 def test_a_priority_class_becomes_a_priority_as_at_admission() -> None:
     found = decoded(job(task("w", 1, priority_class="vip"), task("m", 1)))
-    assert [pod.spec.priority for pod in pods_of(found, {"vip": 7})] == [7, None]
+    assert [pod.spec.priority for pod in pods_of(found, Priorities([PriorityClass("vip", 7)]))] == [7, None]
 
 
 # -- batch/v1, and bare pods

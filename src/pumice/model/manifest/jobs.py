@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION
+from pumice.model.manifest.priority_defaults import NO_PRIORITIES, Priorities
 from pumice.model.pod import (
     EMPTY_MAP,
     GROUP_NAME_ANNOTATION,
@@ -18,7 +19,6 @@ from pumice.model.pod import (
     TASK_SPEC_KEY,
     LabelSelector,
     Pod,
-    PodSpec,
     Requirement,
 )
 from pumice.model.resources import EMPTY, Resource
@@ -74,11 +74,11 @@ def group_name_of(job: VolcanoJob) -> str:
     return f"{job.name}-{job.uid}" if job.uid else job.name
 
 
-def pods_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
+def pods_of(job: VolcanoJob, priorities: Priorities = NO_PRIORITIES) -> Iterator[Pod]:
     """Yield the pods of a job, task by task. Pods of a task share one ``PodSpec``."""
     group = group_name_of(job)
     for task in job.tasks:
-        spec = _with_priority(task.template.spec, priorities)
+        spec = priorities.admitted(task.template.spec)
         # Once per task, because a job may have thousands of pods.
         annotations, labels = _shared_annotations(job, task, group), _shared_labels(job, task)
         for i in range(task.replicas):
@@ -164,13 +164,13 @@ def _min_resources(job: VolcanoJob, priorities: Values) -> Resource:
 # -- Kubernetes' own Job, and pods without a group
 
 
-def pods_of_batch_job(job: BatchJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
+def pods_of_batch_job(job: BatchJob, priorities: Priorities = NO_PRIORITIES) -> Iterator[Pod]:
     """Yield the first pods of a ``batch/v1`` Job, without a group. Kubernetes gives them random names; these are
     numbered."""
     template: PodTemplate = job.template
     # Both names of the label, since Kubernetes writes the old one as well.
     labels = {**template.labels, "batch.kubernetes.io/job-name": job.name, "job-name": job.name}
-    spec = _with_priority(template.spec, priorities)
+    spec = priorities.admitted(template.spec)
     for i in range(job.replicas):
         yield Pod(
             namespace=job.namespace,
@@ -247,11 +247,3 @@ def _count(written: str) -> int:
     """Return the minimum in an annotation, 1 if it is not a number of at least 0."""
     # Below 10 digits, so that the number fits the field of 32 bits, and parsing stays cheap.
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else 1
-
-
-def _with_priority(spec: PodSpec, priorities: Values) -> PodSpec:
-    """Return the spec with the priority of its class, as Kubernetes' admission sets it."""
-    # A priority that an API server has set stays, even if the class has changed since.
-    if spec.priority is not None or spec.priority_class_name not in priorities:
-        return spec
-    return replace(spec, priority=priorities[spec.priority_class_name])

@@ -24,8 +24,9 @@ from pumice.model.manifest.jobs import (
     pods_of,
     pods_of_batch_job,
 )
+from pumice.model.manifest.priority_defaults import NO_PRIORITIES, Priorities
 from pumice.model.node import Node
-from pumice.model.pod import EMPTY_MAP, Pod, PodSpec
+from pumice.model.pod import Pod, PodSpec
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
@@ -54,7 +55,7 @@ class ManifestJob(Struct, frozen=True):
     """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else forever."""
 
     job: VolcanoJob
-    priorities: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]
+    priorities: Priorities = NO_PRIORITIES
 
     @property
     def key(self) -> str:
@@ -83,7 +84,7 @@ class ManifestJob(Struct, frozen=True):
         return True
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
-        return podgroup_of(self._created(now), self.priorities), self.pods_at(now)
+        return podgroup_of(self._created(now), self.priorities.values), self.pods_at(now)
 
     def pods_at(self, now: float) -> list[Pod]:
         return list(pods_of(self._created(now), self.priorities))
@@ -147,7 +148,7 @@ class _Stage:
         """Return everything that arrives. Pods of a PodGroup that does not exist stay pending."""
         self._leave_out_what_is_too_much()
         self._leave_out_what_collides()
-        priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
+        priorities = Priorities(c for c in self.standing if isinstance(c, PriorityClass))
         members: dict[str, list[Pod]] = {key: [] for key in self._groups}
         declared = frozenset(self._groups)
         for pod in self._all_pods(priorities):
@@ -209,9 +210,11 @@ class _Stage:
         self._jobs = [job for job in self._jobs if id(job) not in left_out]
         self._batch_jobs = [job for job in self._batch_jobs if id(job) not in left_out]
 
-    def _all_pods(self, priorities: Mapping[str, int]) -> Iterator[Pod]:
+    def _all_pods(self, priorities: Priorities) -> Iterator[Pod]:
         """Yield all pods, and those of Kubernetes' own jobs: each runs for itself, as long as the job says."""
-        yield from self._pods
+        for pod in self._pods:
+            spec = priorities.admitted(pod.spec)
+            yield pod if spec is pod.spec else replace(pod, spec=spec)
         for job in self._batch_jobs:
             if job.completions is not None and job.completions > job.replicas > 0:
                 what = f"completions {job.completions} above parallelism: only the first {job.replicas} pods are run"

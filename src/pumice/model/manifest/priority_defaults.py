@@ -1,0 +1,35 @@
+"""Fill in what the admission of Kubernetes would fill in of a pod's PriorityClass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from pumice.model.pod import PodSpec
+from pumice.model.queue import PriorityClass
+
+
+class Priorities:
+    """PriorityClasses by name. ``values``: their priorities."""
+
+    __slots__ = ("_by_name", "values")
+
+    def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
+        self._by_name: Mapping[str, PriorityClass] = {each.name: each for each in classes}
+        self.values: Mapping[str, int] = {name: each.value for name, each in self._by_name.items()}
+
+    def admitted(self, spec: PodSpec) -> PodSpec:
+        """Return the spec with the priority and the preemption policy of the class that it names, unless it has its
+        own. A spec that needs neither is returned itself."""
+        found = self._by_name.get(spec.priority_class_name)
+        if found is None:
+            return spec
+        priority = found.value if spec.priority is None else spec.priority
+        policy = spec.preemption_policy or found.preemption_policy
+        if (priority, policy) == (spec.priority, spec.preemption_policy):
+            return spec
+        return replace(spec, priority=priority, preemption_policy=policy)
+
+
+NO_PRIORITIES = Priorities()
