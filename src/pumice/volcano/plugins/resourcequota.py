@@ -7,7 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.api import F64, Job, PodGroup, QueueLimit, Resource, ResourceLimit, Session, Vote, plugin, points
+from pumice.api import (
+    F64,
+    Job,
+    PodGroup,
+    QueueLimit,
+    Resource,
+    ResourceLimit,
+    Session,
+    TaskStatus,
+    Vote,
+    plugin,
+    points,
+)
 from pumice.model.blockers import RESOURCE_QUOTA
 
 
@@ -17,10 +29,13 @@ class ResourceQuotas:
 
     Over the L names that any quota limits: ``hard`` (quotas, L), inf if a quota does not limit a name; ``used``;
     ``pending`` (namespaces, L), what was admitted in this session.
+
+    ``ownCountedOnce``: pods of the job that exist are counted by the quota already, so only the rest of the minimum is
+    asked for. In Volcano such a group counts twice, and may wait for itself for ever (volcano#4220).
     """
 
-    def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
+    def __init__(self, ssn: Session, *, ownCountedOnce: bool = False) -> None:
+        self.ssn, self.own_counted_once = ssn, ownCountedOnce
         quotas = ssn.tables.quotas.objs
         self._names = sorted({name for quota in quotas for name in quota.limited})
         self._place = {name: at for at, name in enumerate(dict.fromkeys(quota.namespace for quota in quotas))}
@@ -41,16 +56,26 @@ class ResourceQuotas:
         """Return the amounts of the limited names."""
         return np.array([0.0 if resource is None else resource.get(name) for name in self._names])
 
-    def _minimum(self, group: PodGroup) -> F64 | None:
+    def _minimum(self, job: Job) -> F64 | None:
         """Return the minimum of a job, or None if no quota concerns it."""
+        group: PodGroup = job.group
         if group.min_resources is None or group.namespace not in self._place:
             return None
-        return self._amounts(group.min_resources)
+        asked = self._amounts(group.min_resources)
+        return np.maximum(asked - self._counted(job), 0.0) if self.own_counted_once else asked
+
+    def _counted(self, job: Job) -> F64:
+        """Return what quotas count of the pods of a job."""
+        tasks, found = self.ssn.tables.tasks, np.zeros(len(self._names))
+        for row in self.ssn.tables.jobs.tasks[job.row].tolist():
+            if tasks.status[row] not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
+                found += self._amounts(tasks.pods[row].spec.request)
+        return found
 
     @points.job_enqueueable
     def job_enqueueable(self, job: Job) -> Vote | QueueLimit:
         """Permit if every quota of the namespace has room for the minimum, in the names that the quota limits."""
-        asked = self._minimum(job.group)
+        asked = self._minimum(job)
         if asked is None:
             return Vote.PERMIT
         pending = self.pending.array[self._place[job.group.namespace]]
@@ -63,7 +88,7 @@ class ResourceQuotas:
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
         """Count the minimum of an admitted job."""
-        asked = self._minimum(job.group)
+        asked = self._minimum(job)
         if asked is not None:
             self.ssn.journal.add(self.pending, self._place[job.group.namespace], asked)
 

@@ -8,7 +8,7 @@ from pumice.columns.views import Job
 from pumice.model.blockers import RESOURCE_QUOTA, QueueLimit, ResourceLimit
 from pumice.model.queue import ResourceQuota
 from pumice.model.resources import Resource
-from pumice.testing.build import cluster, node, podgroup, quota, resource, session
+from pumice.testing.build import cluster, node, podgroup, pods, quota, resource, session
 from pumice.volcano.points import job_enqueued, job_rejected
 from pumice.volcano.status.rejections import text_of
 
@@ -61,3 +61,21 @@ def test_what_was_admitted_counts_for_the_next() -> None:
     assert text_of(limit) == (
         "resource quota insufficient, requested: cpu 2, memory 0, used: cpu 1, memory 0, limited: cpu 5, memory 8Gi"
     )
+
+
+@pytest.mark.parametrize(("arguments", "admitted"), [("", False), (", arguments: {ownCountedOnce: true}", True)])
+def test_pods_of_the_group_that_the_quota_counts_are_asked_for_once(arguments: str, admitted: bool) -> None:
+    """volcano#4220: the group's two pods exist, the quota counts them, and nothing else is there."""
+    conf = f"actions: enqueue\ntiers: [{{plugins: [{{name: resourcequota{arguments}}}]}}]"
+    group = podgroup("g", 2, min_resources=resource(2))
+    ssn = session(cluster(node("n"), group, pods("g", 2), quota("q", resource(2), resource(2))), conf)
+    rejection = ssn.ask(job_rejected, Job(ssn.tables, int(ssn.live_jobs[0])))
+    assert (rejection is None) == admitted
+
+
+def test_only_pods_that_exist_are_taken_off_what_a_group_asks_for() -> None:
+    conf = "actions: enqueue\ntiers: [{plugins: [{name: resourcequota, arguments: {ownCountedOnce: true}}]}]"
+    group = podgroup("g", 2, min_resources=resource(2))
+    for limit, admitted in ((3, False), (4, True)):
+        ssn = session(cluster(node("n"), group, pods("g", 1), quota("q", resource(limit), resource(3))), conf)
+        assert (ssn.ask(job_rejected, Job(ssn.tables, int(ssn.live_jobs[0]))) is None) == admitted
