@@ -55,6 +55,7 @@ class Hooks:
     """Functions to call when something happens to equal pods (given with their present state), or a PodGroup is
     written."""
 
+    created: list[PodHook] = field(default_factory=list)
     bound: list[PodHook] = field(default_factory=list)  # holds room on its node from now on
     started: list[PodHook] = field(default_factory=list)
     finished: list[PodHook] = field(default_factory=list)
@@ -114,6 +115,10 @@ class SimCluster:
     def drain(self) -> list[News]:
         """Return the events since the last call, oldest first."""
         return self.telling.drain()
+
+    def objects(self, kind: type[Any]) -> list[Any]:
+        """Return all objects of a kind."""
+        return list(self._tables[kind].values())
 
     def relist(self) -> None:
         """Send all objects, as to a scheduler that has just started."""
@@ -251,6 +256,8 @@ class SimCluster:
     def _add_pods(self, pods: Alike) -> None:
         self.pods.update(pods)
         self._tell_pods(pods)
+        for hook in self.hooks.created:
+            hook(pods)
         first = one_of(pods)
         if first.node_name and first.phase not in _ENDED:
             self._take_room(pods)

@@ -19,6 +19,7 @@ from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
 from pumice.sim.measures.history import History
 from pumice.sim.measures.stuck import Stuck, Stuckness
+from pumice.sim.namespace_status import NamespaceStatus
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import NO_OBSERVERS, PLAIN, Observers, SimSettings
 from pumice.sim.shell import Shell
@@ -85,6 +86,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     stuckness = Stuckness(controller)
     with without_collector():
         scene.enter(cluster, controller)
+    NamespaceStatus(cluster)
     made: Mapping[str, Work] = {}
     if scene.makers:
         priorities = Priorities(each for each in scene.objects if isinstance(each, PriorityClass))
