@@ -139,7 +139,7 @@ CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
             ],
             id="types",
         ),
-        pytest.param("dialect: []\n" + CONF, ['dialect: found "[]", wanted one of kai, volcano'], id="dialect"),
+        pytest.param("dialect: []\n" + CONF, ['dialect: found "[]", wanted one of kai, pumice, volcano'], id="dialect"),
         pytest.param("- 1\n", ["found a list, wanted a mapping with actions and tiers"], id="no-mapping"),
     ],
 )

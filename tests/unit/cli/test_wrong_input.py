@@ -51,7 +51,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("simulate good.yaml --conf bytes", "bytes: is not UTF-8 text: byte 0 is 0xff"),
         ("simulate good.yaml --conf key.conf", 'unknown key "actoins"; did you mean "actions"?'),
         ("simulate good.yaml --conf key.conf", "actions: found nothing, wanted a comma separated list"),
-        ("simulate good.yaml --conf slurm.conf", 'dialect: found "slurm", wanted one of kai, volcano'),
+        ("simulate good.yaml --conf slurm.conf", 'dialect: found "slurm", wanted one of kai, pumice, volcano'),
         ("simulate good.yaml --conf list.conf", "list.conf: found a list, wanted a mapping with actions and tiers"),
         ("simulate good.yaml --conf empty.yaml", "found nothing, wanted a mapping with actions and tiers"),
         ("simulate good.yaml --until soon", "--until': found 'soon', wanted a time above 0"),
