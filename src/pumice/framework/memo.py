@@ -6,6 +6,39 @@
 4. Versions of two stores are never compared. Under another store, policy or shard, all answers are forgotten.
 5. The memo saves work and changes nothing: a cycle with an empty memo, or with one that keeps nothing, makes the same
    decisions and reports the same reasons.
+6. What a plugin remembers during a session is a column, which the journal rolls back, or an answer in the memo. Its own
+   attributes are set while it opens.
+
+These modules keep answers (``tests/tidy/test_memo.py`` compares the list with the code):
+
+* ``framework.cycle.session``, ``framework.cycle.closing``: what a session publishes if nothing waits.
+* ``framework.plugin.hooks``: the resolved tiers and switches of a policy.
+* ``placing.feasibility``: nodes and scores of a class; only rows of changed nodes are computed again.
+* ``placing.prefetch``: nodes that were chosen ahead for equal tasks.
+* ``placing.derived``: what follows from node objects, alone or with a class. Filters and scorers use it.
+* ``placing.filters.pods``: classes with terms about other pods.
+* ``placing.claims.offers``: devices that can be claimed.
+* ``volcano.failures.failures``: failed attempts, which hold for equal jobs, within a cycle and in later ones.
+* ``volcano.failures.trials``: trials of equal tasks in a domain.
+* ``volcano.failures.skip_unchanged``: actions that changed nothing.
+* ``volcano.eviction.candidates``, ``volcano.eviction.refuted_nodes``: what may leave a node; nodes where it is too
+  little.
+* ``volcano.queues.amounts``, ``volcano.queues.admission``: sums of queues, and which jobs are not admitted.
+* ``volcano.scorers.node_usage``: measured use of nodes.
+* ``volcano.status.closing``, ``kai.status``: jobs and queues whose status needs no write.
+* ``kai.engine.place_part``, ``kai.engine.tree_order``: nodes with shared GPUs for a request; the tree of queues.
+* ``ours.free_gpus``: free GPUs of nodes.
+* plugins, each what it computes from columns: ``volcano.plugins.capacity``, ``volcano.plugins.cdp``,
+  ``volcano.plugins.drf``, ``volcano.plugins.numa_aware``, ``volcano.plugins.overcommit``, ``volcano.plugins.pdb``,
+  ``volcano.plugins.proportion``, ``volcano.plugins.sla``, ``volcano.plugins.tdm``, ``kai.plugins.proportion``,
+  ``ours.plugins.gpuplacement``.
+
+Three mechanisms need no memo, because they end with the call or the action that began them and are equal to the plain
+way by a property test: tasks of one gang chosen together (``placing.k_best``, ``placing.speculative``,
+``placing.fill_state``); the repeated solution of one task (``kai.engine.single_task``), which asks anew for all that it
+rests on; and equal jobs of KAI that fail alike (``kai.engine.equivalence``). The last one and ``volcano.failures`` are
+two rules because they rest on different things. A failure in Volcano's language is kept across cycles, so it needs its
+whole ground. In KAI's actions a failure holds until the action evicts something: until then, placements only take room.
 """
 
 from __future__ import annotations
