@@ -2,9 +2,8 @@
 
 Each shared device is a slot of its node, with three sums in MiB: what is held, what is being released, and what is
 promised. The node's books of whole GPUs follow from them: a slot takes one GPU from what is idle while something is
-held
-or being released, and one from what will be idle while something is held or promised.
-Source: KAI ``NodeInfo`` (gpu_sharing_node_info.go).
+held or being released, and one from what will be idle while something is held or promised. Source: KAI ``NodeInfo``
+(gpu_sharing_node_info.go).
 """
 
 from __future__ import annotations
