@@ -76,7 +76,9 @@ class Blockers:
         reserved = gangs.reserved(self._view, job)
         own = self._of_gang(job) if self._is_gang(job) else self._of_job(job)
         found = tuple(dict.fromkeys([*([reserved] if reserved else ()), *own]))
-        return found or (gangs.held_back(self._view, job, by_its_queue=True) or Behind(),)
+        if found:
+            return found
+        return (gangs.held_back(self._view, job, by_its_queue=True) or room.of_its_domain(self._view, job) or Behind(),)
 
     def nearest(self, job: int) -> Blocker:
         """Return the first of those of a job that waits."""

@@ -107,6 +107,13 @@ def in_one_hypernode(view: View, job: int) -> Domain | Missing | None:
     return None
 
 
+def of_its_domain(view: View, job: int) -> Domain | None:
+    """Return the domain that took a part of a gang, and to which its other pods are bound, or None."""
+    tables, row = view.tables, int(view.tables.jobs.hypernode[job])
+    # Of pods that a search over domains leaves out, Volcano keeps no errors.
+    return None if row < 0 else Domain("" if row == tables.tree.top else tables.tree.names[row])
+
+
 def _tier_above(view: View, bound: int, d: int, asked: float) -> tuple[int, float] | None:
     """Return the next tier in which it would have room, and how much the largest HyperNode of it has."""
     tree = view.tables.tree

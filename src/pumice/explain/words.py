@@ -23,8 +23,8 @@ def unit(resource: str, count: str = "") -> str:
     if resource == "cpu":
         name = "core"
     else:
-        short = resource.rpartition("/")[2]
-        name = short.upper() if len(short) <= 4 and short != "pods" else short.removesuffix("s")
+        own = resource.rpartition("/")[2]
+        name = own.upper() if len(own) <= 4 and own != "pods" else own.removesuffix("s")
     return name if count == "1" else f"{name}s"
 
 

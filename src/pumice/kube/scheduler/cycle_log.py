@@ -220,7 +220,7 @@ class _Telling:
                     f" hyperNode <{hypernodes[hypernode]}>",
                 )
 
-    def _books(self, what: str, came: dict[str, list[str]]) -> Iterator[Line]:
+    def _books(self, done: str, came: dict[str, list[str]]) -> Iterator[Line]:
         """Yield what the nodes that took tasks have left at the end of the session."""
         nodes = self.tables.nodes
         for name, pods in came.items():
@@ -229,9 +229,9 @@ class _Telling:
             tasks = ", ".join(f"<{pod}>" for pod in pods)
             yield (
                 V3,
-                f"After {what} Task {tasks} to Node <{name}>: idle <{idle}>, used <{used}>, releasing <{releasing}>",
+                f"After {done} Task {tasks} to Node <{name}>: idle <{idle}>, used <{used}>, releasing <{releasing}>",
             )
-        if self.all and what == "allocated":
+        if self.all and done == "allocated":
             for row, name in enumerate(nodes.facts.names):
                 yield V5, f"Node <{name}>: idle <{self._amount(nodes.books[row, IDLE])}>"
 

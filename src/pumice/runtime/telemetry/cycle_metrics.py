@@ -44,9 +44,9 @@ class CycleTimer:
         found = {"e2e_scheduling": 0.0, "open_session": 0.0, "close_session": 0.0}
         ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
         for (phase, begun), end in zip(self._begun, ends, strict=True):
-            what = phase.partition(" ")[0]
-            name = {"open": "open_session", "opened": "open_session", "close": "close_session"}.get(what)
-            name = name or ("close_session" if what == "closed" else f"action {phase}")
+            step = phase.partition(" ")[0]
+            name = {"open": "open_session", "opened": "open_session", "close": "close_session"}.get(step)
+            name = name or ("close_session" if step == "closed" else f"action {phase}")
             found[name] = found.get(name, 0.0) + 1000.0 * (end - begun)
             found["e2e_scheduling"] += 1000.0 * (end - begun)
         return found
@@ -55,9 +55,9 @@ class CycleTimer:
         """Return the time of plugins by name and notification, as far as they have ended. Units: milliseconds."""
         found: dict[tuple[str, str], float] = {}
         for (phase, begun), (_, end) in pairwise(self._begun):
-            what, _, plugin = phase.partition(" ")
+            step, _, plugin = phase.partition(" ")
             if plugin:
-                found[plugin, _ON_SESSION[what]] = 1000.0 * (end - begun)
+                found[plugin, _ON_SESSION[step]] = 1000.0 * (end - begun)
         return found
 
     def report(self, metrics: Metrics) -> None:
@@ -68,13 +68,13 @@ class CycleTimer:
         metrics.observe("e2e_scheduling_latency_milliseconds", 1000.0 * (ends[-1] - self._begun[0][1]))
         opening = 0.0
         for (phase, begun), end in zip(self._begun, ends, strict=True):
-            what, _, plugin = phase.partition(" ")
+            step, _, plugin = phase.partition(" ")
             milliseconds = 1000.0 * (end - begun)
             if plugin:
-                metrics.observe("plugin_scheduling_latency_milliseconds", milliseconds, plugin, _ON_SESSION[what])
-            if what in ("open", "opened"):
+                metrics.observe("plugin_scheduling_latency_milliseconds", milliseconds, plugin, _ON_SESSION[step])
+            if step in ("open", "opened"):
                 opening += milliseconds
-            elif what not in ("close", "closed"):
+            elif step not in ("close", "closed"):
                 metrics.observe("action_scheduling_latency_milliseconds", milliseconds, phase)
         metrics.observe("open_session_duration_milliseconds", opening)
 

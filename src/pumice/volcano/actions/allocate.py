@@ -18,6 +18,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import DESERVED, HYPERNODES, JOB, Missing, QueueLimit, Refused
+from pumice.model.blockers import Domain as NoDomain
 from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
@@ -209,6 +210,9 @@ class _Allocation:
         left = allocate_for_job(ssn, stmt, job, pending_tasks, attempt)
         if left is None:
             stmt.discard()
+            # Of trials in domains Volcano keeps no errors, so this may be all that is known of the job.
+            if not (attempt.findings or attempt.errors):
+                attempt.findings.append(NoDomain())
             self._note(job, attempt.end(stmt))
             return False
         if not job_ready(ssn, job):
