@@ -28,8 +28,8 @@ class ChangeNodes(Change, frozen=True):
 
 
 class FreeRoom(Change, frozen=True):
-    """So much more of a resource becomes free on one node, or within one domain. ``where``: which one, empty for
-    any."""
+    """So much more of a resource becomes free on one node, or within one domain, by an end of pods or by growth.
+    ``where``: which one, empty for any."""
 
     resource: str
     amount: float

@@ -65,7 +65,8 @@ class Shortage(Blocker, frozen=True):
     def lift(self) -> tuple[Change, ...]:
         if self.is_too_large:
             return (AddNode((Amount(self.resource, self.each),)),)
-        return (FreeRoom(self.resource, self.each - self.best if self.best < self.each else self.each),)
+        missing = self.each * self.wanted - self.best
+        return (FreeRoom(self.resource, missing if missing > 0 else self.each),)
 
 
 class Part(Struct, frozen=True):
@@ -275,6 +276,4 @@ class Domain(Blocker, frozen=True):
     def lift(self) -> tuple[Change, ...]:
         if self.asks is None:
             return (NotKnown("a search has to find it"),)
-        if self.is_size:
-            return (AddNode((Amount(self.asks.resource, self.asks.value - self.best),)),)
         return (FreeRoom(self.asks.resource, self.asks.value - self.best),)

@@ -13,7 +13,7 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.filter_result import Code, Unfit
-from pumice.model.blockers import Blocker, Missing, NeverPreempts, Reserved
+from pumice.model.blockers import NODE, Blocker, Missing, NeverPreempts, Reserved
 from pumice.model.pod import Pod
 from pumice.volcano import points
 
@@ -40,7 +40,7 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
         return None
     node = ssn.tables.nodes.facts.row_of.get(name, -1)
     if node < 0:
-        return Missing("Node", name)
+        return Missing(NODE, name)
     if is_void or ssn.tables.tasks.nominated[task.row] < 0:
         # An earlier action cleared the nomination, or the node has not become free for the task.
         return None

@@ -62,9 +62,10 @@ WITHIN = ResourceLimit("memory", 8.0, 1.0, 1.0, 1.0)
 @pytest.mark.parametrize(
     ("blocker", "lift"),
     [
-        (SHORT, (FreeRoom("cpu", 1000.0),)),
+        (SHORT, (FreeRoom("cpu", 5000.0),)),
+        (replace(SHORT, wanted=1), (FreeRoom("cpu", 1000.0),)),
         (replace(SHORT, total=9000.0, largest=3500.0), (AddNode((Amount("cpu", 4000.0),)),)),
-        (GangPartial(1, 3, SHORT), (FreeRoom("cpu", 1000.0),)),
+        (GangPartial(1, 3, SHORT), (FreeRoom("cpu", 5000.0),)),
         (GangIncomplete("ps", 1, 3), (AddPods("ps", 2),)),
         (NotAdmitted((QueueLimit("q", CLOSED),)), (OpenQueue("q"),)),
         (OVER, (RaiseLimit("q", CAPABILITY, "cpu", 3000.0),)),
@@ -94,7 +95,7 @@ WITHIN = ResourceLimit("memory", 8.0, 1.0, 1.0, 1.0)
         (TooManyPods("n", 3, 3, 0, Amount("cpu", 1.0)), (FreeRoom("pods", 1.0, "n"),)),
         (HeldByOthers("default", 3, "cpu", 1.0, 3.0, 4.0, 2.0, 1.0), (FreeRoom("cpu", 1.0),)),
         (Domain("", 1, Amount("gpu", 8.0), 12.0, 6.0), (FreeRoom("gpu", 2.0),)),
-        (Domain("", 1, Amount("gpu", 8.0), 12.0, 6.0, is_size=True), (AddNode((Amount("gpu", 2.0),)),)),
+        (Domain("", 1, Amount("gpu", 8.0), 12.0, 6.0, is_size=True), (FreeRoom("gpu", 2.0),)),
         (Gated(("g",), 2, 2), (RemoveGates(("g",)),)),
         (Missing(QUEUE, "taem", "team"), (Create(QUEUE, "taem"),)),
         (Behind(), (Wait(),)),

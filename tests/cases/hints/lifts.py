@@ -1,0 +1,114 @@
+"""The changes that lift a blocker, made on the objects of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from pumice.explain.selection import text_of
+from pumice.model.blockers import CAPABILITY
+from pumice.model.blockers.changes import (
+    AddNode,
+    AddPods,
+    Change,
+    FreeRoom,
+    OpenQueue,
+    RaiseLimit,
+    RemoveGates,
+    RemoveTaint,
+)
+from pumice.model.events import Object
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue
+from pumice.model.resources import Resource
+from pumice.placing.filters.nodes import CORDON
+
+#: As good as nothing, in every unit: so much less than what lifts a blocker does not lift it.
+LITTLE = 1.0
+
+
+def lifted(objects: Sequence[Object], change: Change, less: float = 0.0) -> Iterator[list[Object]]:
+    """Yield the objects after a change, for each node on which it may be made. ``less``: the amount is smaller by so
+    much."""
+    match change:
+        case FreeRoom(name, value, where):
+            for node in _nodes(objects):
+                if where in ("", node.name, *node.labels.values()):
+                    room = _more(node.allocatable, name, value - less)
+                    yield _with(objects, node, replace(node, allocatable=room, capacity=room))
+        case AddNode((first,)):
+            node = _nodes(objects)[0]
+            room = _more(_set(node.allocatable, first.resource, 0.0), first.resource, first.value - less)
+            labels = {**node.labels, "kubernetes.io/hostname": "new"}
+            yield [*objects, replace(node, name="new", uid="new", labels=labels, allocatable=room, capacity=room)]
+        case AddNode(()):
+            node = _nodes(objects)[0]
+            yield [
+                *objects,
+                replace(node, name="new", uid="new", labels={**node.labels, "kubernetes.io/hostname": "new"}),
+            ]
+        case RaiseLimit(name, kind, resource, value) if kind == CAPABILITY:
+            for each in objects:
+                if isinstance(each, Queue) and each.name == name and each.capability is not None:
+                    yield _with(objects, each, replace(each, capability=_more(each.capability, resource, value - less)))
+        case OpenQueue(name):
+            yield [
+                replace(each, state="Open") if isinstance(each, Queue) and each.name == name else each
+                for each in objects
+            ]
+        case RemoveTaint(taint, _):
+            for node in _nodes(objects):
+                kept = tuple(each for each in node.taints if text_of(each) != taint)
+                off = node.unschedulable and taint != text_of(CORDON)
+                yield _with(objects, node, replace(node, taints=kept, unschedulable=off))
+        case RemoveGates(gates):
+            yield [_ungated(each, gates) if isinstance(each, Pod) else each for each in objects]
+        case AddPods(role, count):
+            like = next(each for each in objects if isinstance(each, Pod) and each.group_key == "ns/ask")
+            names = [f"ask-new-{i}" for i in range(count)]
+            annotations = {**like.annotations, **({"volcano.sh/task-spec": role} if role else {})}
+            yield [*objects, *(replace(like, name=n, uid=n, deletion=None, annotations=annotations) for n in names)]
+
+
+def is_known(change: Change) -> bool:
+    """Return True for a change that can be made here."""
+    made = AddNode | AddPods | FreeRoom | OpenQueue | RemoveGates | RemoveTaint
+    return isinstance(change, made) or (isinstance(change, RaiseLimit) and change.kind == CAPABILITY)
+
+
+def has_amount(change: Change) -> bool:
+    return isinstance(change, FreeRoom | RaiseLimit) or (isinstance(change, AddNode) and bool(change.room))
+
+
+def _nodes(objects: Sequence[Object]) -> list[Node]:
+    return [each for each in objects if isinstance(each, Node)]
+
+
+def _with(objects: Sequence[Object], old: Object, new: Object) -> list[Object]:
+    return [new if each is old else each for each in objects]
+
+
+def _ungated(pod: Pod, gates: tuple[str, ...]) -> Pod:
+    return replace(pod, gates=tuple(gate for gate in pod.gates if gate not in gates))
+
+
+def _more(room: Resource, name: str, value: float) -> Resource:
+    return _changed(room, name, lambda before: before + value)
+
+
+def _set(room: Resource, name: str, value: float) -> Resource:
+    return _changed(room, name, lambda before: value)
+
+
+def _changed(room: Resource, name: str, change: Callable[[float], float]) -> Resource:
+    if name == "pods":
+        scalars = {**(room.scalars or {}), "pods": change((room.scalars or {}).get("pods", 0.0))}
+        return replace(room, max_task_num=int(change(room.max_task_num)), scalars=scalars)
+    if name in ("cpu", "memory"):
+        field = "milli_cpu" if name == "cpu" else name
+        fields: dict[str, Any] = {field: change(getattr(room, field))}
+        return replace(room, **fields)
+    return replace(room, scalars={**(room.scalars or {}), name: change((room.scalars or {}).get(name, 0.0))})
