@@ -1,4 +1,4 @@
-"""What all hints after one cycle look at: the cluster as the session left it, and sums that several of them need."""
+"""What all hints after one cycle read: the cluster as the session left it, and sums that several of them need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pumice.placing.derived import Derived
 
 
 class View:
-    """Shapes: N nodes, J jobs, Q queues, R resources. Nothing here is written."""
+    """The state after a cycle, and sums over it. Shapes: N nodes, J jobs, Q queues, R resources. Nothing is written."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
@@ -31,17 +31,19 @@ class View:
     # -- names --------------------------------------------------------------------------------------------------------
 
     def queue_of(self, job: int) -> str:
+        """Return the name of a job's queue."""
         found: str = self.tables.queues.names[self.tables.jobs.queue[job]]
         return found
 
     def argument(self, plugin: str, name: str) -> object:
-        """An argument of a plugin of the policy, None where either is not there."""
+        """Return an argument of a plugin of the policy, or None if either is missing."""
         for option in self.outcome.policy.options:
             if option.spec.name == plugin:
                 return option.arguments.get(name)
         return None
 
     def has_plugin(self, *names: str) -> bool:
+        """Return True if the policy has one of these plugins."""
         return any(option.spec.name in names for option in self.outcome.policy.options)
 
     # -- amounts ------------------------------------------------------------------------------------------------------
@@ -57,8 +59,8 @@ class View:
 
     @cached_property
     def held(self) -> F64:
-        """What of the jobs of each queue counts against its limit: what they hold, less what is above their minima
-        (Q, R)."""
+        """What jobs of each queue hold of their minimums, which is what counts against the queue's limit. Shape (Q,
+        R)."""
         jobs = self.tables.jobs
         rows = jobs.live
         counts = np.minimum(jobs.allocated[rows], np.where(jobs.has_min[rows, None], jobs.min_resources[rows], 0.0))
@@ -67,8 +69,8 @@ class View:
 
     @cached_property
     def promised(self) -> tuple[AnyArray, F64]:
-        """Jobs that were promised something and do not hold all of it, and what they still want. (rows,), (rows,
-        R)."""
+        """Jobs that were promised their minimum and do not hold all of it, and what they still lack. Shapes (rows,),
+        (rows, R)."""
         jobs = self.tables.jobs
         whole = jobs.counts @ HELD >= jobs.min_available
         which = (jobs.phase == INQUEUE_PHASE) | ((jobs.phase == RUNNING_PHASE) & whole)
@@ -86,17 +88,17 @@ class View:
     # -- jobs and their pods ------------------------------------------------------------------------------------------
 
     def waiting_rows(self, job: int) -> list[int]:
-        """Tasks of a job that wait for a node."""
+        """Return the tasks of a job that wait for a node."""
         rows = self.tables.jobs.tasks[job]
         found: list[int] = rows[self.tables.tasks.status[rows] == TaskStatus.PENDING].tolist()
         return found
 
     def needed(self, job: int) -> int:
-        """How many more of its pods must get a node for the job to begin; of one that runs, one."""
+        """Return how many more pods must get a node before the job can begin; 1 for a job that runs."""
         return max(1, Job(self.tables, job).missing_count)
 
     def first_failed(self, job: int) -> int | None:
-        """The first task that nodes were looked at for in vain."""
+        """Return the first task for which nodes were examined in vain, or None."""
         errors = self.trace.errors_of(job)
         return next((row for row, error in errors.items() if not error.skipped), None)
 
@@ -105,29 +107,29 @@ class View:
         return found
 
     def request(self, row: int) -> F64:
-        """What one task asks for (R,)."""
+        """Return the request of one task. Shape (R,)."""
         found: F64 = self.tables.classes.req[self.tables.tasks.cls[row]]
         return found
 
     def asks(self, job: int) -> F64:
-        """What the job asks for until it can begin: its next tasks together (R,)."""
+        """Return what the job asks for before it can begin: its next tasks together. Shape (R,)."""
         rows = self.waiting_rows(job)[: self.needed(job)]
         found: F64 = sum((self.request(row) for row in rows), start=np.zeros(len(self.axis)))
         return found
 
     def fits(self, request: F64, room: F64) -> Bool:
-        """Where one such task has room: (R,), (N, R) -> (N,)."""
+        """Return the nodes with room for one such task. Shapes (R,), (N, R) -> (N,)."""
         asked = self.asked_in(request)
         return np.asarray((request[asked] - room[:, asked] < EPS).all(axis=1))
 
     def can_ever_run(self, job: int) -> bool:
-        """Whether each of its pods has room on some node as long as it is empty."""
+        """Return True if each pod of the job fits on some node that is empty."""
         kinds = set(self.tables.tasks.cls[self.tables.jobs.tasks[job]].tolist())
         amounts = [self.tables.classes.req[cls] for cls in sorted(kinds)]
         return all(bool(self.fits(each, self.facts.allocatable).any()) for each in amounts)
 
     def scarcest(self, request: F64, room: F64) -> int:
-        """The asked dimension of which the least pods could be made: (R,), (N, R)."""
+        """Return the requested dimension that limits the number of such pods most. Shapes (R,), (N, R)."""
         asked = self.asked_in(request)
         if not asked or not len(room):
             return asked[0] if asked else 0
@@ -135,7 +137,7 @@ class View:
         return asked[int(count.argmin())]
 
     def shortest(self, request: F64, room: F64) -> int:
-        """The asked dimension in which the most nodes have too little for one, else the scarcest: (R,), (N, R)."""
+        """Return the requested dimension that is short on most nodes, or else the scarcest. Shapes (R,), (N, R)."""
         asked = self.asked_in(request)
         short = (request[asked] - room[:, asked] >= EPS).sum(axis=0)
         return asked[int(short.argmax())] if len(short) and short.any() else self.scarcest(request, room)

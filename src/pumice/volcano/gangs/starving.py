@@ -34,11 +34,11 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
 
 
 def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
-    """Which of these jobs are valid and starve. Where all hooks answer equally for equal jobs, they are asked about one
-    of those of which nothing is placed yet. Shape (rows,)."""
+    """Return which of these jobs are valid and starving. Shape (rows,)."""
     jobs, found = ssn.tables.jobs, np.zeros(len(rows), dtype=bool)
     signature = jobs.signature[rows]
     hooks = ssn.hooks.at(points.job_valid, points.job_starving)
+    # If all hooks answer equally for equal jobs, they are asked about one of the jobs of which nothing is placed yet.
     if not all(hook.for_equals for hook in hooks):
         alike = np.zeros(len(rows), dtype=bool)
     else:
