@@ -19,6 +19,7 @@ from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.eviction.nominations import pipelined_again, why_not_eligible
+from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
@@ -37,6 +38,7 @@ def preempt(
     promisedKept: bool = True,
     allMustAgree: bool = False,
     lowerPriorityOnly: bool = False,
+    sparesUnneeded: bool = False,
     enableTopologyAwarePreemption: bool = False,
     allocatableAsked: bool = False,
     topologyAwarePreemptWorkerNum: int = 16,
@@ -49,6 +51,7 @@ def preempt(
 
     ``promisedKept``: a gang counts nodes that earlier evictions vacated for its pods (decision 0017).
     ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some (decision 0018).
+    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0018).
     ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0018).
     ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0018).
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
@@ -65,6 +68,7 @@ def preempt(
             promised_kept=promisedKept,
             all_must_agree=allMustAgree,
             lower_priority_only=lowerPriorityOnly,
+            spares_unneeded=sparesUnneeded,
             allocatable_asked=allocatableAsked,
         ).run()
 
@@ -83,13 +87,16 @@ class _Preemption:
         promised_kept: bool,
         all_must_agree: bool,
         lower_priority_only: bool,
+        spares_unneeded: bool,
         allocatable_asked: bool,
     ) -> None:
         self.ssn, self.starving, self.compare, self.promised_kept = ssn, starving, compare, promised_kept
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
         self.allocatable_asked, self.lower_priority_only = allocatable_asked, lower_priority_only
+        self.spares_unneeded = spares_unneeded
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
-        kind = f"{REASON} {compare} {promised_kept} {all_must_agree} {allocatable_asked} {lower_priority_only}"
+        switches = promised_kept, all_must_agree, allocatable_asked, lower_priority_only, spares_unneeded
+        kind = f"{REASON} {compare} {switches}"
         self.making = EvictForTask(ssn, REASON, kind, points.preemptable)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
@@ -207,10 +214,15 @@ class _Preemption:
         order = eviction_order(ssn, found.victims, task.row)
         self._count(len(order))
         with stmt.trial() as trial:
-            left = iter(order)
+            left, before = iter(order), stmt.mark()
             while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
                 evicted.append(row)
                 stmt.evict([row], REASON)
+            if fits and self.spares_unneeded and len(evicted) > 1:
+                stmt.rollback(before, remember=False)
+                evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))
+                for row in evicted:
+                    stmt.evict([row], REASON)
             # Tasks without requests free nothing, so the pod is not nominated for them.
             freed = not ssn.tables.tasks.best_effort[evicted].all()
             if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:

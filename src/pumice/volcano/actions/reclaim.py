@@ -16,6 +16,7 @@ from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims
 from pumice.volcano.eviction.nominations import never_preempts, pipelined_again
+from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
 from pumice.volcano.gangs.starving import starving_jobs
@@ -24,27 +25,36 @@ REASON = "reclaim"
 
 
 def reclaim(
-    ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedKept: bool = True, allMustAgree: bool = False
+    ssn: Session,
+    *,
+    predicateErrorCacheEnable: bool = True,
+    promisedKept: bool = True,
+    allMustAgree: bool = False,
+    sparesUnneeded: bool = False,
 ) -> None:
     """Process queues and starving jobs in order, and make room for the tasks of each, all or nothing per job.
 
     ``predicateErrorCacheEnable`` has no effect: Volcano creates the cache per task here. ``promisedKept``: a gang
     counts nodes that earlier evictions vacated for its pods (decision 0017). ``allMustAgree``: count the votes of all
     plugins about victims; Volcano drops some (decision 0018).
+    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0018).
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _Reclamation(ssn, promised_kept=promisedKept, all_must_agree=allMustAgree).run(starving)
+        _Reclamation(ssn, promised_kept=promisedKept, all_must_agree=allMustAgree, spares_unneeded=sparesUnneeded).run(
+            starving
+        )
 
 
 class _Reclamation:
     """One run of the action."""
 
-    def __init__(self, ssn: Session, *, promised_kept: bool, all_must_agree: bool) -> None:
+    def __init__(self, ssn: Session, *, promised_kept: bool, all_must_agree: bool, spares_unneeded: bool) -> None:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
-        self.promised_kept = promised_kept
+        self.promised_kept, self.spares_unneeded = promised_kept, spares_unneeded
         self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
-        self.making = EvictForTask(ssn, REASON, f"{REASON} {promised_kept} {all_must_agree}", points.reclaimable)
+        kind = f"{REASON} {promised_kept} {all_must_agree} {spares_unneeded}"
+        self.making = EvictForTask(ssn, REASON, kind, points.reclaimable)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
@@ -94,16 +104,22 @@ class _Reclamation:
 
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
-        node = found.node
+        node, evicted, had_room = found.node, list[int](), False
         with stmt.trial() as trial:
-            # A task that fits without evictions is pipelined too, but no node is vacated for it.
-            evicted = False
-            for row in eviction_order(self.ssn, found.victims, task.row):
-                if self.search.has_room(task, node):
-                    break
+            left, before = iter(eviction_order(self.ssn, found.victims, task.row)), stmt.mark()
+            while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
+                had_room |= self.search.has_room(task, node)
+                evicted.append(row)
                 stmt.evict([row], REASON)
-                evicted = True
-            if self._fits(task, node) and stmt.pipeline([task.row], [node], evicted=evicted) is None:
+            # Volcano evicts no more once there is room, and waits for ever if a filter still refuses. Here more victims
+            # may leave for that, so the ones that are not needed are spared.
+            if fits and len(evicted) > 1 and (self.spares_unneeded or had_room):
+                stmt.rollback(before, remember=False)
+                evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))
+                for row in evicted:
+                    stmt.evict([row], REASON)
+            # A task that fits without evictions is pipelined too, but no node is vacated for it.
+            if fits and stmt.pipeline([task.row], [node], evicted=bool(evicted)) is None:
                 trial.keep()
         return trial.kept
 
