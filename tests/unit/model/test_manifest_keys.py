@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.model.manifest.reading.keys import SPEC_KEYS, UNKNOWN_MAX, UnknownKey, unknown_keys
+from pumice.model.manifest.reading.keys import AMOUNTS, SPEC_KEYS, UNKNOWN_MAX, Keys, UnknownKey, unknown_keys
 
 DEFINITIONS = Path(__file__).resolve().parents[3] / "deploy" / "crds"
 
@@ -23,6 +23,11 @@ def keys_of(schema: dict[str, Any]) -> dict[str, Any] | None:
     return {name: keys_of(below) for name, below in fields.items()}
 
 
+def defined(keys: Keys | None) -> dict[str, Any] | None:
+    """The keys as a definition has them: it does not list the names of resources."""
+    return None if keys is None or keys is AMOUNTS else {name: defined(below) for name, below in keys.items()}
+
+
 @pytest.mark.parametrize("known", SPEC_KEYS, ids=lambda known: known[1])
 def test_the_keys_are_those_of_the_definitions(known: tuple[str, str]) -> None:
     group_version, kind = known
@@ -32,7 +37,7 @@ def test_the_keys_are_those_of_the_definitions(known: tuple[str, str]) -> None:
         if (spec["group"], spec["names"]["kind"]) != (group, kind):
             continue
         (schema,) = [each["schema"] for each in spec["versions"] if each["name"] == version]
-        assert SPEC_KEYS[known] == keys_of(schema["openAPIV3Schema"]["properties"]["spec"])
+        assert defined(SPEC_KEYS[known]) == keys_of(schema["openAPIV3Schema"]["properties"]["spec"])
         return
     pytest.fail(f"no definition of {kind}")
 
@@ -62,6 +67,12 @@ JOB: dict[str, Any] = {
 )
 def test_unknown_keys(more: dict[str, Any], expected: list[UnknownKey]) -> None:
     assert unknown_keys(JOB | more) == expected
+
+
+def test_names_of_resources_that_are_none_are_told() -> None:
+    amounts = {"mem": "4Gi", "cpu": 1, "pods": 9, "nvidia.com/gpu": 1, "hugepages-2Mi": 1, "deviceclass/a": 1}
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {"capability": amounts}}
+    assert unknown_keys(queue) == [UnknownKey("spec.capability.mem", "memory")]
 
 
 def test_a_tenant_can_only_make_so_many() -> None:

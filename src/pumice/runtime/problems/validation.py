@@ -35,6 +35,7 @@ V = TypeVar("V")
 
 ROOT_QUEUE = "root"
 _CYCLES_MAX = 20
+_MEMORY_MIN = 1024.0
 _GUESSES_MAX = 50
 _GUESSED_AMONG_MAX = 2000
 
@@ -86,6 +87,7 @@ class _Cluster:
         yield from self._groups()
         yield from self._queues()
         yield from self._nodes()
+        yield from self._amounts()
         yield from self._hypernodes()
         yield from budget_problems(self.budgets)
         yield from sharing_problems(self.queues)
@@ -168,6 +170,15 @@ class _Cluster:
         empty = [node.name for node in self.nodes if node.allocatable.is_empty() and node.oversubscription.is_empty()]
         if empty:
             yield Problem(_named("Node", empty), "allocatable is zero: no pod can run there", Severity.WARNING)
+
+    def _amounts(self) -> Iterator[Problem]:
+        """Yield pods and tasks of jobs that request less than a kilobyte of memory: another suffix was meant."""
+        asked = [("Pod", pod.key, pod.spec) for pod in self.pods]
+        asked += [("Job", job.key, task.template.spec) for job in self.jobs for task in job.tasks]
+        small = [(kind, each.request.memory, key) for kind, key, each in asked if 0 < each.request.memory < _MEMORY_MIN]
+        for (kind, memory), keys in _grouped(((kind, memory), key) for kind, memory, key in small).items():
+            what = f"requests {memory:.0f} bytes of memory; the suffix m means thousandths, Mi megabytes"
+            yield Problem(_named(kind, keys), what, Severity.WARNING)
 
     def _hypernodes(self) -> Iterator[Problem]:
         members = {

@@ -294,6 +294,17 @@ def test_the_root_queue_is_added_where_queues_have_a_parent() -> None:
     ]
 
 
+def test_memory_of_less_than_a_kilobyte_is_a_wrong_suffix() -> None:
+    """73728m is 74 bytes."""
+    tasks = [
+        {"name": name, "template": {"spec": {"containers": [{"resources": {"requests": {"memory": memory}}}]}}}
+        for name, memory in (("a", "73728m"), ("b", "1Ki"), ("c", "0"))
+    ]
+    assert problems_of(raw("Queue", "q"), raw("Job", "j", {"queue": "q", "tasks": tasks})) == [
+        "warning: Job default/j: requests 74 bytes of memory; the suffix m means thousandths, Mi megabytes"
+    ]
+
+
 def test_references_that_lead_nowhere() -> None:
     group = raw("PodGroup", "gang-a", {"queue": "trainnig", "priorityClassName": "hihg"})
     pods = [pod(f"p{i}", "gang-b") for i in range(5)]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.resources import is_kept_scalar
 
 #: Keys of an object, each with the keys below it. None: any keys.
 Keys = Mapping[str, Any]
@@ -17,6 +19,9 @@ Keys = Mapping[str, Any]
 #: Unknown keys that are reported for one object. Bounded, because a tenant writes the object.
 UNKNOWN_MAX = 20
 _ITEMS_MAX = 200
+
+#: In place of keys: a resource list, whose names are resources.
+AMOUNTS: Keys = MappingProxyType({"cpu": None, "memory": None, "pods": None, "ephemeral-storage": None})
 
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 
@@ -68,7 +73,8 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
         ),
     ),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): _plain(
-        *("minMember", "minTaskMember", "queue", "priorityClassName", "minResources"),
+        *("minMember", "minTaskMember", "queue", "priorityClassName"),
+        minResources=AMOUNTS,
         networkTopology=_TOPOLOGY,
         subGroupPolicy=_plain(
             *("name", "subGroupSize", "minSubGroups", "matchLabelKeys"),
@@ -77,8 +83,10 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
         ),
     ),
     ("scheduling.volcano.sh/v1beta1", "Queue"): _plain(
-        *("weight", "capability", "deserved", "reclaimable", "priority", "parent", "dequeueStrategy", "type"),
-        guarantee=_plain("resource"),
+        *("weight", "reclaimable", "priority", "parent", "dequeueStrategy", "type"),
+        capability=AMOUNTS,
+        deserved=AMOUNTS,
+        guarantee=_plain(resource=AMOUNTS),
         affinity=_plain(nodeGroupAffinity=_NODE_GROUPS, nodeGroupAntiAffinity=_NODE_GROUPS),
         extendClusters=_plain("name", "weight", "capability"),
     ),
@@ -124,8 +132,8 @@ def _unknown(value: object, keys: Keys, path: str) -> Iterator[UnknownKey]:
     for name, held in value.items():
         text = name[:80] if isinstance(name, str) else str(name)[:80]
         place = f"{path}.{text}" if path else text
-        if name not in keys:
+        if name not in keys and not (keys is AMOUNTS and is_kept_scalar(text)):
             near = difflib.get_close_matches(text, list(keys), n=1)
             yield UnknownKey(place, near[0] if near else None)
-        elif keys[name] is not None:
-            yield from _unknown(held, keys[name], place)
+        elif (below := keys.get(name)) is not None:
+            yield from _unknown(held, below, place)
