@@ -185,7 +185,7 @@ class ControlLoop:
             job,
             list(self.view.pods_of.get(uid, {}).values()),
             group,
-            list(self.view.commands_for.get(uid, {}).values()),
+            self.view.commands_to("Job", job),
             requests,
             self.view.namespace_queue(namespace),
         )
@@ -227,7 +227,7 @@ class ControlLoop:
             return []
         writes: list[Write] = []
         action = QueueAction.SYNC
-        for command in self.view.commands_for.get(meta(queue).get("uid", ""), {}).values():
+        for command in self.view.commands_to("Queue", queue):
             consumed, ordered = consume_command(command)
             writes += consumed
             action = ordered or action

@@ -62,7 +62,7 @@ class View:
         self.jobs_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # likewise
         self.made_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # Jobs, by the key of their template
         self.groups_in: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by queue
-        self.commands_for: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by UID of the target
+        self.commands_for: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by ``_target_of``
         self.requests: dict[str, tuple[Request, ...]] = {}  # by job
         self._controllers = controllers
         self._default_queue = default_queue
@@ -129,7 +129,7 @@ class View:
         elif kind is POD_GROUPS:
             self.groups_in[self._queue_of(obj)][key] = obj
         elif kind is COMMANDS:
-            self.commands_for[_target_uid(obj)][key] = obj
+            self.commands_for[_target_of(obj)][key] = obj
         elif kind is JOBS:
             self._job_keys[meta(obj).get("uid", "")] = key
             if owner := controller_uid(obj):
@@ -148,7 +148,7 @@ class View:
             _take_out(self.groups_in, self._queue_of(obj), key)
             self._note("queue", self._queue_of(obj))
         elif kind is COMMANDS:
-            _take_out(self.commands_for, _target_uid(obj), key)
+            _take_out(self.commands_for, _target_of(obj), key)
         elif kind is JOBS:
             self._job_keys.pop(meta(obj).get("uid", ""), None)
             _take_out(self.jobs_of, controller_uid(obj), key)
@@ -207,8 +207,8 @@ class View:
 
     def _note_target(self, command: Obj) -> None:
         kind, uid = command_target(command) or ("", "")
-        if kind == "Job" and uid in self._job_keys:
-            self._note("job", self._job_keys[uid])
+        if kind == "Job" and (uid in self._job_keys or not uid):
+            self._note("job", self._job_keys[uid] if uid else _named_target(command))
         elif kind == "Queue":
             self._note("queue", str(part(command, "target").get("name", "")))
 
@@ -220,6 +220,11 @@ class View:
             self._note_task(Task(what, key))
 
     # -- reading
+
+    def commands_to(self, kind: str, obj: Obj) -> list[Obj]:
+        """Return the commands whose target is an object, by its UID or, without one, by its name."""
+        found = self.commands_for.get(meta(obj).get("uid", ""), {})
+        return list((found | self.commands_for.get(f"{kind} {key_of(obj)}", {})).values())
 
     def templates_in(self, namespace: str) -> dict[str, Obj]:
         """Return the JobTemplates of a namespace, by name."""
@@ -248,8 +253,17 @@ def _template_of(job: Obj) -> str:
     return f"{namespace}/{said.removeprefix(f'{namespace}.')}" if said.startswith(f"{namespace}.") else ""
 
 
-def _target_uid(command: Obj) -> str:
-    return (command_target(command) or ("", ""))[1]
+def _target_of(command: Obj) -> str:
+    """Return the UID of a command's target, or its kind and key if the command names no UID."""
+    kind, uid = command_target(command) or ("", "")
+    return uid or f"{kind} {_named_target(command)}"
+
+
+def _named_target(command: Obj) -> str:
+    """Return the key of a command's target by its name."""
+    target = part(command, "target")
+    name = str(target.get("name", ""))
+    return name if target.get("kind") == "Queue" else f"{meta(command).get('namespace', '')}/{name}"
 
 
 def _take_out(index: dict[str, dict[str, Obj]], at: str, key: str) -> None:

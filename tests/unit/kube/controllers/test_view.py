@@ -130,6 +130,26 @@ def test_a_command_finds_its_job_whichever_comes_first() -> None:
     assert it.taken() == {("job", "ns/j")}
 
 
+@pytest.mark.parametrize("uid", [{}, {"uid": ""}], ids=["none", "empty"])
+def test_a_command_without_uid_finds_its_target_by_name(uid: dict[str, str]) -> None:
+    it = Noting()
+    it.put(JOBS, "j")
+    it.put(JOBS, "other")
+    it.put(QUEUES, "q")
+    it.taken()
+    it.put(COMMANDS, "c", target={"apiVersion": JOB_API, "kind": "Job", "name": "j", **uid}, action="AbortJob")
+    assert it.taken() == {("job", "ns/j")}
+    it.put(COMMANDS, "d", target={"kind": "Queue", "name": "q", **uid}, action="CloseQueue")
+    assert it.taken() == {("queue", "q")}
+    found = {
+        (kind, key): [each["metadata"]["name"] for each in it.view.commands_to(word, it.view.objects[kind][key])]
+        for kind, word, key in ((JOBS, "Job", "ns/j"), (JOBS, "Job", "ns/other"), (QUEUES, "Queue", "q"))
+    }
+    assert list(found.values()) == [["c"], [], ["d"]]
+    it.view.drop(COMMANDS, "ns/c", NOW)
+    assert it.view.commands_to("Job", it.view.objects[JOBS]["ns/j"]) == []
+
+
 def test_a_lost_pod_is_an_event_of_its_job() -> None:
     it = Noting()
     it.put(JOBS, "j")
