@@ -124,6 +124,7 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     _core("persistentvolumes", "PersistentVolume", namespaced=False, status=True, short=("pv",), idle=True),
     Resource("events.k8s.io", "v1", "events", "Event", short=("ev",), fields=_NEW_EVENT_FIELDS, shared="events"),
     Resource("coordination.k8s.io", "v1", "leases", "Lease", fields=frozenset({"spec.holderIdentity"})),
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", short=("netpol",), idle=True),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", status=True, short=("pdb",)),
     _wide("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc"),
     _wide("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds", status=True),

@@ -28,6 +28,8 @@ from pumice.runtime.controllers.writes import (
     meta,
 )
 
+#: Objects that plugins of a job create beside its pods.
+_HELPERS = frozenset({"ConfigMap", "NetworkPolicy", "Secret", "Service"})
 _AT_ONCE = 16  # what an API server takes from one client without queueing
 _log = logging.getLogger("pumice.controllers")
 
@@ -45,15 +47,25 @@ class Writing:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def carry_out(self, writes: Sequence[Write]) -> None:
-        """Carry out writes. Raises: KubeError; then earlier writes are done, and later ones are not."""
+        """Carry out writes.
+
+        Raises: KubeError; then earlier writes are done, and later ones are not. If only helper objects could not be
+        created, later statuses are written all the same.
+        """
+        done = 0
         for _, alike in groupby(writes, key=type):
             batch = list(alike)
+            done += len(batch)
             if isinstance(batch[0], Create | Delete):
                 async with asyncio.TaskGroup() as group:
                     tasks = [group.create_task(self._one_of_many(write)) for write in batch]
                 failed = [(write, error) for write, task in zip(batch, tasks, strict=True) if (error := task.result())]
                 if failed:
                     self._tell_of_failed(failed)
+                    if all(isinstance(write, Create) and write.obj["kind"] in _HELPERS for write, _ in failed):
+                        for write in writes[done:]:
+                            if isinstance(write, Patch) and write.subresource == "status":
+                                await self._one(write)
                     raise failed[0][1]
             else:
                 for write in batch:
