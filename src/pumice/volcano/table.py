@@ -43,7 +43,6 @@ _EQUAL_ANSWERS = {
         "evictable",
     ),
     "network-topology-aware": (
-        "gradient_for_job",
         "gradient_for_sub_job",
         "hyper_node_order",
         "near_its_gang",

@@ -239,7 +239,7 @@ class OfJob(TaskFilter):
 @points.job_valid(reads=(ROWS,))
 def odd_names(ssn: Session, job: Job) -> Invalid | None:
     """By the name, though it is listed as answering equally for equal jobs."""
-    return None if int(job.group.name[1:]) % 2 else Invalid("Even", "its name is even")
+    return None if len(job.group.name) % 2 else Invalid("Even", "the length of its name is even")
 
 
 @answers_equally

@@ -37,7 +37,7 @@ FOUND = {
     "other-sums": ("says something else of a class than is said of it alone", "a row each"),
     "stands-still": ("what in_turn gives says something else of a task than is said of it alone", "placed(turn"),
     "odd-names": ("odd_names at job_valid: is listed as answering equally for equal jobs", "Take the hook off"),
-    "odd-tasks": ("odd_tasks at allocatable: is listed as answering equally for equal tasks", "table"),
+    "odd-tasks": ("odd_tasks at allocatable: is listed as answering equally for equal jobs", "differs in"),
     "sleepy": ("wakes_at: decides by the clock, and wakes_at() does not say when", "next such moment"),
     "plain-count": (f"PlainCount.queue_order at queue_order: {ROLLBACK}", 'keeps="python"'),
     "stale-flag": (f"StaleFlag.queue_order at queue_order: {ROLLBACK}", "ssn.column"),

@@ -235,14 +235,14 @@ class Context(Struct, frozen=True):
     kind: EvictionKind
 
 
-def draw_context(names: Names, dice: Random) -> Context | None:
-    """Return a context in a cluster, or None if no job has a task."""
+def draw_context(names: Names, dice: Random, job_key: str = "") -> Context | None:
+    """Return a context in a cluster, of a job if one is given, or None if no job has a task."""
     tables = names.tables
     tasks, jobs = tables.tasks, tables.jobs
     at_work = [row for row in names.jobs.values() if len(jobs.tasks[row])]
     if not at_work or not len(names.nodes):
         return None
-    job = dice.choice(at_work)
+    job = names.jobs[job_key] if job_key else dice.choice(at_work)
     rows = jobs.tasks[job].tolist()
     # Waiting tasks are preferred, since most hooks are asked about them in a cycle.
     waiting = [row for row in rows if tasks.status[row] == TaskStatus.PENDING]

@@ -1,88 +1,156 @@
-"""Jobs with one signature, and their tasks: a hook whose answer is shared answers equally about each of them."""
+"""Two jobs that differ in exactly one field: hooks whose answer is shared answer equally, and the memo changes nothing.
+
+A copy of a waiting job comes into the cluster. Its pods and its group have names of their own, and differ in one more
+field at most. Every hook whose answer about one job is used for equal ones is asked the same about both, wherever it
+takes a task, tasks, a job or a sub-job.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from random import Random
+from typing import Any, NamedTuple
 
-from pumice.columns.dtypes import AnyArray
-from pumice.framework.cycle.session import Session
+from msgspec.structs import replace
+
+from pumice.columns.tables import Tables
+from pumice.model.events import Object
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
+from pumice.model.status import TaskStatus
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.testing.checks.answers import Asking
 from pumice.testing.checks.breach import Breach
-from pumice.testing.checks.questions import Question, Subject
+from pumice.testing.checks.questions import Question, draw_context, questions_of
+
+NOTE = "example.com/twin"
 
 
-def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> None:
-    """Check that a hook whose answer holds for equal jobs answers equally about another job with the signature. Raises:
-    Breach."""
-    twins = dict(_twins(asking.ssn))
-    for question in dict.fromkeys(questions):
-        hook = asking.hook(question)
-        if hook is None or not hook.for_equals:
-            continue
-        if question.point in _SHARED_BY_TASKS and hook.form not in ("class", "class_node"):
-            _tasks_like_it_fare_alike(asking, question, twins)
-        if question.subjects[0].kind != "job":
-            continue
-        (job,) = question.subjects[0].names
-        for twin in twins.get(job, ()):
-            other = question._replace(subjects=(Subject("job", (twin,)), *question.subjects[1:]))
-            one, two = asking.ask(question), asking.ask(other)
-            if one != two:
-                facts = [("asked", question.text), ("answer", one), (f"of {twin}", two)]
-                problem = "is listed as answering equally for equal jobs and tells two of them apart"
-                raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
+def _of_spec(**changes: Any) -> Callable[[Pod], Pod]:
+    return lambda pod: replace(pod, spec=replace(pod.spec, **changes))
 
 
-#: Points at which one answer about tasks is shared by tasks of all jobs with the signature.
-_SHARED_BY_TASKS = ("allocatable", "pre_predicate")
+#: In what else than its name the copy differs: changes of its pods. The other fields of a spec are those of the class.
+FIELDS: dict[str, Callable[[Pod], Pod]] = {
+    "name": lambda pod: pod,
+    "labels": lambda pod: replace(pod, labels={**pod.labels, NOTE: "yes"}),
+    "annotations": lambda pod: replace(pod, annotations={**pod.annotations, NOTE: "yes"}),
+    "namespace": lambda pod: replace(pod, namespace="twins"),
+    "creation": lambda pod: replace(pod, creation=pod.creation + 7.0),
+    "owner": lambda pod: replace(pod, owner=("Job", "twin", "twin")),
+    "resource_version": lambda pod: replace(pod, resource_version="7"),
+    "conditions": lambda pod: replace(pod, conditions=()),
+    "preemption_policy": _of_spec(preemption_policy="Never"),
+    "priority": _of_spec(priority=5),
+    "priority_class_name": _of_spec(priority_class_name="high"),
+    "qos": _of_spec(qos="Guaranteed"),
+    "container_count": _of_spec(container_count=2),
+    "nonzero_milli_cpu": _of_spec(nonzero_milli_cpu=700.0),
+}
 
 
-def _tasks_like_it_fare_alike(asking: Asking, question: Question, twins: Mapping[str, list[str]]) -> None:
-    """Ask about equal tasks of each twin: names, labels and age may differ. Raises: Breach."""
-    tables, rows = asking.ssn.tables, asking.names.tasks
-    at = next(i for i, subject in enumerate(question.subjects) if subject.kind in ("task", "tasks"))
-    subject = question.subjects[at]
-    known = [rows[name] for name in subject.names if name in rows]
-    jobs = set(tables.tasks.job[known].tolist())
-    if len(known) < len(subject.names) or len(jobs) != 1 or -1 in jobs:
+class Twins(NamedTuple):
+    """Objects of a cluster with a copy of one job: the keys of both, and in what they differ."""
+
+    objects: tuple[Object, ...]
+    job: str
+    twin: str
+    field: str
+
+
+def with_twin(objects: Iterable[Object], dice: Random) -> Twins | None:
+    """Add a copy of a job of which all pods wait. None if there is none."""
+    objects = tuple(objects)
+    pods: dict[str, list[Pod]] = {}
+    for obj in objects:
+        if isinstance(obj, Pod) and obj.group_key:
+            pods.setdefault(obj.group_key, []).append(obj)
+    groups = {f"{obj.namespace}/{obj.name}": obj for obj in objects if isinstance(obj, PodGroup)}
+    waiting = [key for key in groups if key in pods and not any(pod.node_name for pod in pods[key])]
+    if not waiting:
+        return None
+    key, field = dice.choice(waiting), dice.choice(list(FIELDS))
+    group = groups[key]
+    name = f"{group.name}-twin"
+    copies = [FIELDS[field](_renamed(pod, name)) for pod in pods[key]]
+    copy = replace(group, namespace=copies[0].namespace, name=name, uid=f"{group.uid}-twin")
+    return Twins((*objects, copy, *copies), key, f"{copy.namespace}/{name}", field)
+
+
+def _renamed(pod: Pod, group: str) -> Pod:
+    """Return a pod of the copy. The number at the end of the name stays, since tasks are ordered by it."""
+    stem, dash, number = pod.name.rpartition("-")
+    name = f"{stem}-twin-{number}" if dash else f"{pod.name}-twin"
+    return replace(pod, name=name, uid=f"{pod.uid}-twin", annotations={**pod.annotations, GROUP_NAME_ANNOTATION: group})
+
+
+def equal_jobs_are_answered_equally(asking: Asking, twins: Twins, dice: Random) -> None:
+    """Ask every hook whose answer is shared about both jobs, if they are equal. Raises: Breach."""
+    pairs = _pairs(asking, twins)
+    context = draw_context(asking.names, dice, twins.job) if pairs else None
+    if pairs is None or context is None:
         return
-    names = {row: name for name, row in rows.items()}
-    job = jobs.pop()
-    own = tables.jobs.tasks[job].tolist()
-    for twin in twins.get(tables.jobs.uids[job], ()):
-        theirs = tables.jobs.tasks[asking.names.jobs[twin]]
-        pairs = [(row, int(theirs[own.index(row)])) for row in known]
-        if any((column[a] != column[b]).any() for a, b in pairs for column in _alike_in(tables.tasks)):
+    for (_, _, name), hook in asking.hooks.items():
+        question = questions_of(hook, name, context) if hook.for_equals else None
+        if question is None:
             continue
-        swapped = list(question.subjects)
-        swapped[at] = subject._replace(names=tuple(names[row] for _, row in pairs))
-        other = question._replace(subjects=tuple(swapped))
-        one, two = asking.ask(question), asking.ask(other)
-        if one != two:
-            facts = [("asked", question.text), ("answer", one), (f"of {twin}", two)]
-            problem = "is listed as answering equally for equal tasks and tells two of them apart"
-            raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
+        other = _of_twin(question, pairs)
+        if other != question and (one := asking.ask(question)) != (two := asking.ask(other)):
+            facts = [
+                ("asked", question.text),
+                ("answer", one),
+                (f"of {twins.twin}, which differs in {twins.field}", two),
+            ]
+            raise Breach("signature", question.plugin, question.where, _TELLS_APART, facts, _TABLE)
 
 
-def _alike_in(tasks: Any) -> tuple[AnyArray, ...]:
-    """Return columns in which tasks at the same position of two jobs must be equal to be compared."""
-    return tasks.cls, tasks.status, tasks.role, tasks.gate
-
-
-_SIGNATURE = (
-    "Equal jobs have equal tasks, minimums and counts; names, labels, age and priority may differ. Take the hook off"
-    " the language's table of equal answers."
+_TELLS_APART = "is listed as answering equally for equal jobs and tells two of them apart"
+_TABLE = (
+    "Equal jobs have equal tasks, minimums and counts; names, labels, age and owner may differ. Take the hook off the"
+    " language's table of equal answers."
 )
 
 
-def _twins(ssn: Session) -> Iterator[tuple[str, list[str]]]:
-    """Yield jobs, with those that have the same signature and counts."""
-    jobs, live = ssn.tables.jobs, ssn.tables.jobs.live.tolist()
-    like: dict[str, list[str]] = {}
-    for a, b in combinations([row for row in live if jobs.signature[row] >= 0], 2):
-        if jobs.signature[a] == jobs.signature[b] and (jobs.counts[a] == jobs.counts[b]).all():
-            like.setdefault(jobs.uids[a], []).append(jobs.uids[b])
-            like.setdefault(jobs.uids[b], []).append(jobs.uids[a])
-    yield from like.items()
+def _of_twin(question: Question, pairs: dict[str, str]) -> Question:
+    """Return the question about the other job. Victims and the rows of all jobs stay."""
+    about = ("task", "tasks", "class of", "job", "sub-job", "victims for")
+    subjects = tuple(
+        subject._replace(names=tuple(pairs.get(name, name) for name in subject.names))
+        if subject.kind in about
+        else subject
+        for subject in question.subjects
+    )
+    return question._replace(subjects=subjects)
+
+
+def _pairs(asking: Asking, twins: Twins) -> dict[str, str] | None:
+    """Return the names of the copy for those of the job, its tasks and sub-jobs; None if the two are not equal."""
+    tables, jobs = asking.ssn.tables, asking.names.jobs
+    if twins.job not in jobs or twins.twin not in jobs:
+        return None
+    one, two = jobs[twins.job], jobs[twins.twin]
+    if _equal_in(tables, one) != _equal_in(tables, two):
+        return None
+    pods, uids = tables.tasks.pods, tables.subs.uids
+    tasks: Sequence[tuple[int, int]] = list(
+        zip(tables.jobs.tasks[one].tolist(), tables.jobs.tasks[two].tolist(), strict=True)
+    )
+    subs = zip(tables.jobs.subs[one], tables.jobs.subs[two], strict=True)
+    return {
+        twins.job: twins.twin,
+        **{pods[a].key: pods[b].key for a, b in tasks},
+        **{uids[a]: uids[b] for a, b in subs},
+    }
+
+
+def _equal_in(tables: Tables, job: int) -> Hashable:
+    """Return what equal jobs agree in, as far as an answer is shared for them: queue, priority, tasks, sub-jobs."""
+    jobs, tasks, subs = tables.jobs, tables.tasks, tables.subs
+    rows, of = jobs.tasks[job], list(jobs.subs[job])
+    waits = bool((tasks.status[rows] == TaskStatus.PENDING).all() and (tasks.nominated[rows] < 0).all())
+    classes = tuple(tables.classes.identity(cls) for cls in tasks.cls[rows].tolist())
+    columns = (tasks.role, tasks.priority, tasks.gate)
+    of_tasks = (classes, *(tuple(column[rows].tolist()) for column in columns))
+    of_subs = tuple((subs.min_available[row], repr(subs.topologies[row]), subs.hypernode[row]) for row in of)
+    # Each job that has something placed is one of its own.
+    own = "" if waits else jobs.uids[job]
+    return own, int(jobs.queue[job]), int(jobs.priority[job]), int(jobs.min_available[job]), of_tasks, of_subs

@@ -31,7 +31,7 @@ from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.cycles import Cycle, Quiet
 from pumice.testing.checks.grounds import NOTHING, answers_rest_on_what_is_declared
 from pumice.testing.checks.questions import Context, Question, draw_context, questions_of
-from pumice.testing.checks.twins import jobs_like_it_fare_alike
+from pumice.testing.checks.twins import equal_jobs_are_answered_equally, with_twin
 from pumice.testing.clusters import Alter, key_of
 
 BEGIN = 1000.0
@@ -164,6 +164,8 @@ class Walk:
         self._check_asking(asking, list(answers), answers)
         undoing.rollback_restores(asking, list(answers), answers, self._dice("rollback"))
         self._check_others(snapshot, list(answers), answers)
+        if self._has_turn(2, 4):
+            self._check_twins()
         self._before = (asking, answers)
         self._check_cycles(snapshot)
 
@@ -219,7 +221,6 @@ class Walk:
             ask.order_does_not_matter(asking, questions, answers, dice)
             ask.comparisons_are_orders(asking, questions)
         if self._has_turn(2, 4):
-            jobs_like_it_fare_alike(asking, questions)
             ask.nodes_stand_apart(asking, questions, answers)
         if self._has_turn(3, 4):
             # Last, because these place tasks, which are taken back afterwards.
@@ -251,6 +252,20 @@ class Walk:
                 "order",
                 "when its objects came in another order",
             )
+
+    def _check_twins(self) -> None:
+        """In a cluster with a copy of one job, which differs in one field."""
+        dice = self._dice("twins")
+        twins = with_twin(self.objects.values(), dice)
+        if twins is None:
+            return
+        store = cluster(list(twins.objects))
+        store.keep_usage(self._policy.usage_windows)
+        snapshot = store.snapshot(self.now)
+        equal_jobs_are_answered_equally(self._open(snapshot), twins, dice)
+        policy, plugins = self.start.policy, self.start.plugins
+        plain = cycles.cycle(snapshot, policy, self.now, Memo(keeps=False))
+        cycles.memo_changes_nothing(cycles.cycle(snapshot, policy, self.now, Memo()), plain, plugins)
 
     def _check_cycles(self, snapshot: Snapshot) -> None:
         """Run cycles on the cluster and compare them. Raises: Breach."""
