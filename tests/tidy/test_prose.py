@@ -38,7 +38,7 @@ COMMENTS_MIN = {
     "ours": 5.5,
     "placing": 4.5,
     "state": 4.8,
-    "volcano": 4.0,
+    "volcano": 3.6,
 }
 PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|befall\w*)\b", re.IGNORECASE)
 DANGLING = re.compile(r"(The same|And|But|Or|Likewise|Also|Too)\b")

@@ -1,7 +1,8 @@
 """Patterns from API objects: matches Go regular expressions in time linear in the text.
 
 Python's ``re`` backtracks, and a pattern such as ``(a+)+$`` can keep it busy for hours. RE2, on which Go's ``regexp``
-is modelled, does not. Few clusters have patterns, so the library is imported for the first one. Decision 0009 has the
+is
+modelled, does not. Few clusters have patterns, so the library is imported for the first one. Decision 0009 has the
 figures, and the differences between RE2 and Go.
 
 RE2 is an extra (``patterns``). Without it only plain text can be matched, with ``^`` before it or ``$`` after it; every

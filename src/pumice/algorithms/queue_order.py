@@ -26,7 +26,8 @@ def turn_key(
 
     ``job`` is the request of its best job, ``victims`` what would be evicted from it, ``share`` its allocatable share.
     The key has, in this order: it is over its fair share in every resource; it would be over its quota with the job;
-    its priority; it would hold a resource of which it has no share; its dominant share with the job and without the
+    its
+    priority; it would hold a resource of which it has no share; its dominant share with the job and without the
     victims; its present dominant share.
     """
     # A loop over plain numbers: keys are computed for one queue at a time, each time that queue changes.

@@ -16,7 +16,8 @@ def dominant_share(allocated: F64, total: F64) -> F64:
     """Return the largest part of ``total`` that is allocated, over all resources. Shapes (..., R) and (R,) -> (...).
 
     Source: dominant resource fairness (Ghodsi et al., NSDI'11). As in Volcano, a resource with a total below 0.1 does
-    not count.
+    not
+    count.
     """
     shares = np.divide(allocated, total, out=np.zeros(allocated.shape), where=total >= EPS)
     return np.asarray(np.maximum.reduce(shares, axis=-1, initial=0.0))

@@ -28,8 +28,8 @@ from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.kinds.resources import CRDS, Resource
 from pumice.apiserver.kinds.schema import conformed
 from pumice.apiserver.store import Store, Stored
+from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.writes import stamp
 
 NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system", "volcano-system")
 _NEVER_DELETED = frozenset({"default", "kube-system", "kube-public"})

@@ -15,6 +15,7 @@ from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 #: Plain ints for comparisons with arrays: NumPy takes five times as long with a member of an enumeration.
 PENDING, ALLOCATED = int(TaskStatus.PENDING), int(TaskStatus.ALLOCATED)
 PIPELINED, RELEASING = int(TaskStatus.PIPELINED), int(TaskStatus.RELEASING)
+STUCK = int(TaskStatus.STUCK)
 
 #: Masks over states (statuses,), 0 or 1: which states count as ready, as holding resources, as active (holding or
 #: promised a place), as valid, as scheduled. int32 and not bool, so that ``counts @ mask`` adds up.

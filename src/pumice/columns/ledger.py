@@ -51,8 +51,9 @@ class Accounting(Struct, frozen=True, dict=True):
     """The rules of a policy language for tasks.
 
     ``moves`` has, for each state, the states to which a session may move a task; any other move is an error of an
-    action or a plugin. ``books`` (statuses, 5) is like ``BOOKS``. ``comes_back``: evicted tasks may stay after all, or
-    be promised other nodes, in the same session.
+    action
+    or a plugin. ``books`` (statuses, 5) is like ``BOOKS``. ``comes_back``: evicted tasks may stay after all, or be
+    promised other nodes, in the same session.
     """
 
     moves: Mapping[TaskStatus, frozenset[TaskStatus]] = {}

@@ -112,7 +112,8 @@ class QueueTable(Table):
         """Return a capability as a row. Shape (R,).
 
         Scalars that it does not name are unlimited, and so are cpu and memory if they are 0. Source: Volcano
-        ``capacity`` and ``proportion`` plugins.
+        ``capacity``
+        and ``proportion`` plugins.
         """
         limit, named = self._axis.offer(capability), self._axis.named(capability)
         named[[CPU, MEMORY]] = limit[[CPU, MEMORY]] > 0

@@ -21,7 +21,7 @@ from pumice.explain.view import View
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import Entry, is_invalid
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.kai.engine.parts import may_wait
+from pumice.kai.engine.members import may_wait
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.status import why_not_placed, why_not_tried
 from pumice.kai.words import Waits
@@ -204,7 +204,7 @@ class Blockers:
             if nearest is not None:
                 yield nearest
             yield waits.why
-            yield from waits.cut
+            yield from waits.also
         elif not may_wait(self._tables, job):
             rows, minimum = self._tables.jobs.tasks[job], int(self._tables.jobs.min_available[job])
             yield GangIncomplete("", len(rows), minimum)

@@ -10,6 +10,7 @@ from pumice.explain import sentences_of_nodes as of_nodes
 from pumice.explain.words import amount, counted, is_free, joined, names, number, unit, verb
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
+from pumice.model.instants import stamp
 
 _NAMED_MAX = 2
 
@@ -245,6 +246,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.RoomIsFree: lambda _: "there is room for it without an eviction",
     b.CannotEvict: _cannot_evict,
     b.Reserved: _reserved,
+    b.Delayed: lambda found: f"nothing is evicted for it before {stamp(found.until)} (its preemption delay)",
     b.SearchCut: lambda found: f"the search of {found.action} was cut off after {counted(found.steps, 'try')}",
     b.PluginFault: _fault,
     b.Unreadable: lambda found: f"{found.object} cannot be read: {found.detail}",

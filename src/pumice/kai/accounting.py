@@ -18,10 +18,11 @@ _MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.BINDING: frozenset({TaskStatus.RELEASING, TaskStatus.PENDING}),
     TaskStatus.BOUND: frozenset({TaskStatus.RELEASING}),
     TaskStatus.RUNNING: frozenset({TaskStatus.RELEASING}),
-    TaskStatus.RELEASING: frozenset(_HELD),
+    TaskStatus.RELEASING: frozenset({*_HELD, TaskStatus.STUCK}),
     TaskStatus.SUCCEEDED: frozenset(),
     TaskStatus.FAILED: frozenset(),
     TaskStatus.UNKNOWN: frozenset(),
+    TaskStatus.STUCK: frozenset(),
 }
 
 ACCOUNTING = Accounting(_MOVES, comes_back=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pumice.columns.counting import ACTIVE, RELEASING
+from pumice.columns.counting import ACTIVE, RELEASING, STUCK
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
 from pumice.model.status import TaskStatus
+
+#: States in which a task still counts for its gang (statuses,), 0 or 1. Source: KAI active used.
+_USED = ACTIVE.copy()
+_USED[[RELEASING, STUCK]] = 1
 
 
 def stale_jobs(tables: Tables) -> AnyArray:
     """Return the rows of stale jobs: they hold resources, no pod has succeeded, and a pod set is below its minimum."""
     jobs = tables.jobs
-    used = jobs.counts @ ACTIVE + jobs.counts[:, RELEASING]
+    used = jobs.counts @ _USED
     rows = jobs.alive & (jobs.queue >= 0) & (used > 0) & (jobs.counts[:, TaskStatus.SUCCEEDED] == 0)
     # An array test first: a job without sub-groups has one pod set, so its own counts decide. Only the few jobs that
     # are left are tested by pod set.
@@ -29,7 +33,4 @@ def will_be_whole(tables: Tables, job: int) -> bool:
 def _is_short(tables: Tables, job: int) -> bool:
     """Return True if a pod set of a job is below its minimum; releasing tasks still count."""
     subs = tables.subs
-    return any(
-        subs.counts[sub] @ ACTIVE + subs.counts[sub, RELEASING] < subs.min_available[sub]
-        for sub in tables.jobs.subs[job]
-    )
+    return any(subs.counts[sub] @ _USED < subs.min_available[sub] for sub in tables.jobs.subs[job])

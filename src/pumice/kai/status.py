@@ -17,12 +17,13 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import CycleTrace, JobsEntry
+from pumice.kai.delay import evicted_jobs
 from pumice.kai.engine.tree_order import QueueTree, queue_tree
 from pumice.kai.reasons import reason_of
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
 from pumice.kai.words import Told, Waits, Words
-from pumice.model.blockers import CIRCLE, HAS_CHILDREN, NO_PARENT, BadQueue, Blocker, SearchCut
+from pumice.model.blockers import CIRCLE, HAS_CHILDREN, NO_PARENT, BadQueue, Blocker, Delayed, SearchCut
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.queue import QueueUsage
@@ -53,20 +54,23 @@ def close(ssn: Session) -> Writes:
 
 
 def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
-    """Return why each job that was tried was not placed, and which of its searches were cut off, by row."""
+    """Return why each job that was tried was not placed, which of its searches were cut off, and its delay, by row."""
     entries = [told for told in trace.told if isinstance(told, JobsEntry)]
-    cuts: dict[int, list[SearchCut]] = {}
-    for entry in entries:
-        if isinstance(entry.finding, SearchCut) and entry.finding.steps:
-            for job in entry.jobs.tolist():
-                cuts.setdefault(job, []).append(entry.finding)
-    found: dict[int, Waits] = {}
-    for entry in entries:
-        if isinstance(entry.finding, Blocker) and not (isinstance(entry.finding, SearchCut) and entry.finding.steps):
-            for job in entry.jobs.tolist():
-                # The first failure names the cause; later actions fail because of it.
-                found.setdefault(job, Waits(entry.finding, tuple(cuts.get(job, ()))))
-    return found
+    # The first failure names the cause; later actions fail because of it.
+    first: dict[int, Blocker] = {}
+    also: dict[int, dict[Blocker, None]] = {}
+    for why, jobs in ((entry.finding, entry.jobs.tolist()) for entry in entries):
+        if not isinstance(why, Blocker):
+            continue
+        is_extra = isinstance(why, Delayed) or (isinstance(why, SearchCut) and why.steps)
+        for job in jobs:
+            if is_extra:
+                also.setdefault(job, {})[why] = None
+            else:
+                first.setdefault(job, why)
+    found = {job: Waits(why, tuple(also.get(job, ()))) for job, why in first.items()}
+    # A job that is not placed by ``allocate`` at all has its delay as the only reason.
+    return {job: Waits(next(iter(each))) for job, each in also.items() if isinstance(next(iter(each)), Delayed)} | found
 
 
 def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, Waits]:
@@ -191,7 +195,7 @@ class _Updates:
 
     def __init__(self, ssn: Session, rows: AnyArray, words: Words, why: dict[int, Waits], amounts: Amounts) -> None:
         self._ssn, self._rows, self._words, self._why = ssn, rows.tolist(), words, why
-        self._stale = frozenset(stale_jobs(ssn.tables).tolist())
+        self._stale, self._evicted = frozenset(stale_jobs(ssn.tables).tolist()), evicted_jobs(ssn)
         self._statuses: dict[Hashable, PodGroupStatus] = {}
         counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
         starts = (counts @ HELD > 0) & (before @ HELD == 0) & (before[:, PENDING] > 0)
@@ -238,15 +242,16 @@ class _Updates:
         return found
 
     def _times(self, i: int, job: int, group: PodGroup) -> GangTimes | None:
-        """Return the start time and the stale time of a gang, or None if they did not change."""
+        """Return the times of a gang, or None if they did not change."""
         if group.gang is None:
             return None
-        if not self._starts[i] and group.gang.stale_since is None and job not in self._stale:
+        evicted = job in self._evicted
+        if not self._starts[i] and not evicted and group.gang.stale_since is None and job not in self._stale:
             return None
-        old = GangTimes(group.gang.last_start, group.gang.stale_since)
+        old = group.gang.times
         started = self._ssn.now if self._starts[i] else old.last_start
         stale = (old.stale_since or self._ssn.now) if job in self._stale else None
-        new = GangTimes(started, stale)
+        new = GangTimes(started, stale, self._ssn.now if evicted else old.last_eviction)
         return None if new == old else new
 
 

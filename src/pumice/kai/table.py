@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pumice.framework.plugin.registry import Dialect, actions_at, plugins_at
 from pumice.kai.accounting import ACCOUNTING
-from pumice.kai.devices import open_devices
+from pumice.kai.begin import begin
 from pumice.kai.engine.tree_order import QUEUE_DEPTH, depth_problems
 from pumice.kai.points import POINTS
 from pumice.kai.status import close, nominations, notices
@@ -87,7 +87,7 @@ KAI = Dialect(
     PLUGINS,
     points=POINTS,
     accounting=ACCOUNTING,
-    opens=open_devices,
+    opens=begin,
     closes=close,
     sections={QUEUE_DEPTH: depth_problems, "usageDBConfig": lambda section: iter(())},
     notices=notices,

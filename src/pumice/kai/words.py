@@ -29,6 +29,7 @@ from pumice.model.blockers import (
     QUOTA,
     BadQueue,
     Blocker,
+    Delayed,
     Domain,
     NoCase,
     NoNode,
@@ -38,6 +39,7 @@ from pumice.model.blockers import (
     Refused,
     SearchCut,
 )
+from pumice.model.instants import stamp
 
 #: Unit of CPU, memory and GPUs in messages, and the divisor of amounts.
 _UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
@@ -51,10 +53,11 @@ class Told(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """Why a job waits. ``cut`` lists searches that ended at a limit, after which ``why`` is not certain."""
+    """Why a job waits. ``also``: searches that ended at a limit, after which ``why`` is not certain, and a delay before
+    anything is evicted for the job."""
 
     why: Blocker
-    cut: tuple[SearchCut, ...] = ()
+    also: tuple[Blocker, ...] = ()
 
 
 def text_of(why: Blocker) -> str:
@@ -66,6 +69,8 @@ def text_of(why: Blocker) -> str:
             return why.detail or (f"queue {why.queue} may take no more" if why.kind == CAPACITY else reason_of(why))
         case Refused():
             return why.detail
+        case Delayed():
+            return _of_delay(why)
     return _TEXTS[type(why)]
 
 
@@ -82,6 +87,15 @@ _TEXTS: dict[type[Blocker], str] = {
     NoVictims: "no running pods can be evicted for it",
     SearchCut: "",
 }
+
+
+def _of_delay(why: Delayed) -> str:
+    """Return KAI's message for a preemption delay."""
+    minutes, seconds = divmod(why.delay, 60.0)
+    hours, minutes = divmod(minutes, 60.0)
+    window = f"{hours:.0f}h" * (hours > 0) + f"{minutes:.0f}m" * (hours + minutes > 0) + f"{seconds:g}s"
+    rule = f"Workload is within its preemption delay window ({window})"
+    return f"{rule} and may not trigger evictions before {stamp(why.until)}"
 
 
 class Words:
@@ -103,16 +117,20 @@ class Words:
         found = self._rendered.get(key)
         if found is None:
             found = self._render(job, why.why)
-            if why.cut:
-                cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in why.cut)
+            cuts = [each for each in why.also if isinstance(each, SearchCut)]
+            if cuts:
+                cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in cuts)
                 found = found._replace(message=f"{found.message} Not all was tried: {cut}.")
+            delayed = next((each for each in why.also if isinstance(each, Delayed)), None)
+            if delayed is not None:
+                found = found._replace(message=f"{found.message} {_of_delay(delayed)}.")
             self._rendered[key] = found
         return found
 
     def _render(self, job: int, why: Blocker) -> Told:
         """Return the reason and the message for a blocker, without searches that were cut."""
         reason = reason_of(why)
-        if isinstance(why, BadQueue):
+        if isinstance(why, BadQueue | Delayed):
             return Told(reason, text_of(why))
         if isinstance(why, QueueLimit) and why.kind in (LIMIT, QUOTA):
             return Told(reason, self._of_quota(job, why.kind))

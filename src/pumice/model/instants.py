@@ -33,6 +33,20 @@ def epoch_of(stamp: str) -> float | None:
     return float(seconds + float(fraction) if fraction else seconds)
 
 
+def stamp(seconds: float) -> str:
+    """Return seconds since the epoch as RFC 3339 in whole seconds, as Kubernetes writes times."""
+    days, of_day = divmod(int(seconds), 86_400)
+    # The year begins in March here, so that the leap day is its last: years of 400 are then alike.
+    era, of_era = divmod(days + 719_468, 146_097)
+    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * of_year + 2) // 153
+    day, month = of_year - (153 * shifted + 2) // 5 + 1, shifted + 3 if shifted < 10 else shifted - 9
+    year += era * 400 + (month <= 2)
+    hour, minute, second = of_day // 3600, of_day // 60 % 60, of_day % 60
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+
+
 def _is_leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 

@@ -19,11 +19,13 @@ class TaskStatus(IntEnum):
     SUCCEEDED = 7
     FAILED = 8
     UNKNOWN = 9
+    #: KAI's language alone: the pod should have gone long ago, so nothing may wait for its resources.
+    STUCK = 10
 
     @property
     def label(self) -> str:
         """The name that users read, such as ``Pending``."""
-        return self.name.capitalize()
+        return "StuckInReleasing" if self is TaskStatus.STUCK else self.name.capitalize()
 
 
 STATUS_COUNT = len(TaskStatus)

@@ -17,7 +17,7 @@ from pumice.columns.tasks import NO_GATE
 from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import is_invalid
-from pumice.kai.engine.parts import may_wait
+from pumice.kai.engine.members import may_wait
 from pumice.kai.status import why_not_placed
 from pumice.kai.words import text_of
 from pumice.model import blockers as b

@@ -1,7 +1,8 @@
 """What binds in flight assign to claims and pods.
 
 A claim of devices or of a volume counts as assigned from the decision to bind a pod until an event shows it, or until
-no pod is left that was to be bound with it. The shared devices of a pod count until its own annotations name them.
+no
+pod is left that was to be bound with it. The shared devices of a pod count until its own annotations name them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from pumice.kube.controllers.kinds import COMMANDS, JOBS, NATIVE_POD_GROUPS
 from pumice.kube.controllers.leading import Controllers, Deference
 from pumice.kube.controllers.loop import ControlSettings
 from pumice.kube.controllers.owner_kinds import REPLICA_SETS
-from pumice.runtime.controllers.writes import stamp
+from pumice.model.instants import stamp
 from pumice.runtime.telemetry.metrics import Metrics
 from tests.kube.objects import install_crds, pod
 from tests.kube.proxy import FaultProxy, answer

@@ -32,6 +32,7 @@ Releasing     7    1      1         0        8     0     0
 Succeeded     7    1      0         0        7     0     0
 Failed        7    1      0         0        7     0     0
 Unknown       7    1      0         0        7     0     0
+StuckInReleasing 7    1      0         0        7     0     0
 """
 NOBODY = "tiers: []"
 STATES = {status.label: status for status in TaskStatus}

@@ -8,7 +8,7 @@ from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import SubGroup, TopologyConstraint
-from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
+from tests.unit.kai.cluster import NOW, cycle, job, node, policy, queue, store
 
 ALLOCATE = policy(["allocate"])
 
@@ -36,8 +36,14 @@ def test_equal_nodes_are_taken_by_name_whatever_their_age() -> None:
     assert cycle(store(old, young, queue("q"), job("j", "q", [""])), ALLOCATE).binds == {"j-0": "a"}
 
 
+def test_nothing_waits_for_a_pod_that_is_stuck_in_its_deletion() -> None:
+    stuck = job("goes", "q", ["a"], gpus=8, pod={"deletion": NOW - 121.0})
+    ran = cycle(store(node("a"), queue("q"), stuck, job("new", "q", [""])), ALLOCATE)
+    assert ran.states == {"goes-0": "StuckInReleasing@a", "new-0": "Pending"}
+
+
 def test_a_gang_waits_whole_when_a_part_of_it_must_wait() -> None:
-    leaving = job("goes", "q", ["a"], pod={"deletion": 1.0})
+    leaving = job("goes", "q", ["a"], pod={"deletion": NOW})
     ran = cycle(store(node("a", 2), queue("q"), leaving, job("g", "q", [""] * 2)), ALLOCATE)
     assert ran.decisions == []
     assert (ran.states["g-0"], ran.states["g-1"]) == ("Pipelined@a", "Pipelined@a")

@@ -77,6 +77,46 @@ def test_a_gang_below_its_minimum_is_evicted_after_a_while(grace: float, since: 
 
 
 @pytest.mark.parametrize(
+    ("own", "since", "evicted"),
+    [(0.0, None, True), (-1.0, 0.0, False), (120.0, NOW - 61, False), (30.0, NOW - 31, True)],
+)
+def test_a_gang_states_its_own_grace(own: float, since: float | None, *, evicted: bool) -> None:
+    gang = job("gang", "q", ["a", "a"], minimum=3, stale_since=since, staleness_grace=own)
+    assert bool(cycle(store(node("a"), queue("q"), gang)).evicted) == evicted
+
+
+@pytest.mark.parametrize(
+    ("delay", "age", "evicted_ago", "evicts"),
+    [
+        pytest.param(60.0, 61.0, None, True, id="over"),
+        pytest.param(60.0, 59.0, None, False, id="since its creation"),
+        pytest.param(60.0, 600.0, 59.0, False, id="since its last eviction"),
+        pytest.param(0.0, 0.0, 0.0, True, id="none"),
+    ],
+)
+def test_nothing_is_evicted_for_a_job_within_its_delay(
+    delay: float, age: float, evicted_ago: float | None, *, evicts: bool
+) -> None:
+    last = None if evicted_ago is None else NOW - evicted_ago
+    high = job("high", "q", [""], priority=75, age=age, preemption_delay=delay, last_eviction=last)
+    ran = cycle(store(node("a", 1), queue("q", 1), job("low", "q", ["a"]), high))
+    assert ran.evicted == (["low-0"] if evicts else [])
+    told = [each.message for update in ran.outcome.groups for each in update.status.scheduling]
+    window = "Workload is within its preemption delay window (1m0s) and may not trigger evictions before"
+    assert any(window in text for text in told) is not evicts
+
+
+def test_a_job_that_loses_pods_has_its_delay_from_then_on() -> None:
+    low = job("low", "q", ["a"], age=600.0, preemption_delay=60.0)
+    lowest = job("lowest", "q", ["b"], priority=25, age=600.0)
+    high = job("high", "q", [""], priority=75, gpus=2)
+    ran = cycle(store(node("a", 2), node("b", 1), queue("q"), low, lowest, high))
+    assert ran.evicted == ["low-0"]
+    (update,) = [update for update in ran.outcome.groups if update.job == "ns/low"]
+    assert update.times is not None and update.times.last_eviction == NOW
+
+
+@pytest.mark.parametrize(
     ("started", "method", "evicted"),
     [(10.0, "lca", False), (31.0, "lca", True), (10.0, "queue", False), (21.0, "queue", True), (None, "lca", True)],
 )

@@ -61,7 +61,7 @@ def test_a_gang_without_a_place_is_unschedulable_on_its_pool() -> None:
 
 
 def test_who_waits_for_others_to_leave_a_node_is_nominated_to_it() -> None:
-    leaving = job("goes", "q", ["n"], pod={"deletion": 1.0})
+    leaving = job("goes", "q", ["n"], pod={"deletion": NOW})
     (notice,) = cycle(store(node("n", 1), queue("q"), leaving, job("j", "q", [""]))).outcome.notices()
     assert (notice.pod, notice.nominated_node) == ("ns/j-0", "n")
     assert notice.message == "promised node n, which others are leaving"

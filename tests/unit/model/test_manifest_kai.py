@@ -82,6 +82,9 @@ def test_a_pod_group_is_a_tree_with_minimums_and_topology() -> None:
             queue="q",
             minMember=4,
             preemptibility="non-preemptible",
+            stalenessGracePeriod="-1s",
+            preemptionDelay="5m",
+            minSubGroup=0,
             topologyConstraint={"topology": "t", "preferredTopologyLevel": "zone"},
             subGroups=[
                 {"name": "all"},
@@ -94,10 +97,13 @@ def test_a_pod_group_is_a_tree_with_minimums_and_topology() -> None:
         (
             SubGroup("all"),
             SubGroup("workers", 3, "all", TopologyConstraint("t", "rack")),
-            SubGroup("head", 1, "all"),
+            SubGroup("head", 0, "all"),
         ),
         TopologyConstraint("t", preferred="zone"),
+        min_sub_group=0,
         preemptibility="non-preemptible",
+        staleness_grace=-1.0,
+        preemption_delay=300.0,
         last_start=60.0,
     )
     assert [each.name for each in found.gang.pod_sets()] == ["workers", "head"]
@@ -123,7 +129,7 @@ def test_a_pod_group_is_a_tree_with_minimums_and_topology() -> None:
             "spec.subGroups[8]: found a sub-group 9 levels deep, wanted at most 8 levels",
         ),
         ({"subGroups": [{"name": "a"}, {"name": "A"}]}, 'spec.subGroups[1]: found a second sub-group "a"'),
-        ({"subGroups": [{"name": "a", "minMember": 0}]}, "spec.subGroups[0].minMember: found 0"),
+        ({"subGroups": [{"name": "a", "minMember": -1}]}, "spec.subGroups[0].minMember: found -1"),
         ({"subGroups": [{"name": str(i)} for i in range(1025)]}, "found 1025 sub-groups, wanted at most 1024"),
         ({"preemptibility": "maybe"}, 'spec.preemptibility: found "maybe", wanted preemptible or non-preemptible'),
         ({"topologyConstraint": {"requiredTopologyLevel": "rack"}}, "spec.topologyConstraint.topology: found nothing"),

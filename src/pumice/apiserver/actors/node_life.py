@@ -22,8 +22,8 @@ from pumice.apiserver.kinds.admission import NO_EXECUTE, NOT_READY, UNREACHABLE
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.store import Change, Stored
+from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.writes import stamp
 from pumice.runtime.serving.supervision import Spared
 
 _log = logging.getLogger("pumice.apiserver")

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from pumice.apiserver.api.refusals import Cause, bad_request, conflict, invalid, modified
 from pumice.apiserver.kinds.resources import Resource
+from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.writes import stamp
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 _NAME_MAX = 253

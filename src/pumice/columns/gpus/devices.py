@@ -2,8 +2,9 @@
 
 Each shared device is a slot of its node, with three sums in MiB: what is held, what is being released, and what is
 promised. The node's books of whole GPUs follow from them: a slot takes one GPU from what is idle while something is
-held or being released, and one from what will be idle while something is held or promised. Source: KAI ``NodeInfo``
-(gpu_sharing_node_info.go).
+held
+or being released, and one from what will be idle while something is held or promised.
+Source: KAI ``NodeInfo`` (gpu_sharing_node_info.go).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _EPS = 1e-6
 _MILLI = 1000.0
 #: The sum in which a task counts, by its state; -1 for none.
 _SUM_OF = np.full(STATUS_COUNT, -1)
-_SUM_OF[list(ALLOCATED_STATUSES)] = HELD
+_SUM_OF[[*ALLOCATED_STATUSES, TaskStatus.STUCK]] = HELD
 _SUM_OF[TaskStatus.RELEASING], _SUM_OF[TaskStatus.PIPELINED] = LEFT, PROMISED
 _SUM_BY_STATE: list[int] = _SUM_OF.tolist()
 

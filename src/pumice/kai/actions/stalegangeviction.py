@@ -15,19 +15,17 @@ def stalegangeviction(ssn: Session, *, defaultStalenessGracePeriod: float = 60.0
     """Evict all tasks of stale gangs.
 
     A gang is stale if none of its pods has succeeded, at least one holds resources, and a pod set is below its
-    minimum. ``defaultStalenessGracePeriod``: seconds that a gang may stay stale; negative: forever.
+    minimum. ``defaultStalenessGracePeriod``: seconds that a gang may stay stale if it states no grace of its own;
+    negative: forever.
     """
-    if defaultStalenessGracePeriod < 0:
-        return
     for job in stale_jobs(ssn.tables).tolist():
-        if _since(ssn, job) + defaultStalenessGracePeriod <= ssn.now:
+        gang = ssn.tables.jobs.groups[job].gang
+        own = gang.staleness_grace if gang is not None else None
+        grace = defaultStalenessGracePeriod if own is None else own
+        # A gang that is seen stale for the first time has its grace before it, unless that is 0.
+        since = ssn.now if gang is None or gang.stale_since is None else gang.stale_since
+        if 0 <= grace <= ssn.now - since:
             _evict(ssn, job)
-
-
-def _since(ssn: Session, job: int) -> float:
-    """Return when a job was first seen stale, or now."""
-    gang = ssn.tables.jobs.groups[job].gang
-    return ssn.now if gang is None or gang.stale_since is None else gang.stale_since
 
 
 def _evict(ssn: Session, job: int) -> None:

@@ -5,7 +5,7 @@ Source: KAI GetTasksToAllocate, GetTasksToEvict.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -13,9 +13,11 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
+from pumice.kai.engine.members import Active, Member, members
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part, active_of, gated_tasks
 from pumice.kai.engine.points import pod_set_order
 
+_Tasks = dict[int, list[int]]
 _NONE: frozenset[int] = frozenset()
 
 
@@ -64,10 +66,12 @@ def _task_orders(ssn: Session) -> dict[int, list[int]]:
 def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part | None:
     """Return the tasks of a job to place next, or None if there are none.
 
-    ``evicted``: tasks that the current simulation evicted, which may be placed again like pending ones.
+    What a set lacks of its minimum comes first and together, since a gang binds as a whole; then the first member that
+    has tasks grows. ``evicted``: tasks that the current simulation evicted, which may be placed again like pending
+    ones.
     """
     tables = ssn.tables
-    subs, tasks, jobs = tables.subs, tables.tasks, tables.jobs
+    tasks, jobs = tables.tasks, tables.jobs
     # Two columns settle this for jobs without pending tasks.
     if not evicted and not jobs.waits[job] and not jobs.best_effort[job]:
         return None
@@ -75,46 +79,83 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part |
     # The usual pod set is pending as a whole; its tasks need no look at each status.
     def available(sub: int) -> list[int]:
         rows = tasks_in_order(ssn, sub)
-        if not evicted and len(rows) == int(subs.counts[sub, PENDING]) and not gated_tasks(ssn)[job]:
+        if not evicted and len(rows) == int(tables.subs.counts[sub, PENDING]) and not gated_tasks(ssn)[job]:
             return rows
         status, gate = tasks.status, tasks.gate
         return [row for row in rows if (status[row] == PENDING and not gate[row]) or row in evicted]
 
-    each = [(sub, active_of(tables, sub), int(subs.min_available[sub])) for sub in tables.jobs.subs[job]]
-    below = {sub: rows[: least - active] for sub, active, least in each if active < least and (rows := available(sub))}
-    # While a pod set is below its minimum, only such pod sets are placed, and together, since a gang binds as a whole.
-    if any(active < least for _, active, least in each):
-        # Below the minimum and without tasks for it: the job cannot become whole, so nothing is placed.
-        return Part(job, below) if below else None
-    growing = [(_fullness(ssn, active, least, len(each)), i, sub) for i, (sub, active, least) in enumerate(each)]
-    for _, _, sub in sorted(growing):
-        rows = available(sub)
-        if rows:
-            return Part(job, {sub: rows[:1]})
-    return None
+    def active(sub: int) -> int:
+        return active_of(tables, sub)
+
+    found = _grow(ssn, members(ssn, job), active, available)
+    return Part(job, found) if found else None
 
 
-def _fullness(ssn: Session, active: int, least: int, pod_sets: int) -> list[float]:
-    """Return the keys by which pod sets are compared."""
-    # A job with one pod set needs no comparison.
-    return ssn.ask(pod_set_order, active, least) if pod_sets > 1 else []
+def _grow(ssn: Session, member: Member, active: Active, available: Callable[[int], list[int]]) -> _Tasks:
+    """Return the tasks that a member takes next, by pod set, in the order of placement."""
+    if not member.is_set:
+        if member.sub < 0:
+            return {}
+        missing = member.least - active(member.sub)
+        taken = available(member.sub)[: missing if missing > 0 else 1]
+        return {member.sub: taken} if taken else {}
+    ordered = in_order(ssn, member, active)
+    if member.reached(active) >= member.least:
+        return next((rows for each in ordered if (rows := _grow(ssn, each, active, available))), {})
+    found: _Tasks = {}
+    # Quirk of KAI, kept on purpose: ``least`` members are looked at, not those that are missing. Members that are not
+    # satisfied come first, so more may be asked for than the set lacks.
+    for each in ordered[: member.least]:
+        if not each.is_satisfied(active):
+            found |= _grow(ssn, each, active, available)
+    return found
 
 
-def victims_of(ssn: Session, job: int, left: dict[int, list[int]]) -> list[int]:
-    """Return the tasks of a job that are evicted next: one task of a pod set above its minimum, or else all.
+def in_order(ssn: Session, member: Member, active: Active) -> tuple[Member, ...]:
+    """Return the members of a set in the order in which they grow, by plugins, then by name. They shrink in the reverse
+    order."""
+    # Most gangs have one pod set, and need no comparison.
+    if len(member.inside) < 2:
+        return member.inside
+    keys = [ssn.ask(pod_set_order, each.reached(active), each.least) for each in member.inside]
+    order = sorted(range(len(keys)), key=lambda i: (keys[i], i))
+    return tuple(member.inside[i] for i in order)
+
+
+def victims_of(ssn: Session, job: int, left: _Tasks) -> list[int]:
+    """Return the tasks of a job that are evicted next: what exceeds its minimums, last first, or else all.
 
     ``left`` holds the tasks that remain by pod set, in order.
     """
-    subs = ssn.tables.subs
-    above = [
-        (_fullness(ssn, len(rows), int(subs.min_available[sub]), len(left)), i, sub)
-        for i, (sub, rows) in enumerate(left.items())
-        if len(rows) > subs.min_available[sub]
-    ]
-    # The reverse of placing: the last task of the fullest pod set leaves first.
-    if above:
-        return [left[max(above)[2]][-1]]
-    return [row for rows in reversed(left.values()) for row in reversed(rows)]
+
+    def active(sub: int) -> int:
+        return len(left.get(sub, ()))
+
+    # The reverse of growing: the last task of the fullest member leaves first.
+    found = _shrink(ssn, members(ssn, job), active, left)
+    return found or [row for rows in reversed(left.values()) for row in reversed(rows)]
+
+
+def _shrink(ssn: Session, member: Member, active: Active, left: _Tasks) -> list[int]:
+    """Return the tasks of a member that leave first without a loss to any minimum, empty if there are none."""
+    if not member.is_set:
+        spare = member.reached(active) > member.least
+        return [left[member.sub][-1]] if spare else []
+    satisfied = member.reached(active)
+    if not satisfied:
+        return []
+    reverse = in_order(ssn, member, active)[::-1]
+    found = next((rows for each in reverse if (rows := _shrink(ssn, each, active, left))), [])
+    if found or satisfied <= member.least:
+        return found
+    return next((rows for each in reverse if (rows := _all_of(each, left))), [])
+
+
+def _all_of(member: Member, left: _Tasks) -> list[int]:
+    """Return all tasks of a member that remain, the last first."""
+    if member.is_set:
+        return [row for each in reversed(member.inside) for row in _all_of(each, left)]
+    return left.get(member.sub, [])[::-1]
 
 
 def active_tasks(ssn: Session, job: int) -> dict[int, list[int]]:

@@ -131,23 +131,3 @@ def _gated_tasks(tables: Tables) -> I64:
     tasks = tables.tasks
     rows = (tasks.alive & (tasks.gate > 0) & (tasks.job >= 0)).nonzero()[0]
     return np.bincount(tasks.job[rows], minlength=tables.jobs.capacity)
-
-
-def may_wait(tables: Tables, job: int) -> bool:
-    """Return True if a job has enough ungated pods for all its minimums. Source: KAI IsReadyForScheduling."""
-    jobs, subs = tables.jobs, tables.subs
-    group = jobs.groups[job]
-    gang = group.gang if group is not None else None
-    if gang is not None and gang.sub_groups:
-        # A pod set without pods has no row, so its minimum is read from the gang.
-        there = {subs.uids[sub] for sub in jobs.subs[job]}
-        key = jobs.uids[job]
-        if any(f"{key}/{each.name}" not in there for each in gang.pod_sets() if each.min_member > 0):
-            return False
-    for sub in jobs.subs[job]:
-        counts = subs.counts[sub].tolist()
-        alive = active_count(counts) + counts[_PENDING]
-        alive -= int((tables.tasks.gate[subs.tasks[sub]] > 0).sum())
-        if alive < subs.min_available[sub]:
-            return False
-    return True

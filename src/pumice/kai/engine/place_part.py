@@ -24,6 +24,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
 from pumice.kai.engine.budget import tries
+from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
 from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.points import device_order, may_take, node_subsets
@@ -79,7 +80,9 @@ class Placer:
             return False
         with stmt.trial() as trial:
             if self.is_grouped(part.job):
-                if not self._place_group(stmt, groups_of(self.ssn.tables, part), Subset(within), virtual):
+                active = partial(active_of, self.ssn.tables)
+                group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
+                if not self._place_group(stmt, group, Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
                 return False
@@ -342,14 +345,13 @@ class Placer:
         """
         ssn, tables = self.ssn, self.ssn.tables
         found = np.ones(len(devices.mib), dtype=bool)
-        # Quirk of KAI, kept on purpose: for several devices, one is charged.
         if share.memory_mib:
             job = int(tables.tasks.job[row])
             queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
             # The charge depends on the GPU memory of the node only, so plugins are asked once per size.
             for mib in distinct(devices.mib).tolist():
                 amount = tables.classes.charge[tables.tasks.cls[row]].copy()
-                amount[tables.axis.column[GPU_RESOURCE]] += charge_of_memory(share.memory_mib, mib)
+                amount[tables.axis.column[GPU_RESOURCE]] += share.devices * charge_of_memory(share.memory_mib, mib)
                 found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
         return found
 

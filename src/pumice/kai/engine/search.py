@@ -5,6 +5,7 @@ from __future__ import annotations
 from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
+from pumice.kai.delay import note_evictions, past_delay
 from pumice.kai.engine.budget import tries
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import Alike
@@ -20,11 +21,12 @@ from pumice.model.blockers import NoCase, NoVictims
 def search(ssn: Session, rules: Rules) -> None:
     """Search victims once for each pending job in queue order, and commit each solution before the next search."""
     rows = waiting_jobs(ssn)
-    if not len(rows):
+    eligible = past_delay(ssn, rows)
+    if not len(eligible):
         return
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     standing = Standing(ssn, preemptible_jobs(ssn))
-    turns, alike = Turns(ssn, rows), Alike(ssn, rows)
+    turns, alike = Turns(ssn, eligible), Alike(ssn, eligible)
     following, allowed = Following(ssn, rules, waiting, standing), tries(ssn)
     for job, part in turns:
         if part is None or alike.failed(job):
@@ -37,6 +39,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 alike.fails(job, NoCase())
             elif isinstance(found := following.solve(stmt, part), Solution):
                 stmt.commit()
+                note_evictions(ssn, found.evicted)
                 # Evictions have released resources, so equal jobs may succeed from now on.
                 alike.forget()
                 alike.placed(job)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.columns.counting import RELEASING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
 from pumice.columns.views import Queue
@@ -18,7 +19,8 @@ from pumice.framework.cycle.ordering import Line, older
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import are_ordered, chunk_of, order_tasks
-from pumice.kai.engine.parts import Part, gated_tasks, may_wait
+from pumice.kai.engine.members import may_wait
+from pumice.kai.engine.parts import Part, gated_tasks
 from pumice.kai.engine.points import Turn, turn_order
 
 #: Number of successive jobs whose tasks are sorted together.
@@ -123,7 +125,7 @@ def waiting_jobs(ssn: Session) -> AnyArray:
     rows = rows[tree.leaf[jobs.queue[rows]]]
     gated = gated_tasks(ssn)[rows]
     plain = (jobs.counts[rows].sum(axis=1) - gated >= jobs.min_available[rows]) & ~jobs.has_policy[rows]
-    ended = jobs.counts[rows, -3:].sum(axis=1) + jobs.counts[rows, 6] + gated > 0
+    ended = jobs.counts[rows, RELEASING:].sum(axis=1) + gated > 0
     # Arrays settle the usual jobs; only jobs with sub-groups, gates or ended pods need the exact test.
     sure = plain & ~ended
     keep = [bool(ok) or may_wait(ssn.tables, row) for ok, row in zip(sure.tolist(), rows.tolist(), strict=True)]

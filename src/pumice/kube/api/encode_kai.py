@@ -43,6 +43,8 @@ def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
             preemptibility=gang.preemptibility,
             topologyConstraint=_constraint(gang.topology),
             minSubGroup=gang.min_sub_group,
+            stalenessGracePeriod=_duration(gang.staleness_grace),
+            preemptionDelay=_duration(gang.preemption_delay or None),
             subGroups=[_sub_group(each) for each in gang.sub_groups],
         ),
     }

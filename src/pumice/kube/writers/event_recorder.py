@@ -22,9 +22,10 @@ from pumice.kube.api.kinds import EVENTS, Kind, kind_of_group
 from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import Bind, Decision
+from pumice.model.instants import stamp
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.runtime.controllers.writes import Ref, stamp
+from pumice.runtime.controllers.writes import Ref
 
 MESSAGE_MAX = 1024  # limit of the API server
 _NAME_MAX = 236  # leaves room for what makes it unique

@@ -18,8 +18,8 @@ from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, h
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group, about_pod
 from pumice.model.decisions import Evict
+from pumice.model.instants import stamp
 from pumice.model.pod import Pod
-from pumice.runtime.controllers.writes import stamp
 
 _log = logging.getLogger("pumice.kube")
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.model.instants import stamp
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.workloads.gang import (
     GROUP_RESOURCES,
+    LAST_EVICTION_ANNOTATION,
     LAST_START_ANNOTATION,
     STALE_ANNOTATION,
     GangTimes,
     SchedulingCondition,
 )
 from pumice.model.workloads.podgroup import PodGroupStatus
-from pumice.runtime.controllers.writes import stamp
 
 
 def kai_group_status(status: PodGroupStatus) -> dict[str, Any]:
@@ -57,5 +58,9 @@ def kai_queue_status(allocated: Resource | None, usage: QueueUsage | None) -> di
 
 def time_annotations(times: GangTimes) -> dict[str, str | None]:
     """Return annotations of a PodGroup to be merged; None removes one."""
-    each = {LAST_START_ANNOTATION: times.last_start, STALE_ANNOTATION: times.stale_since}
+    each = {
+        LAST_START_ANNOTATION: times.last_start,
+        STALE_ANNOTATION: times.stale_since,
+        LAST_EVICTION_ANNOTATION: times.last_eviction,
+    }
     return {key: None if at is None else stamp(at) for key, at in each.items()}

@@ -18,8 +18,8 @@ from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.kube.writers.pending_writes import PendingWrites, version_of
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodNotice
+from pumice.model.instants import stamp
 from pumice.model.pod import Pod, PodCondition
-from pumice.runtime.controllers.writes import stamp
 
 SCHEDULED, SCHEDULER_ERROR = "PodScheduled", "SchedulerError"
 

@@ -22,11 +22,12 @@ from pumice.kube.writers.kai_statuses import kai_group_status, kai_queue_status,
 from pumice.kube.writers.pending_writes import PendingWrites, version_of
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodGroupUpdate
+from pumice.model.instants import stamp
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.gang import GangTimes
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
-from pumice.runtime.controllers.writes import merge_patch, stamp
+from pumice.runtime.controllers.writes import merge_patch
 
 
 def group_status(status: PodGroupStatus) -> dict[str, Any]:
@@ -68,9 +69,10 @@ def group_difference(group: PodGroup, wanted: PodGroupStatus) -> dict[str, Any]:
 
 def times_difference(group: PodGroup, times: GangTimes | None) -> dict[str, str | None]:
     """Return annotations to merge into the PodGroup, empty if nothing differs."""
-    if group.gang is None or times is None or times == (group.gang.last_start, group.gang.stale_since):
+    if group.gang is None or times is None:
         return {}
-    return time_annotations(times)
+    before = time_annotations(group.gang.times)
+    return {key: at for key, at in time_annotations(times).items() if at != before[key]}
 
 
 def queue_difference(queue: Queue, allocated: Resource, usage: QueueUsage | None = None) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from pumice.model.blockers.changes import (
 )
 from pumice.model.blockers.evictions import (
     CannotEvict,
+    Delayed,
     NeverPreempts,
     NoCase,
     NoVictims,
@@ -120,6 +121,7 @@ __all__ = [
     "Blocker",
     "CannotEvict",
     "Closed",
+    "Delayed",
     "Domain",
     "Fragments",
     "GangIncomplete",

@@ -112,3 +112,16 @@ class Reserved(Blocker, frozen=True):
     @property
     def lift(self) -> tuple[Change, ...]:
         return (Wait(),)
+
+
+class Delayed(Blocker, frozen=True):
+    """Nothing is evicted for the job before ``until``, in seconds since the epoch, because its ``delay``, in seconds,
+    has not passed."""
+
+    code: ClassVar[str] = "Delayed"
+    until: float
+    delay: float
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (Wait(),)

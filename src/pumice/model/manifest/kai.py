@@ -8,7 +8,6 @@ from pumice.model.bind_request import REGULAR, BindRequest
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.reading.fields import (
-    INT32_MAX,
     FieldError,
     Obj,
     amount,
@@ -35,6 +34,7 @@ from pumice.model.resources import EMPTY
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import (
     GROUP_RESOURCES,
+    LAST_EVICTION_ANNOTATION,
     LAST_START_ANNOTATION,
     NON_PREEMPTIBLE,
     PREEMPTIBLE,
@@ -115,16 +115,21 @@ def _in_units(value: float, unit: float) -> float | None:
 
 
 def _runtime(spec: Obj, key: str) -> float | None:
-    """Return seconds, or None if not given. Source: Kubernetes' metav1.Duration."""
+    """Return seconds, 0 or more, or None if the field is absent."""
+    seconds = _duration(spec, key)
+    if seconds is not None and seconds < 0:
+        raise wrong(spec, key, "spec", "a duration of 0 or more")
+    return seconds
+
+
+def _duration(spec: Obj, key: str) -> float | None:
+    """Return seconds, or None if the field is absent. Source: Kubernetes' metav1.Duration."""
     if spec.get(key) is None:
         return None
     try:
-        seconds = parse_duration(text(spec, key, "spec"))
+        return parse_duration(text(spec, key, "spec"))
     except DurationError as error:
         raise wrong(spec, key, "spec", f"a duration ({error})") from None
-    if seconds < 0:
-        raise wrong(spec, key, "spec", "a duration of 0 or more")
-    return seconds
 
 
 # -- PodGroup
@@ -139,7 +144,7 @@ def read_kai_pod_group(obj: Obj, default_queue: str) -> PodGroup:
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
         queue=short_text(spec, "queue", "spec", default_queue),
-        min_member=whole(spec, "minMember", "spec", 1, 0) or 1,
+        min_member=whole(spec, "minMember", "spec", 1, 0),
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=text_map(metadata, "labels", "metadata"),
@@ -150,6 +155,7 @@ def read_kai_pod_group(obj: Obj, default_queue: str) -> PodGroup:
             _gang(spec),
             stale_since=_stamp(annotations.get(STALE_ANNOTATION)),
             last_start=_stamp(annotations.get(LAST_START_ANNOTATION)),
+            last_eviction=_stamp(annotations.get(LAST_EVICTION_ANNOTATION)),
         ),
     )
 
@@ -198,6 +204,8 @@ def _gang(spec: Obj) -> Gang:
         preemptibility=_preemptibility(spec),
         mark_unschedulable=flag(spec, "markUnschedulable", "spec", True),
         scheduling_backoff=whole(spec, "schedulingBackoff", "spec", -1, -1),
+        staleness_grace=_duration(spec, "stalenessGracePeriod"),
+        preemption_delay=max(_duration(spec, "preemptionDelay") or 0.0, 0.0),
     )
 
 
@@ -207,13 +215,6 @@ def _sub_groups(spec: Obj) -> tuple[SubGroup, ...]:
     if len(listed) > SUB_GROUPS_MAX:
         raise FieldError("spec.subGroups", f"{len(listed)} sub-groups", f"at most {SUB_GROUPS_MAX}")
     found = [_sub_group(item, f"spec.subGroups[{i}]") for i, item in enumerate(listed)]
-    parents = {each.parent for each in found}
-    for i, each in enumerate(found):
-        # A pod set of 0 pods would be ready at once; a set of sub-groups has no pods of its own and may say 0.
-        if each.name not in parents and each.min_member < 1:
-            raise FieldError(
-                f"spec.subGroups[{i}].minMember", str(each.min_member), f"an integer from 1 to {INT32_MAX}"
-            )
     # KAI's webhook checks this too, but a file has not passed it.
     problem = tree_problem(found)
     if problem is not None:
@@ -226,7 +227,7 @@ def _sub_group(item: Obj, path: str) -> SubGroup:
     """Return a sub-group. Names are in lower case, in which KAI compares them with those of parents."""
     return SubGroup(
         name=name(item, "name", path).lower(),
-        min_member=whole(item, "minMember", path, 1, 0),
+        min_member=whole(item, "minMember", path, 0, 0),
         parent=short_text(item, "parent", path).lower(),
         topology=_constraint(item, path),
         min_sub_group=maybe_whole(item, "minSubGroup", path, 0, SUB_GROUPS_MAX),

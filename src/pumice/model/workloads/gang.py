@@ -22,6 +22,7 @@ DEFAULT_POD_SET = "default"
 UNSCHEDULABLE_ON_NODE_POOL, DEFAULT_NODE_POOL = "UnschedulableOnNodePool", "default"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
+LAST_EVICTION_ANNOTATION = "kai.scheduler/last-eviction-timestamp"
 PREEMPTIBLE, NON_PREEMPTIBLE = "preemptible", "non-preemptible"
 #: Jobs with this priority or a higher one are not preemptible unless they say so.
 NON_PREEMPTIBLE_FROM = 100
@@ -45,11 +46,11 @@ class TopologyConstraint(Struct, frozen=True):
 
 
 class SubGroup(Struct, frozen=True):
-    """A sub-group. ``parent``: name of the sub-group that contains it, "" at the top. ``min_member``: pods, for a pod
-    set. ``min_sub_group``: how many of its sub-groups must be ready, None for all."""
+    """A sub-group. ``parent``: name of the sub-group that contains it, "" at the top. ``min_member``: pods that a pod
+    set needs; with 0 it is optional. ``min_sub_group``: how many of its sub-groups must be ready, None for all."""
 
     name: str
-    min_member: int = 1
+    min_member: int = 0
     parent: str = ""
     topology: TopologyConstraint | None = None
     min_sub_group: int | None = None
@@ -57,8 +58,9 @@ class SubGroup(Struct, frozen=True):
 
 class Gang(Struct, frozen=True):
     """A gang. ``topology`` and ``min_sub_group`` are those of the top. ``preemptibility``: preemptible,
-    non-preemptible, or "" to follow the priority. ``stale_since``, ``last_start``: seconds since the epoch, None for
-    never."""
+    non-preemptible, or "" to follow the priority. ``staleness_grace``: seconds that it may be stale, negative for ever,
+    None to follow the policy. ``preemption_delay``: seconds after its creation or last eviction in which nothing is
+    evicted for it. ``stale_since``, ``last_start``, ``last_eviction``: seconds since the epoch, None for never."""
 
     sub_groups: tuple[SubGroup, ...] = ()
     topology: TopologyConstraint | None = None
@@ -66,8 +68,16 @@ class Gang(Struct, frozen=True):
     preemptibility: str = ""
     mark_unschedulable: bool = True
     scheduling_backoff: int = -1
+    staleness_grace: float | None = None
+    preemption_delay: float = 0.0
     stale_since: float | None = None
     last_start: float | None = None
+    last_eviction: float | None = None
+
+    @property
+    def times(self) -> GangTimes:
+        """Return the times that the scheduler writes."""
+        return GangTimes(self.last_start, self.stale_since, self.last_eviction)
 
     def pod_sets(self) -> tuple[SubGroup, ...]:
         """Return the sub-groups that hold pods, in the order of the list."""
@@ -91,10 +101,12 @@ class Gang(Struct, frozen=True):
 
 
 class GangTimes(NamedTuple):
-    """When a gang was last started, and since when it is below its minimum. Seconds since the epoch, None for never."""
+    """When a gang was last started, since when it is below its minimum, and when pods of it were last evicted; seconds
+    since the epoch, None for never."""
 
     last_start: float | None
     stale_since: float | None
+    last_eviction: float | None = None
 
 
 class SchedulingCondition(Struct, frozen=True):
@@ -128,7 +140,7 @@ def gang_at(gang: Gang | None, times: GangTimes | None) -> Gang | None:
     """Return the gang with other times, if there are any."""
     if gang is None or times is None:
         return gang
-    return replace(gang, last_start=times.last_start, stale_since=times.stale_since)
+    return replace(gang, **times._asdict())
 
 
 def pod_set_of(labels: Mapping[str, str]) -> str:

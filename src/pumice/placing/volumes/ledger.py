@@ -34,7 +34,14 @@ _NONE, _MADE = -1, -2
 #: Columns that answers about volumes rest on, in addition to pods.
 COLUMNS = ("volumes.given", "volumes.node", "volumes.made_of")
 _IN_PLACE = frozenset(
-    {TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.RELEASING}
+    {
+        TaskStatus.ALLOCATED,
+        TaskStatus.BINDING,
+        TaskStatus.BOUND,
+        TaskStatus.RUNNING,
+        TaskStatus.RELEASING,
+        TaskStatus.STUCK,
+    }
 )
 _NOT_THERE = Refusal("the volumes that it needs are not there any more")
 

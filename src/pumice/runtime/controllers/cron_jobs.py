@@ -12,7 +12,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from pumice.model.instants import epoch_of
+from pumice.model.instants import epoch_of, stamp
 from pumice.model.manifest.reading.fields import FieldError, Obj, choice, flag, maybe_whole, table, text, text_map
 from pumice.runtime.controllers.cron_schedule import Schedule, ScheduleError, read_schedule, zone_of
 from pumice.runtime.controllers.encode import job_object
@@ -30,7 +30,6 @@ from pumice.runtime.controllers.writes import (
     meta,
     part,
     ref_of,
-    stamp,
     status_patch,
 )
 

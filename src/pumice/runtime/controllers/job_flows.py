@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from pumice.model.instants import epoch_of
+from pumice.model.instants import epoch_of, stamp
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.runtime.controllers.encode import job_object
 from pumice.runtime.controllers.job_flow_spec import Flow, JobFlow, patched, read_job_flow
@@ -34,7 +34,6 @@ from pumice.runtime.controllers.writes import (
     meta,
     part,
     ref_of,
-    stamp,
     status_patch,
 )
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.workloads.job import VolcanoJob
 from pumice.runtime.controllers.job_phases import FINISHED, Counts, JobPhase
-from pumice.runtime.controllers.writes import Write, part, stamp, status_patch
+from pumice.runtime.controllers.writes import Write, part, status_patch
 
 
 class Standing(Struct, frozen=True):

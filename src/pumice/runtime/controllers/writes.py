@@ -3,7 +3,6 @@ then asked again, on the new state."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
@@ -166,9 +165,3 @@ def merged(obj: Any, patch: Any) -> Any:
         else:
             found[key] = merged(found.get(key), value)
     return found
-
-
-def stamp(now: float) -> str:
-    """Return seconds since the epoch as RFC 3339, in whole seconds, as Kubernetes writes times."""
-    at = datetime.fromtimestamp(int(now), UTC)
-    return at.isoformat(timespec="seconds").replace("+00:00", "Z")  # strftime writes the year 1 as 1

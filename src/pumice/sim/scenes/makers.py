@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from pumice.model.instants import stamp
 from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.priority_defaults import Priorities
@@ -18,18 +19,7 @@ from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
 from pumice.runtime.controllers.cron_jobs import reconcile_cron_job
 from pumice.runtime.controllers.job_flows import TEMPLATE_KEY, reconcile_job_flow
-from pumice.runtime.controllers.writes import (
-    Create,
-    Delete,
-    Patch,
-    Tell,
-    Wake,
-    annotations_of,
-    merged,
-    meta,
-    part,
-    stamp,
-)
+from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, annotations_of, merged, meta, part
 from pumice.sim.controller import Controller, JobRun
 from pumice.sim.engine import EventId
 from pumice.sim.scenes.manifests import MADE_PODS_MAX, ManifestJob

@@ -206,7 +206,7 @@ _MADE: Mapping[str, Callable[[Names, Subject], Any]] = {
     "numbers": lambda names, s: np.array(s.value),
     "amount of": lambda names, s: amount_of(names.tables, _waiting(names, s.names[0])),
     "turn": lambda names, s: Turn(names.queues[s.names[0]], asked_for(names, s.names[1])),
-    "group": lambda names, s: groups_of(names.tables, _part(names, s.names[0])),
+    "group": lambda names, s: groups_of(names.tables, _part(names, s.names[0]), lambda member: member.inside),
     "all nodes": lambda names, s: Subset(),
     "scenario": _scenario,
 }

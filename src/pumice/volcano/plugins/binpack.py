@@ -62,7 +62,6 @@ class Binpack:
         total = 0.0
         for column, weight, room, has in self._counted:
             asked = req[column]
-            # What the task does not ask for says nothing about how well it fills the node.
             if asked < EPS:
                 continue
             total += float(weight)
@@ -80,7 +79,6 @@ class Binpack:
         if total:
             score /= total
         score *= self._scale
-        # Such a node fits only once others have left, and is not fuller by this task.
         score[too_much] = 0.0
         return score
 

@@ -92,7 +92,6 @@ class Capacity:
         self.tree, self.of = self._shape()
         # One job in an inner queue stops placement, admission and reclaim in the whole cluster, as in Volcano.
         self.problem = self.tree.problem or (self._misplaced_job() if hierarchy else "")
-        # Columns of the plugin's own, since they follow the placements of the session.
         amounts, up = queue_amounts(ssn), self.tree.summed_up
         allocated = up(amounts.allocated)
         self.request = up(amounts.request)
@@ -237,10 +236,8 @@ class Capacity:
         asked, row = tasks.req.sum(axis=0), queue.row
         if self.problem or not queue.open:
             return False
-        # Otherwise pods would be evicted for tasks that the queue then refuses.
         if exceeded(self.ssn, self.allocated.array[row] + asked, self.most.array[row], asked):
             return False
-        # One dimension is enough in Volcano: a queue that deserves GPUs may reclaim them with the CPU they need.
         return any(self._partly_deserved(each, asked) for each in (row, *self.tree.above(row, self.level)))
 
     def _partly_deserved(self, row: int, asked: F64) -> bool:
@@ -304,9 +301,7 @@ class Capacity:
         most they can have."""
         if self.problem or not queue.open or not self.tree.is_leaf[queue.row]:
             return Vote.REJECT
-        # Each ancestor is asked, because other queues below it may have used up what this one has left.
         for row in self.tree.line(queue.row):
-            # What jobs hold above their minimum can be taken back, so it does not stand against an admission.
             wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic.array[row]
             over = exceeded(self.ssn, wanted, self.most.array[row], asked)
             if over:

@@ -66,7 +66,6 @@ class Cooldown:
 def cooldown(pod: Pod) -> float:
     """Return for how many seconds a pod is protected after it was placed, 0 if there is no valid time."""
     text = pod.labels.get(COOLDOWN_KEY)
-    # The label goes first, as in Volcano.
     text = pod.annotations.get(COOLDOWN_KEY) if text is None else text
     try:
         return max(0.0, parse_duration(text)) if text else 0.0
@@ -93,7 +92,6 @@ def _until(memo: Memo, pods: Sequence[Pod]) -> F64:
     if known is not None:
         same = min(len(pods), len(known.pods))
         changed[:same] = ids[:same] != known.ids[:same]
-        # Rows of pods that changed are overwritten below.
         found[:same] = known.until[:same]
     for row in np.flatnonzero(changed).tolist():
         found[row] = _end(pods[row]) if pods[row] is not None else -np.inf

@@ -84,7 +84,6 @@ class DeviceShare:
         deviceshare_DeviceConfig: Any = None,
     ) -> None:
         self.ssn, self._weight = ssn, deviceshare_ScheduleWeight
-        # Checked when the policy was read, so this does not fail.
         config = read_device_config(deviceshare_DeviceConfig)
         families: list[Family] = []
         if deviceshare_GPUSharingEnable or deviceshare_GPUNumberEnable:
@@ -190,7 +189,6 @@ class DeviceShare:
         for i, node in enumerate(nodes.rows.tolist()):
             found = ledger.fit(cls, node, soon[i], task, int(further[i]))
             if isinstance(found, Unfit):
-                # Many nodes fail for the same reason, which is stored once.
                 codes[i] = why.setdefault(found, len(why) + 1)
         return FilterResult(codes, ((), *((unfit,) for unfit in why)))
 
@@ -227,7 +225,6 @@ class DeviceShare:
         """Assign cards to tasks, or refuse the placement."""
         assert self._ledger is not None
         for row, node in zip(run.rows, run.nodes, strict=True):
-            # The filter looked at each task alone; an earlier task of the run may have taken the last card.
             if not self._ledger.placed(row, node):
                 return _NOT_THERE
             if self._locks is not None and not self._lock(self._locks, row, node):

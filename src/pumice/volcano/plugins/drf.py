@@ -77,7 +77,6 @@ class Drf:
         """Return the tasks of jobs whose share without the task would not be smaller than the preemptor's share with
         its task. Shape (rows,)."""
         total, allocated, jobs = self.ssn.total, self.allocated.array, candidates.job
-        # With the task, so that two jobs do not evict each other in turn.
         own = float(dominant_share(allocated[preemptor.job.row] + preemptor.req, total))
         # Quirk of Volcano, kept on purpose: each candidate is subtracted from its job's share for the next one, even
         # if it is no victim.
@@ -107,7 +106,6 @@ class Drf:
             return
         self.ssn.journal.add(self.allocated, job, sign * run.total)
         # Lists of floats: for one job this is faster than arrays.
-        # Differences of floats may leave a little less than nothing.
         share = max(0.0, largest_part(self.allocated.array[job].tolist(), self._total))
         self.ssn.journal.put(self.share, job, share)
 
@@ -139,7 +137,6 @@ def taken_so_far(group: AnyArray, amounts: F64) -> F64:
     """Return for each row the sum of amounts in its group up to that row. Shapes (rows,), (rows, R) -> (rows, R)."""
     found, taken = np.empty_like(amounts), np.zeros_like(amounts)
     for rows, groups in in_turn(group):
-        # One row of each group per step, so no index occurs twice in an addition.
         taken[groups] += amounts[rows]
         found[rows] = taken[groups]
     return found

@@ -82,7 +82,6 @@ class Extender:
         extender_deallocateFuncVerb: str = "",
     ) -> None:
         self.ssn, self._prefix, self._ignorable = ssn, extender_urlPrefix.rstrip("/"), extender_ignorable
-        # Bounded, because the scheduler waits for the answer within its cycle.
         self._within_s = _seconds(extender_httpTimeout)
         self._managed = _names(extender_managedResources)
         self._verbs = {
@@ -130,7 +129,6 @@ class Extender:
 
         Raises: OutsideError.
         """
-        # A lenient reading of a policy accepts such an argument, and no other program must be asked by mistake.
         if not _is_url(self._prefix):
             raise OutsideError("extender.urlPrefix is not an address")
         return self.ssn.outside.ask(f"{self._prefix}/{verb}", question, self._within_s)
@@ -165,7 +163,6 @@ class Extender:
             return None
         codes = np.zeros(len(nodes), dtype=np.int32)
         why: dict[Unfit, int] = {}
-        # The task is described once, since its description is the same for every node.
         told, lost = objects.task(task.tables, task.row), ""
         for i, row in enumerate(nodes.rows.tolist()):
             unfit = None
@@ -218,7 +215,6 @@ class Extender:
             answer = self._ask(self._verbs[verb], evictor=objects.task(tables, evictor.row), evictees=evictees)
         except OutsideError:
             return None if self._ignorable else np.zeros(len(candidates), dtype=bool)
-        # None lets the votes of the other plugins decide.
         if answer.get("status") == Vote.ABSTAIN:
             return None
         named = answer.get("victims") if answer.get("status") == Vote.PERMIT else ()
@@ -282,7 +278,6 @@ class Extender:
                 continue
             try:
                 answer = self._ask(self._verbs[verb], task=objects.task(run.tables, row))
-                # The first reason is enough for a refusal, but every task is told.
                 why = why or str(answer.get("errorMessage") or "")[:_SHOWN_MAX]
             except OutsideError as error:
                 why = why or str(error)

@@ -178,7 +178,6 @@ class Gang:
         ssn = self.ssn
         texts, said = FitTexts(ssn.tables, ssn.trace), conditions(ssn)
         for job in (Job(ssn.tables, row) for row in jobs_to_close(ssn)):
-            # A group without pods gets no condition, as in Volcano.
             if not job.size:
                 continue
             if job.is_ready:
@@ -197,7 +196,6 @@ class Gang:
 
     def _roles_meet(self, job: Job, statuses: I32, *, with_best_effort: bool = True) -> bool:
         """Return True if each role meets its minimum, counting tasks in these statuses."""
-        # Most jobs have no minimums per role, and then their tasks need not be counted.
         if not job.roles_matter:
             return True
         counts = job.role_counts(statuses, with_best_effort=with_best_effort)

@@ -58,7 +58,6 @@ class NetworkTopologyAware:
         self.weight = weight if weight >= 0 else 1.0
         self.normal_pods = hypernode_binpack_normal_pod_enable
         self.fading = hypernode_binpack_normal_pod_fading if hypernode_binpack_normal_pod_fading >= 0 else 0.8
-        # Values that make no sense mean the default, as in Volcano.
         self.evict_max = hypernode_gradient_evict_max_hypernodes if hypernode_gradient_evict_max_hypernodes > 0 else 8
         self.dimension_weight = self._weights(
             hypernode_binpack_cpu,
@@ -121,7 +120,6 @@ class NetworkTopologyAware:
         root = start if held < 0 else self._search_root(start, bound, held)
         if root < 0:
             return None
-        # Level by level, so that wider hypernodes come before those inside them.
         below, frontier = [], [root]
         while frontier:
             below += frontier
@@ -134,7 +132,6 @@ class NetworkTopologyAware:
         by_tier: dict[int, list[int]] = {}
         for row in rows[eligible].tolist():
             by_tier.setdefault(int(tree.tier[row]), []).append(row)
-        # The lowest tier first: its hypernodes are the smallest, and their nodes the nearest to each other.
         groups = [by_tier[tier] for tier in sorted(by_tier)]
         return self._fewer(groups) if purpose == PURPOSE_EVICT else groups
 

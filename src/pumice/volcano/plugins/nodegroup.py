@@ -91,7 +91,6 @@ class NodeGroup:
 
     def _codes(self, queue: Queue | None, rules: NodeGroupAffinity) -> list[int]:
         """Return why a queue may not use nodes of each group, and last nodes without a group, as codes."""
-        # It is not known what the queue may hold, so it may use no group at all.
         if queue is not None and queue.group_limits is None:
             return [_INVALID] * (len(self._groups) + 1)
         without = _FITS if not self._strict and rules == _NO_RULES else _NO_LABEL
@@ -163,7 +162,6 @@ class NodeGroup:
         limited = np.flatnonzero((pairs >= 0) & (by_group == _FITS))
         if len(limited):
             rows = pairs[limited]
-            # Only in resources that the task asks for: a queue above its limit in another one may still place it.
             over = self.allocated.array[rows] + task.req - self.limits[rows] >= EPS
             by_group[limited[(over & (task.req >= EPS)).any(axis=1)]] = _EXCEEDED
         codes = nodes.pick(by_group[self._group_of])

@@ -126,7 +126,6 @@ class NodeOrder:
     @points.batch_node_order(reads=(ROWS, PODS))
     def among_candidates(self, cls: TaskClass) -> _Parts | float | None:
         """Return preferred node affinity, taints to avoid, preferred pod affinity and topology spread."""
-        # Without parts the answer is one number, for which single tasks need not be asked.
         same, parts = self._plan(cls.row)
         return _Parts(same or 0.0, parts) if parts else same
 
@@ -152,7 +151,6 @@ class NodeOrder:
         same: float | None = None
         parts: list[tuple[_Score, int]] = []
         for raw, everywhere, weight, reverse in self._by_node_objects(spec):
-            # Nodes differ, so the score depends on which of them are candidates.
             if everywhere is None:
                 parts.append((_Scaled(raw, reverse), weight))
             else:

@@ -109,7 +109,6 @@ class NumaAware:
         place = self._places[node]
         if not ask.policy:
             policy = place.topology.topology_policy if place is not None else ""
-            # Without a policy of its own a pod runs anywhere; only a node with a strict policy may reject it.
             if place is None or place.topology.cpu_policy != _STATIC or policy in ("", NONE):
                 return "", ""
         elif place is None:
@@ -178,7 +177,6 @@ class NumaAware:
             return Unfit(objection, Code.ERROR)
         if not policy:
             return None
-        # Each earlier task of the batch takes CPUs as the kubelet would give them, one after the other.
         for _ in range(further):
             free = free & ~self._mask(node, self._assigned(ask, node, policy, free).cpus)
         refused = self._assigned(ask, node, policy, free).refused
@@ -188,7 +186,6 @@ class NumaAware:
     def batch_node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
         """Return a higher score for nodes where a pod with a policy would use fewer NUMA nodes. Shape (rows,)."""
         ask = self._asks[task.cls.row]
-        # As in Volcano, only pods that name a policy are scored.
         if ask is None or not ask.policy:
             return None
         count = np.array([self._spread(ask, node) for node in nodes.rows.tolist()], dtype=np.int64)
@@ -242,7 +239,6 @@ def _places(ssn: Session) -> list[Place | None]:
         row = facts.row_of.get(topology.name)
         if row is not None:
             like = topology.cpus, topology.reserved
-            # Nodes of one type share the machine, and with it all that is computed from its CPUs.
             machine, kind = machines.setdefault(like, (Machine(*like), len(machines)))
             found[row] = Place(topology, machine, kind, tuple(cpu.id for cpu in topology.cpus), _sign(topology))
     return found

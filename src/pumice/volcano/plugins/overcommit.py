@@ -24,7 +24,6 @@ class Overcommit:
         self._used = ssn.memo.get("overcommit.used", rests_on, lambda: read_only(_used(ssn)))
         idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(self._most - self._used))
         self.idle = ssn.column("overcommit.idle", values=idle)
-        # Over all queues: overcommit protects the cluster as a whole, and knows no queues.
         claimed = np.add.reduce(queue_amounts(ssn).claimed, axis=0, keepdims=True)
         self.inqueue = ssn.column("overcommit.inqueue", values=claimed)
 

@@ -62,7 +62,6 @@ class Pdb:
         sets = of_row[tasks.rows]
         # Quirk of Volcano, kept on purpose: a pod without labels is never a victim.
         found = np.asarray(sets != _NO_LABELS)
-        # Budget by budget, because a pod that several budgets cover needs the consent of each.
         for budget in np.flatnonzero(covers[distinct(sets)].any(axis=0)).tolist():
             rows = covers[sets, budget].nonzero()[0]
             # Each candidate counts against the budget, whether it becomes a victim or not.

@@ -130,7 +130,6 @@ class Predicates:
     def pre_filters(self, cls: TaskClass) -> Unfit | None:
         """Return why no node can take pods of the class, or None."""
         spec = cls.spec
-        # Found without looking at nodes, and reported in one sentence instead of one per node.
         if self._affinity and spec.affinity.node_required and names_conflict(spec):
             return NAMES_CONFLICT
         return None
@@ -139,9 +138,7 @@ class Predicates:
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Filter by the number of pods, and then by the first stable filter that rejects. Shape (rows,)."""
         codes, objects = self._stable_of(cls.row)
-        # By the view and not by the bookings: a pod that is leaving has left the view already.
         full = nodes.view_pods >= nodes.pick(self._max_pods)
-        # In most clusters no node is full, and then codes need no second set of reasons.
         if np.count_nonzero(full):
             return FilterResult(nodes.pick(codes) + _FULL * full, _WHY)
         return FilterResult(nodes.pick(codes), _WHY) if objects else None

@@ -60,7 +60,6 @@ class Priority:
         if own.row < 0:
             return np.zeros(len(candidates), dtype=bool)
         lower_job = self.ssn.tables.jobs.priority[job] < own.priority
-        # Within a job the priority of the task counts, since all its tasks have that of the job.
         return np.where(job == own.row, candidates.priority < preemptor.priority, lower_job)
 
     @points.unified_evictable

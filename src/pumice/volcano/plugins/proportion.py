@@ -92,7 +92,6 @@ class Proportion:
         closed queue."""
         if not queue.open:
             return 0
-        # The limit is what the queue deserves; only admission may go up to the real capability.
         return fitting(tasks, self.deserved.array[queue.row] - self.allocated.array[queue.row])
 
     @points.preemptive
@@ -182,7 +181,6 @@ class Proportion:
     def _move(self, run: TaskRun, sign: float) -> None:
         """Add tasks to their queue, or subtract them."""
         queue = run.queue
-        # Pods without a PodGroup have no queue.
         if queue < 0:
             return
         self.ssn.journal.add(self.allocated, queue, sign * run.total)
@@ -193,7 +191,6 @@ class Proportion:
 def _deserved(ssn: Session, amounts: QueueAmounts, capability: F64) -> F64:
     """Return what queues with jobs deserve when the session begins, 0 for others. Shape (Q, R)."""
     queues, part = ssn.tables.queues, amounts.has_jobs
-    # Queues without jobs leave their share to the others, as in Volcano.
     weight, least = queues.weight * part, queues.guarantee * part[:, None]
     return read_only(water_filling(ssn.total, weight, amounts.request, least, capability))
 

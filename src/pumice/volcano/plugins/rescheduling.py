@@ -69,7 +69,6 @@ class Rescheduling:
     ) -> None:
         self.ssn = ssn
         self.interval, self.limits = _seconds(interval), Limits.read(strategies)
-        # In a note of the snapshot, since a session keeps nothing itself, and a restart must not begin a run.
         ran_at = ssn.snapshot.notes.get(RAN_AT)
         self.due = ran_at is not None and ssn.now - ran_at >= self.interval
         self._is_first = ran_at is None
@@ -85,7 +84,6 @@ class Rescheduling:
             yield f"argument strategies: found {kind_of(strategies)}, wanted a list of {{name, params}}"
             return
         found = (problem for each in strategies or () for problem in _strategy_problems(each))
-        # One is enough: a list of strategies is usually wrong in the same way throughout.
         yield from islice(found, 1)
 
     def wakes_at(self) -> float | None:
@@ -103,10 +101,8 @@ class Rescheduling:
         if not self.due or self.limits is None:
             return found
         load, known = self._load()
-        # Without measurements every node would look idle.
         if not known.any():
             return found
-        # A cordoned node takes none of the pods that would be evicted for it.
         idle = known & ~self.ssn.tables.nodes.facts.unschedulable & (load < self.limits.low).all(axis=1)
         busy = (known & ~idle & (load > self.limits.high).any(axis=1)).nonzero()[0]
         if idle.any() and len(busy):
@@ -143,7 +139,6 @@ class Rescheduling:
             return pod.spec.priority or 0, _QOS.get(pod.spec.qos, 1), pod.creation, pod.uid
 
         for at in sorted(there.tolist(), key=importance):
-            # Asked before each pod, so that no more leave than the idle nodes can take.
             if not (load >= self.limits.high).any() or not (room > 0).all():
                 return
             asked = req[tasks.classes[at], _AMOUNTS]

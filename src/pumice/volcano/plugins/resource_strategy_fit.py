@@ -93,7 +93,6 @@ class ResourceStrategyFit:
         """Return the weighted mean of what is in use, or free, with the task; 0 if the node is too small.
         Shape (rows,)."""
         own = cls.spec.strategy
-        # Resolved once for all tasks without a strategy of their own.
         counted = self._counted if own is None else self._by_column(Strategies.of_pod(own))
         asked = cls.req[counted.columns] >= EPS
         columns, weights, most = (each[asked] for each in counted)
@@ -105,7 +104,6 @@ class ResourceStrategyFit:
         # Divided by 1 where a node has none; ``counts`` removes the term.
         part = np.where(most, used, room - used) / np.where(room > 0, room, 1.0)
         score: F64 = (np.where(counts, part, 0.0) * weights).sum(axis=1) * (100.0 * self._strategies.weight / total)
-        # Such a node fits only once others have left.
         score[((used > room) & counts).any(axis=1)] = 0.0
         return score
 
@@ -126,7 +124,6 @@ class ResourceStrategyFit:
         has = np.zeros(len(ssn.tables.nodes.facts))
         for name, weight in weights.items():
             column = self._axis.column.get(name)
-            # A resource that no node has, and no queue names, has no column.
             if column is not None:
                 has += weight * (ssn.tables.nodes.facts.allocatable[:, column] > 0)
         found: F64 = (1.0 - has / total) * 100.0 * self._scarce.weight

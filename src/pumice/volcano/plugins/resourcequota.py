@@ -45,7 +45,6 @@ class ResourceQuotas:
         for row, quota in enumerate(quotas):
             self._of_namespace[quota.namespace].append(row)
             limited = np.isin(self._names, quota.limited)
-            # By name and not by amount, because a limit of 0 is a limit.
             self.hard[row] = np.where(limited, self._amounts(quota.hard), np.inf)
             self.used[row] = self._amounts(quota.used)
         # No code reads this column. It makes memoized answers rest on the quotas.
@@ -60,7 +59,6 @@ class ResourceQuotas:
     def _minimum(self, job: Job) -> F64 | None:
         """Return the minimum of a job, or None if no quota concerns it."""
         group: PodGroup = job.group
-        # A job without minResources promises nothing, so no quota can be exceeded by it.
         if group.min_resources is None or group.namespace not in self._place:
             return None
         asked = self._amounts(group.min_resources)
@@ -96,7 +94,6 @@ class ResourceQuotas:
 
     def _refusal(self, row: int, asked: F64) -> QueueLimit:
         """Return the limit of a quota, with the amounts of all names that it limits, in the order of Volcano's text."""
-        # All limits and not only the exceeded ones, as in Volcano's text.
         limited = np.flatnonzero(np.isfinite(self.hard[row])).tolist()
         quota = self.ssn.tables.quotas.objs[row]
         pending = self.pending.array[self._place[quota.namespace]]

@@ -52,7 +52,6 @@ class Sla:
         jobs, rows = self.ssn.tables.jobs, self.ssn.live_jobs
         rows = rows[(jobs.waits[rows] > 0) & (self.waits[rows] > 0)]
         due = jobs.creation[rows] + self.waits[rows]
-        # Deadlines that have passed change no more answers.
         due = due[due > self.ssn.now]
         return float(due.min()) if len(due) else None
 
@@ -60,7 +59,6 @@ class Sla:
     def job_order(self, jobs: JobRows) -> F64:
         """Return the order key: jobs with a waiting time first, the earliest deadline first. Shape (rows,)."""
         waits = self.waits[jobs.rows]
-        # By deadline, so that a young job with little patience may go before an old one.
         return np.where(waits > 0, jobs.creation + waits, np.inf)
 
     @points.job_enqueueable(reads=(ROWS, NOW))
@@ -87,7 +85,6 @@ def _own(group: PodGroup | None) -> float:
     """Return the waiting time in a job's annotations: the first valid one above 0."""
     for key in SLA_ANNOTATIONS:
         text = group.annotations.get(key) if group is not None else None
-        # An invalid annotation is skipped, and the next name of it may be valid.
         seconds = _seconds(text or "")
         if seconds:
             return seconds

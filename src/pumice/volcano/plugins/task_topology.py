@@ -76,7 +76,6 @@ class TaskTopologies:
         groups = ssn.tables.jobs.groups
         for job in ssn.live_jobs.tolist():
             notes = groups[job].annotations
-            # An order of roles alone makes no buckets, so it has no effect.
             if AFFINITY_ANNOTATION in notes or ANTI_AFFINITY_ANNOTATION in notes:
                 self._plan(job)
         self.unused_points = () if self._plans else (points.task_order, points.node_order)
@@ -85,7 +84,6 @@ class TaskTopologies:
         """Evaluate the annotations of a job with pending tasks."""
         tables = self.ssn.tables
         rows, tasks, names = tables.jobs.tasks[job], tables.tasks, tables.nodes.facts.names
-        # A job that is placed completely asks for no order and no node.
         if not (tasks.status[rows] == _PENDING).any():
             return
         role_of = {row: tasks.pods[row].annotations.get(TASK_SPEC_KEY, "") for row in rows.tolist()}
@@ -121,7 +119,6 @@ class TaskTopologies:
     def _amount(self, row: int) -> float:
         """Return the request of a task as one number: milli-cores, MiB, and other resources in their own unit."""
         amounts = self.ssn.tables.classes.req[self.ssn.tables.tasks.cls[row]].copy()
-        # Volcano adds up milli-cores and MiB too: a rough size, by which only tasks of one job are compared.
         amounts[MEMORY] /= _MIB
         return float(amounts.sum())
 
@@ -145,7 +142,6 @@ class TaskTopologies:
     def _key(self, row: int, job: int, waits: Mapping[tuple[int, int], int]) -> int:
         """Return the parts of the order as one number: no bucket, pending tasks, bucket, role."""
         bucket = self._bucket_of.get(row, -1)
-        # Tasks without a bucket come last.
         if bucket < 0:
             return 1 << _BITS
         plan = self._plans[job]
@@ -174,7 +170,6 @@ class TaskTopologies:
         if bucket < 0:
             return np.zeros(len(nodes))
         books = self.ssn.tables.nodes.books[nodes.rows]
-        # What is leaving counts, since the task may wait for it.
         room = books[:, IDLE] + books[:, RELEASING]
         score = self._on_nodes(plan.buckets.members[bucket])[nodes.rows].astype(np.float64)
         score -= self._on_nodes(self._to_keep_apart(plan, task.row))[nodes.rows]

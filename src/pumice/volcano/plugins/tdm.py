@@ -64,11 +64,9 @@ class Tdm:
         label = derived(ssn).label(REVOCABLE_ZONE_KEY)
         #: Zone of each node (N,), from 1, 0 for none.
         self.zone_of: I32 = np.array([0, *(i * bool(z) for i, z in enumerate(label.values, start=1))])[label.codes + 1]
-        # Once per zone and session, because time does not move within a session.
         objections = [self.zones.objection(zone, ssn.now) for zone in label.values]
         self._why = [(), *((Unfit(why, Code.UNRESOLVABLE),) if why else () for why in objections)]
         self.closed = ssn.column("tdm.closed", values=np.array([False, *map(bool, objections)]))
-        # In a note of the snapshot, so that the period goes on after a restart.
         evicted_at = ssn.snapshot.notes.get(EVICTED_AT)
         self.due = ssn.column("tdm.due", values=np.array([evicted_at is None or ssn.now - evicted_at >= self.period]))
         jobs = ssn.tables.jobs
@@ -97,7 +95,6 @@ class Tdm:
         """Return when the hours of a zone begin or end, or when the next tasks may be evicted."""
         now, evicted_at = self.ssn.now, self.ssn.snapshot.notes.get(EVICTED_AT)
         moments = [window.changes_after(now) for window in self.zones.windows.values() if window is not None]
-        # Without pods that overstay, the end of the period changes no answer.
         if evicted_at is not None and evicted_at + self.period > now and self._any_overstays():
             moments.append(evicted_at + self.period)
         return min(moments, default=None)
@@ -125,7 +122,6 @@ class Tdm:
             return None
         if task.pod.revocable_zone:
             return FilterResult(np.where(self.closed.array[zone], zone, 0), tuple(self._why))
-        # A reason of its own for nodes of open zones, which only revocable tasks may use.
         other = len(self._why)
         codes = np.where(self.closed.array[zone], zone, np.where(zone > 0, other, 0))
         return FilterResult(codes, (*self._why, (NOT_ALLOWED,)))
@@ -147,7 +143,6 @@ class Tdm:
 
         None for preemptors that are preemptable or revocable themselves.
         """
-        # Such a task can use nodes of zones, and must not drive others from the nodes outside.
         if preemptor.preemptable or preemptor.pod.revocable_zone:
             return np.zeros(len(candidates), dtype=bool)
         tasks = candidates.tables.tasks

@@ -122,7 +122,6 @@ class Usage:
         runs = tasks.status[there] == _RUNNING
         started = np.array([np.inf if pod.start_time is None else pod.start_time for pod in pods])
         self._due: F64 = (started + self._interval)[runs & np.isfinite(started)]
-        # A pod that has run for an interval is part of what was measured.
         young = ~runs | (self.ssn.now < started + self._interval)
         order = sorted(np.flatnonzero(young).tolist(), key=lambda i: (pods[i].creation, pods[i].uid))
         rows = there[order]
@@ -148,7 +147,6 @@ class Usage:
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         """Add the estimates of tasks to their nodes."""
-        # One by one, because each estimate raises the load, on which the next one depends.
         for row, node in zip(run.rows, run.nodes, strict=True):
             where, *known = self.estimates.array[row].tolist()
             # A task that returns to its node adds the same estimate that was subtracted.
@@ -184,7 +182,6 @@ class Usage:
             found = self._next(np.full(len(nodes), cls.row), measured, coming, capacity)
             coming = coming + np.where((more > step)[:, None], found, 0.0)
         score = idleness_score(composite(measured[:, :2], coming, capacity), self._weights, self._weight)
-        # Without a recent measurement nothing is known of the node, and it must not look idle.
         return np.where(measured[:, 2] > 0, score, 0.0)
 
 

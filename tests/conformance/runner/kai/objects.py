@@ -161,7 +161,10 @@ def pod_group(job: Raw) -> PodGroup:
     gang = Gang(
         sub_groups=tuple(_sub_groups(tree, "")),
         topology=_constraint(tree),
+        min_sub_group=tree.get("min_subgroup"),
         preemptibility=PREEMPTIBLE if job["preemptible"] else NON_PREEMPTIBLE,
+        staleness_grace=job.get("staleness_grace_s"),
+        preemption_delay=job.get("preemption_delay_s", 0.0),
         stale_since=_ago(job.get("stale_age_s")),
         last_start=_ago(job.get("last_start_age_s")),
     )
@@ -190,7 +193,7 @@ def _sub_groups(tree: Raw, parent: str) -> Iterator[SubGroup]:
     for podset in tree.get("podsets") or ():
         yield SubGroup(podset["name"], podset["min_available"], parent, _constraint(podset))
     for group in tree.get("groups") or ():
-        yield SubGroup(group["name"], 1, parent, _constraint(group))
+        yield SubGroup(group["name"], 0, parent, _constraint(group), group.get("min_subgroup"))
         yield from _sub_groups(group, group["name"])
 
 
@@ -202,6 +205,10 @@ def _constraint(owner: Raw) -> TopologyConstraint | None:
 
 
 # -- pods
+
+
+#: The phase of a pod by the state of its task, where they differ.
+_PHASES = {"Pipelined": "Pending", "Bound": "Pending", "Releasing": "Running", "StuckInReleasing": "Running"}
 
 
 class Pods:
@@ -223,8 +230,8 @@ class Pods:
             annotations={GROUP_NAME_ANNOTATION: job["name"]},
             scheduler_name=SCHEDULER,
             node_name="" if state in ("Pending", "Pipelined") else task.get("node", ""),
-            phase=str({"Pipelined": "Pending", "Bound": "Pending", "Releasing": "Running"}.get(state, state)),
-            deletion=NOW if state == "Releasing" else None,
+            phase=str(_PHASES.get(state, state)),
+            deletion={"Releasing": NOW, "StuckInReleasing": NOW - 1000.0}.get(state),
         )
 
     def _spec(self, namespace: str, request: Raw, task: Raw) -> PodSpec:

@@ -144,7 +144,7 @@ def rows(*values: int) -> Any:
         pytest.param(changed("tasks.cls", 0, 63), "names a row that is not in use", id="no class"),
         pytest.param(changed("tasks.cls", 0, -1), "is of no class", id="classless"),
         pytest.param(changed("tasks.status", 0, -1), "is in no state", id="stateless"),
-        pytest.param(changed("tasks.status", 0, 10), "tasks.status: row 0 is not below 10", id="state"),
+        pytest.param(changed("tasks.status", 0, 11), "tasks.status: row 0 is not below 11", id="state"),
         pytest.param(changed("tasks.gate", 0, 3), "tasks.gate: row 0 is not below 3", id="gate"),
         pytest.param(changed("jobs.phase", 1, 99), "jobs.phase: row 1 is not below", id="phase"),
         pytest.param(changed("jobs.phase", 1, -1), "jobs.phase: row 1 is not below", id="phase below 0"),

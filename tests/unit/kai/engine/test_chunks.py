@@ -14,6 +14,14 @@ from pumice.model.workloads.gang import SubGroup
 from tests.unit.kai.cluster import cycle, job, node, opened, queue, rows_of, store
 
 PARTS = SubGroup("p", 1), SubGroup("q", 2)
+#: Two sets of two pod sets each.
+SETS = (
+    *(SubGroup("x"), SubGroup("y")),
+    *(SubGroup("xa", 1, "x"), SubGroup("xb", 1, "x"), SubGroup("ya", 1, "y"), SubGroup("yb", 1, "y")),
+)
+ONE_OF_X = (SubGroup("x", min_sub_group=1), *SETS[1:])
+OPTIONAL = SubGroup("a", 0), SubGroup("b", 1)
+OF_EACH = ["/xa", "/xb", "/ya", "/yb"]
 
 
 def session(tasks: list[str], minimum: int, **more: Any) -> Session:
@@ -35,6 +43,26 @@ def names(ssn: Session, rows: list[int]) -> str:
         pytest.param(["/p", "/p", "/q", "/q", "/q"], 3, {"sub_groups": PARTS}, "0 2 3", id="of each part its minimum"),
         pytest.param(["a/p", "/p", "a/q", "/q", "/q"], 3, {"sub_groups": PARTS}, "3", id="of the part that is short"),
         pytest.param(["a/p", "a/p", "/p", "a/q", "a/q", "/q"], 3, {"sub_groups": PARTS}, "5", id="the least full"),
+        pytest.param(OF_EACH, 1, {"sub_groups": SETS}, "0 1 2 3", id="every set"),
+        pytest.param(OF_EACH, 1, {"sub_groups": SETS, "min_sub_group": 1}, "0 1", id="as many sets as the gang needs"),
+        pytest.param(OF_EACH, 1, {"sub_groups": ONE_OF_X}, "0 2 3", id="as many members as a set needs"),
+        pytest.param(
+            ["a/xa", "a/xb", "/ya", "/yb"],
+            1,
+            {"sub_groups": SETS, "min_sub_group": 1},
+            "2 3",
+            id="a set that is not needed grows whole",
+        ),
+        pytest.param(
+            ["a/xa", "a/xa", "a/xb", "/xb", "/xa", "a/ya", "a/yb", "/yb"],
+            1,
+            {"sub_groups": ONE_OF_X},
+            "7",
+            id="the set with the lower share of its minimum, and in it the emptiest",
+        ),
+        pytest.param(["/a", "/b", "/b"], 1, {"sub_groups": OPTIONAL}, "1", id="a pod set without a minimum waits"),
+        pytest.param(["/a", "a/b", "/b"], 1, {"sub_groups": OPTIONAL}, "2", id="and comes after the others"),
+        pytest.param(["/a", "a/b"], 1, {"sub_groups": OPTIONAL}, "0", id="and then grows one by one"),
     ],
 )
 def test_what_is_tried_next(tasks: list[str], minimum: int, more: dict[str, Any], chunk: str | None) -> None:
@@ -75,6 +103,14 @@ def test_a_pod_with_a_gate_is_not_placed(gate: str) -> None:
             ["1", "3 2 0"],
             id="of the part that can",
         ),
+        pytest.param(
+            ["a/xa", "a/xb", "a/xb", "a/ya", "a/yb"],
+            1,
+            {"sub_groups": SETS, "min_sub_group": 1},
+            ["2", "4 3", "1 0"],
+            id="what a pod set can spare, then a set that is not needed, then all",
+        ),
+        pytest.param(["a/a", "a/a", "a/b"], 1, {"sub_groups": OPTIONAL}, ["1", "0", "2"], id="optional ones first"),
     ],
 )
 def test_who_leaves_next(tasks: list[str], minimum: int, more: dict[str, Any], victims: list[str]) -> None:

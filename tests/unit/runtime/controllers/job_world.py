@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.model.instants import stamp
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.runtime.controllers.job_policies import Request, lost
 from pumice.runtime.controllers.job_ssh import Keys, NewKeys
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Wake, Write, merged, stamp
+from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Wake, Write, merged
 
 JOB = "batch.volcano.sh/v1alpha1"
 NOW = 1_700_000_000.0

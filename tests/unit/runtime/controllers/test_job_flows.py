@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pumice.model.instants import stamp
 from pumice.runtime.controllers.job_flow_spec import Retry, patched
 from pumice.runtime.controllers.job_flows import FLOW_API, TEMPLATE_KEY, reconcile_job_flow, reconcile_job_template
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write, merged, stamp
+from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write, merged
 from tests.unit.runtime.controllers.job_world import JOB, NOW, task
 
 Obj = dict[str, Any]
