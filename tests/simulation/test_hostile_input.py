@@ -159,7 +159,7 @@ def told(tmp_path: Path) -> Any:
         ),
         pytest.param(
             [queue("a", parent="b"), queue("b", parent="a"), group("bad", queue="a"), pod("x", "bad")],
-            ["error: Queue a: parents form a cycle: a -> b -> a"],
+            ["note: Queue root: does not exist and was added", "error: Queue a: parents form a cycle: a -> b -> a"],
             id="queues in a circle",
         ),
         pytest.param(
