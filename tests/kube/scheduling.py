@@ -73,10 +73,10 @@ class Scheduling:
 
     def bind_of(self, name: str, on: str, job: str = "job") -> Bind:
         key = f"{self.namespace}/{name}"
-        return Bind(key, self.cluster.truth.pods[key].uid, on, f"{self.namespace}/{job}")
+        return Bind(key, self.cluster.cache.pods[key].uid, on, f"{self.namespace}/{job}")
 
     def evict_of(self, name: str, reason: str = "preempt", job: str = "job") -> Evict:
-        found = self.cluster.truth.pods[f"{self.namespace}/{name}"]
+        found = self.cluster.cache.pods[f"{self.namespace}/{name}"]
         return Evict(found.key, found.uid, found.node_name, f"{self.namespace}/{job}", reason)
 
     def drain(self) -> list[Event]:
@@ -90,13 +90,13 @@ class Scheduling:
 
     async def heard(self, *names: str) -> None:
         """Wait until these pods were heard of."""
-        await until(lambda: all(f"{self.namespace}/{name}" in self.cluster.truth.pods for name in names))
+        await until(lambda: all(f"{self.namespace}/{name}" in self.cluster.cache.pods for name in names))
 
     async def bound(self, name: str) -> str:
         """Wait until a pod was heard to be on a node."""
         key = f"{self.namespace}/{name}"
-        await until(lambda: self.cluster.truth.pods[key].node_name)
-        return self.cluster.truth.pods[key].node_name
+        await until(lambda: self.cluster.cache.pods[key].node_name)
+        return self.cluster.cache.pods[key].node_name
 
     async def pod(self, name: str) -> dict[str, Any]:
         """The pod, as the server has it."""
@@ -110,10 +110,10 @@ class Scheduling:
 
     async def settled(self) -> None:
         """Wait until everything that was handed over is written, and nothing is in flight."""
-        await until(lambda: not len(self.cluster.flights), what="decisions are still in flight")
-        lanes = (self.cluster.binds, self.cluster.evictions.lane, *self.cluster._quiet_lanes())
-        for lane in lanes:
-            await asyncio.wait_for(lane.empty(), 60)
+        await until(lambda: not len(self.cluster.in_flight), what="decisions are still in flight")
+        work_queues = (self.cluster.binds, self.cluster.evictions.work_queue, *self.cluster._quiet_work_queues())
+        for work_queue in work_queues:
+            await asyncio.wait_for(work_queue.empty(), 60)
 
     async def step(self, now: float) -> Outcome:
         """One cycle, in a thread of its own as in life."""

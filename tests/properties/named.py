@@ -69,7 +69,7 @@ def _nodes(tables: Tables) -> dict[str, Any]:
             "allocatable": _amount(tables, nodes.facts.allocatable[n]),
             "books": [_amount(tables, book) for book in nodes.books[n]],
             "view": [_amount(tables, nodes.view[n, :width]), *nodes.view[n, width:].tolist()],
-            "barred_by": nodes.barred_by[n].item(),
+            "quarantined_by": nodes.quarantined_by[n].item(),
         }
         for n, name in enumerate(nodes.facts.names)
     }
@@ -106,7 +106,7 @@ def _jobs(tables: Tables) -> dict[str, Any]:
             "min_resources": _amount(tables, jobs.min_resources[j]),
             "roles": sorted(jobs.role_min[j].values()),
             **{c: getattr(jobs, c)[j].item() for c in ("min_available", "priority", "creation", "role_total", "phase")},
-            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology", "barred")},
+            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology", "quarantined")},
         }
     return found
 

@@ -106,7 +106,7 @@ class NodeTable(Table):
     #: own.
     view: F64 = number(np.float64, moves=True, rows_last=True)
     #: The number of objects that could not be parsed and keep the node from new tasks: the node itself, and pods on it.
-    barred_by: I32 = number(np.int32)
+    quarantined_by: I32 = number(np.int32)
 
     @classmethod
     def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
@@ -120,7 +120,7 @@ class NodeTable(Table):
         every = slice(None)
         books = np.zeros((len(facts), 5, width))
         books[:, IDLE] = books[:, FUTURE] = facts.allocatable
-        self.write(every, alive=True, books=books, barred_by=[node.barred for node in facts.objs])
+        self.write(every, alive=True, books=books, quarantined_by=[node.quarantined for node in facts.objs])
 
     @property
     def idle(self) -> F64:

@@ -62,7 +62,7 @@ class QueueTable(Table):
         for row, queue in enumerate(objs):
             self._fill(row, queue)
         # After all rows are filled: it follows ``parent``, and a parent may come after its child.
-        if any(queue.barred for queue in objs):
+        if any(queue.quarantined for queue in objs):
             self._close_below(objs)
 
     def _close_below(self, objs: Sequence[Queue]) -> None:
@@ -71,7 +71,7 @@ class QueueTable(Table):
         for row in range(len(objs)):
             above, steps = int(self.parent[row]), 0
             # Parents may form a cycle: a path of more steps than there are queues has none that could not be parsed.
-            while above >= 0 and steps < len(objs) and not objs[above].barred:
+            while above >= 0 and steps < len(objs) and not objs[above].quarantined:
                 above, steps = int(self.parent[above]), steps + 1
             if above >= 0:
                 self.write(row, open=False)

@@ -71,8 +71,8 @@ class Blockers:
     def of(self, job: int) -> tuple[Blocker, ...]:
         """Return those of a job that waits, by row: at least one, the nearest first."""
         group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]
-        if group.unread:
-            return (Unreadable(f"PodGroup {uid}", group.unread[0]),)
+        if group.unparsable:
+            return (Unreadable(f"PodGroup {uid}", group.unparsable[0]),)
         reserved = gangs.reserved(self._view, job)
         own = self._of_gang(job) if self._is_gang(job) else self._of_job(job)
         found = tuple(dict.fromkeys([*([reserved] if reserved else ()), *own]))

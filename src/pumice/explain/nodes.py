@@ -24,7 +24,7 @@ def against(view: View, job: int, row: int) -> Blocker | None:
     too_large = room.too_large(view, request, nodes, wanted)
     if too_large is not None:
         return _of_selected(too_large, spec, nodes)
-    may = nodes & selection.open_to(view, spec) & (view.tables.nodes.barred_by == 0)
+    may = nodes & selection.open_to(view, spec) & (view.tables.nodes.quarantined_by == 0)
     if not may.any():
         return selection.all_closed(view, spec, nodes)
     return room.in_one_hypernode(view, job) or _among(view, job, row, nodes, may)

@@ -123,7 +123,7 @@ def all_closed(view: View, spec: PodSpec, nodes: Bool) -> Closed:
     rows = nodes.nonzero()[0].tolist()
     found = Counter(taint for row in rows if (taint := blocking(view, spec, row)) is not None)
     if not found:
-        return Closed(len(rows), (Taints(UNREADABLE, "", int((view.tables.nodes.barred_by[rows] > 0).sum())),))
+        return Closed(len(rows), (Taints(UNREADABLE, "", int((view.tables.nodes.quarantined_by[rows] > 0).sum())),))
     by = sorted(found.items(), key=lambda each: (-each[1], text_of(each[0])))
     return Closed(len(rows), tuple(taints(taint, count) for taint, count in by[:_VALUES_MAX]))
 

@@ -138,7 +138,7 @@ def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArra
     # failed for another reason or in other numbers, or depend on time.
     due = ~ssn.memo.rows_kept(_UP_TO_DATE, _stamps(ssn)) | _written(ssn)
     due[_with_news(ssn, words, why)] = True
-    found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
+    found: AnyArray = rows[(due & ~ssn.tables.jobs.quarantined)[rows]]
     return found
 
 

@@ -14,7 +14,8 @@ class BindRequest(Struct, frozen=True):
 
     ``gpu_groups``: the devices that it shares. ``backoff_limit``: how many further attempts it has, None for none.
     ``claims``: allocations of the pod's claims, by their names in the pod's spec; written and never read. ``pod_uid``:
-    UID of its owner, "" if no pod owns it. ``unread``: fields that could not be read, and why; then it holds nothing.
+    UID of its owner, "" if no pod owns it. ``unparsable``: fields that could not be read, and why; then it holds
+    nothing.
     """
 
     namespace: str
@@ -34,7 +35,7 @@ class BindRequest(Struct, frozen=True):
     resource_version: str = ""
     uid: str = ""
     pod_uid: str = ""
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -56,7 +57,7 @@ class BindRequest(Struct, frozen=True):
         """True if its pod counts on its node, which ends when it has failed and no attempt is left. Source: KAI
         bindrequest_info."""
         # A request that cannot be read reserves nothing: its amounts would be guessed.
-        if not self.node or self.unread:
+        if not self.node or self.unparsable:
             return False
         # A failed request is tried again by KAI's binder while attempts are left, so its resources stay reserved.
         return self.phase != "Failed" or self.failed_attempts < (self.backoff_limit or 0)

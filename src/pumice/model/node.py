@@ -28,8 +28,8 @@ class NodeImage(Struct, frozen=True):
 class Node(Struct, frozen=True):
     """A node.
 
-    ``allocatable``: status.allocatable in canonical units, to which ``oversubscription`` is added. ``unread``: fields
-    that could not be read, and why; the node is ``unschedulable`` then if they may have forbidden something.
+    ``allocatable``: status.allocatable in canonical units, to which ``oversubscription`` is added. ``unparsable``:
+    fields that could not be read, and why; the node is ``unschedulable`` then if they may have forbidden something.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Node(Struct, frozen=True):
     unschedulable: bool = False
     images: tuple[NodeImage, ...] = ()
     resource_version: str = ""
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
     @property
-    def barred(self) -> bool:
+    def quarantined(self) -> bool:
         """True if an unreadable field may have forbidden something. Such a node accepts no new pods."""
         # Stronger than a cordon: a pod that tolerates cordons is not placed here either.
-        return bool(self.unread) and self.unschedulable
+        return bool(self.unparsable) and self.unschedulable

@@ -195,10 +195,11 @@ class PodCondition(Struct, frozen=True):
 class Pod(Struct, frozen=True):
     """A pod. Times are seconds since the epoch.
 
-    ``unread``: fields that could not be read, and why; all other fields are right. ``closes_node``: the pod is on its
-    node and may hold more than ``spec`` says, so the node takes no new pods while it is there. ``stays``: its eviction
-    was refused recently, so no plan rests on it. ``made_claims``: names of the claims made for it from templates, at
-    the positions of ``spec.resource_claims``. ``finish_time``: when its last container ended, None while one runs.
+    ``unparsable``: fields that could not be read, and why; all other fields are right. ``closes_node``: the pod is on
+    its node and may hold more than ``spec`` says, so the node takes no new pods while it is there. ``stays``: its
+    eviction was refused recently, so no plan rests on it. ``made_claims``: names of the claims made for it from
+    templates, at the positions of ``spec.resource_claims``. ``finish_time``: when its last container ended, None while
+    one runs.
     """
 
     namespace: str
@@ -218,7 +219,7 @@ class Pod(Struct, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
     owner: tuple[str, str, str] | None = None  # kind, name, uid of the controller
     resource_version: str = ""
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
     closes_node: bool = False
     stays: bool = False
     made_claims: tuple[str, ...] = ()

@@ -65,8 +65,8 @@ class Queue(Struct, frozen=True):
     """A queue. ``capability``, ``deserved`` and ``guarantee`` are None if the spec does not set them.
 
     ``group_limits``: what it may hold of each node group, None if unreadable. ``sharing`` and ``usage``: quotas and
-    status of a queue of KAI, None for one of Volcano. ``unread``: fields that could not be read, and why. Such a queue
-    is closed: it and all queues below it take nothing new, and nothing is reclaimed from it.
+    status of a queue of KAI, None for one of Volcano. ``unparsable``: fields that could not be read, and why. Such a
+    queue is closed: it and all queues below it take nothing new, and nothing is reclaimed from it.
     """
 
     name: str
@@ -87,30 +87,31 @@ class Queue(Struct, frozen=True):
     affinity: NodeGroupAffinity | None = None
     group_limits: GroupLimits | None = ()
     sharing: QueueSharing | None = None
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
     usage: QueueUsage | None = None  # as last written
 
     @property
-    def barred(self) -> bool:
+    def quarantined(self) -> bool:
         """True if an unreadable field may have forbidden something."""
         # The decoder closes such a queue, so the state says whether what is unreadable could have forbidden something.
-        return bool(self.unread) and self.state == "Closed" and not self.reclaimable
+        return bool(self.unparsable) and self.state == "Closed" and not self.reclaimable
 
 
 class PriorityClass(Struct, frozen=True):
-    """A named priority. ``unread``: fields that could not be read, and why; then it counts as the lowest priority."""
+    """A named priority. ``unparsable``: fields that could not be read, and why; then it counts as the lowest
+    priority."""
 
     name: str
     value: int
     global_default: bool = False
     preemption_policy: str = ""
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
 
 class ResourceQuota(Struct, frozen=True):
     """What a namespace may use (``hard``) and uses (``used``). The prefix ``requests.`` is removed from names.
 
-    ``unread``: fields that could not be read, and why; then nothing of their resources is left.
+    ``unparsable``: fields that could not be read, and why; then nothing of their resources is left.
     """
 
     namespace: str
@@ -118,7 +119,7 @@ class ResourceQuota(Struct, frozen=True):
     hard: Resource = EMPTY
     used: Resource = EMPTY
     limited: tuple[str, ...] = ()  # the names in ``hard``, sorted: an amount of 0 limits too
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

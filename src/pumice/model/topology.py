@@ -19,7 +19,7 @@ class HyperNodeMember(Struct, frozen=True):
 
 
 class HyperNode(Struct, frozen=True):
-    """A set of nodes near each other. ``unread``: fields that could not be read, and why; then the set is empty."""
+    """A set of nodes near each other. ``unparsable``: fields that could not be read, and why; then the set is empty."""
 
     name: str
     tier: int
@@ -28,17 +28,17 @@ class HyperNode(Struct, frozen=True):
     tier_name: str = ""
     creation: float = 0.0
     resource_version: str = ""
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
 
 class Topology(Struct, frozen=True):
     """Levels of topology. ``levels``: keys of node labels, the widest first. A node that lacks one is outside.
 
-    ``unread``: fields that could not be read, and why; then there are no levels.
+    ``unparsable``: fields that could not be read, and why; then there are no levels.
     """
 
     name: str
     levels: tuple[str, ...] = ()
     creation: float = 0.0
     resource_version: str = ""
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()

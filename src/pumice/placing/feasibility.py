@@ -31,7 +31,7 @@ from pumice.model.resources import Resource
 
 _FIT_REASON = "Insufficient {}"
 _OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
-_BARRED = Unfit("node(s) hold what cannot be read", Code.UNRESOLVABLE)
+_QUARANTINED = Unfit("node(s) hold what cannot be read", Code.UNRESOLVABLE)
 #: Flags, scores and stamps of a ClassFit, in bytes per node.
 _BYTES_A_NODE = 3 + 3 * 8 + 8
 
@@ -165,7 +165,7 @@ class Feasibility:
         nodes = world.tables.nodes
         # Bookings and columns of plugins change with each placement, and the stamps of rows tell where. Everything else
         # makes the whole answer out of date.
-        self._columns = [*reads.reading.columns(world), nodes["barred_by"]]
+        self._columns = [*reads.reading.columns(world), nodes["quarantined_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
         self._all_columns = (*self._columns, *self._moving)
         self._some_wait = hooks.has(points.waits)
@@ -214,7 +214,7 @@ class Feasibility:
         if self._world.futures_differ:  # what is idle may be promised to a pod that waits
             future_fits = nodes.has_room(cls, FUTURE)
             idle_fits &= future_fits
-        allowed = self._tables.nodes.barred_by[nodes.rows] == 0
+        allowed = self._tables.nodes.quarantined_by[nodes.rows] == 0
         for filter_result in ask(points.class_filters, handle, nodes):
             allowed &= filter_result.codes == 0
         score = ask(points.class_scores, handle, nodes)
@@ -233,7 +233,7 @@ class Feasibility:
         if self._world.futures_differ:
             future_fits = classes.have_room(nodes, FUTURE)
             idle_fits &= future_fits
-        allowed = np.repeat((self._tables.nodes.barred_by[nodes.rows] == 0)[None], len(classes), axis=0)
+        allowed = np.repeat((self._tables.nodes.quarantined_by[nodes.rows] == 0)[None], len(classes), axis=0)
         open_to = self._hooks.ask(points.classes_open, classes, nodes)
         if open_to is not None:
             allowed &= open_to
@@ -266,7 +266,7 @@ class Feasibility:
         """Compute ``mendable`` for some rows."""
         nodes = NodeRows(self._tables, rows)
         filter_results = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
-        found: Bool = can_mend(filter_results, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
+        found: Bool = can_mend(filter_results, len(nodes)) & (self._tables.nodes.quarantined_by[rows] == 0)
         return found
 
     def capacity(self, cls: int) -> F64:
@@ -298,7 +298,7 @@ class Feasibility:
                 room = tables.nodes.books[rows, FUTURE, dimension]
                 np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
             np.maximum(found, 0.0, out=found)
-        found[tables.nodes.barred_by[rows] > 0] = -1.0
+        found[tables.nodes.quarantined_by[rows] > 0] = -1.0
         for filter_result in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
             found[filter_result.codes != 0] = -1.0
         return found
@@ -329,9 +329,9 @@ class Feasibility:
         filter_results: list[tuple[str, FilterResult]] = []
         if self.outside is not None:
             filter_results.append(("", FilterResult.of(~self.outside[nodes.rows], _OTHER_SHARD)))
-        barred = self._tables.nodes.barred_by[nodes.rows] > 0
-        if barred.any():
-            filter_results.append(("", FilterResult.of(~barred, _BARRED)))
+        quarantined = self._tables.nodes.quarantined_by[nodes.rows] > 0
+        if quarantined.any():
+            filter_results.append(("", FilterResult.of(~quarantined, _QUARANTINED)))
         if resources:
             filter_results.append(("", shortage(cls, nodes)))
         of_class = self._hooks.ask(points.class_filters_by_hook, cls, nodes)

@@ -58,7 +58,7 @@ def why_pods_wait(outcome: Outcome) -> dict[str, str]:
         for row in rows[tasks.status[rows] == TaskStatus.PENDING].tolist():
             pod = pods[row]
             if UNREAD_GATE in pod.gates:
-                found[pod.key] = f"cannot be read: {'; '.join(pod.unread)}"
+                found[pod.key] = f"cannot be read: {'; '.join(pod.unparsable)}"
             elif tasks.gate_off[row]:
                 found[pod.key] = "its queue takes it on: its scheduling gate is taken off now"
             elif pod.gates:
@@ -101,8 +101,8 @@ class _Reader:
         keys, groups = np.asarray(jobs.uids)[rows].tolist(), np.asarray(jobs.groups)[rows].tolist()
         phases, queues = jobs.phase[rows].tolist(), jobs.queue[rows].tolist()
         for job, key, group, phase, queue in zip(rows.tolist(), keys, groups, phases, queues, strict=True):
-            if group.unread:
-                why = Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {group.unread[0]}")
+            if group.unparsable:
+                why = Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {group.unparsable[0]}")
             elif group.gang is not None:
                 why = self._of_gang(job)
             elif phase == PENDING_PHASE:

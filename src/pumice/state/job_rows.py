@@ -46,7 +46,7 @@ _spec_of = attrgetter(
     "creation",
     "annotations",
     "labels",
-    "barred",
+    "quarantined",
 )
 
 
@@ -123,7 +123,7 @@ class JobKeeper:
             or any(policy.topology for policy in group.sub_groups)
             or any(sub.topology for sub in _sub_groups_of(group))
             or (group.gang is not None and group.gang.topology is not None),
-            barred=group.barred,
+            quarantined=group.quarantined,
             queue=self._queue_of(group),
         )
 

@@ -257,7 +257,7 @@ class TaskKeeper:
         pods = self._tables.tasks.pods
         for row, node in zip(run.rows, run.nodes, strict=True):
             if pods[row].closes_node:
-                self._writer.add(self._tables.nodes["barred_by"], node, change)
+                self._writer.add(self._tables.nodes["quarantined_by"], node, change)
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 

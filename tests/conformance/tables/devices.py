@@ -114,9 +114,9 @@ def id_is_wanted(row: Row) -> str | None:
 def card_by_id(row: Row) -> str | None:
     cards = Cards((Card(10, 16_384, "NVIDIA"),) * 2, ("GPU-0000A", "GPU-0000B"), HAMI_CORE)
     wanted, kind = _wanted(row["annotations"]), Vgpus(DEFAULT)
-    barred = kind.ids_barred(wanted, cards)
-    assert barred is not None
-    found = kind.place(wanted, cards, _unused(2), barred, "")
+    excluded = kind.ids_excluded(wanted, cards)
+    assert excluded is not None
+    found = kind.place(wanted, cards, _unused(2), excluded, "")
     if isinstance(found, Unfit):
         said = row.get("wantError", "an error")
         why = said if said in found.reason else found.reason

@@ -182,7 +182,7 @@ async def test_a_pod_that_another_scheduler_was_faster_with(
         assert await at_work.bound("a") == "elsewhere"
         at_work.drain()
         assert not at_work.undone
-        assert len(at_work.cluster.flights) == 0
+        assert len(at_work.cluster.in_flight) == 0
 
 
 @pytest.mark.parametrize("again", [pytest.param(False, id="gone"), pytest.param(True, id="another of its name")])
@@ -193,10 +193,10 @@ async def test_a_pod_that_is_gone_is_not_bound(client: Client, namespace: str, a
         if again:
             await create(client, pod(namespace, "a"))
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
-        await until(lambda: f"{namespace}/a" not in at_work.cluster.truth.pods)
+        await until(lambda: f"{namespace}/a" not in at_work.cluster.cache.pods)
         assert Gone(Pod, f"{namespace}/a") in at_work.drain()
         assert not at_work.undone
-        assert len(at_work.cluster.flights) == 0
+        assert len(at_work.cluster.in_flight) == 0
         if again:
             assert "nodeName" not in (await at_work.pod("a"))["spec"]
 
@@ -229,7 +229,7 @@ async def test_a_pod_that_changes_while_it_is_bound_is_bound(
         await at_work.step(1_001.0)
         assert at_work.loop is not None
         assert at_work.loop.decisions == []
-        found = at_work.cluster.truth.pods[f"{namespace}/a"]
+        found = at_work.cluster.cache.pods[f"{namespace}/a"]
         cpu = 3000 if part else 1000
         assert (found.labels.get("changed", ""), found.spec.request.milli_cpu) == ("" if part else "meanwhile", cpu)
         nodes = at_work.loop.store.snapshot().tables.nodes
@@ -246,7 +246,7 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_let_go(
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
         await at_work.heard("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
-        await until(lambda: f"{namespace}/a" not in at_work.cluster.truth.pods)
+        await until(lambda: f"{namespace}/a" not in at_work.cluster.cache.pods)
         await at_work.settled()
         assert Gone(Pod, f"{namespace}/a") in at_work.drain()
         assert not at_work.undone
@@ -262,7 +262,7 @@ async def test_what_no_watch_confirms_is_looked_up(client: Client, namespace: st
         assert await at_work.bound("a") == "n1"
         pods = [event.obj for event in at_work.drain() if isinstance(event, Seen) and isinstance(event.obj, Pod)]
         assert [pod.node_name for pod in pods] == ["", "n1"]
-        assert len(at_work.cluster.flights) == 0
+        assert len(at_work.cluster.in_flight) == 0
 
 
 async def test_an_assumption_ends_when_the_pod_is_given_back(
@@ -282,7 +282,7 @@ async def test_an_assumption_ends_when_the_pod_is_given_back(
         assert {d.pod for d in at_work.loop.decisions} == {f"{namespace}/a", f"{namespace}/b"}
         await at_work.settled()
         later = 1_001.0
-        while not at_work.cluster.truth.pods[f"{namespace}/b"].node_name:
+        while not at_work.cluster.cache.pods[f"{namespace}/b"].node_name:
             await at_work.step(later)
             await at_work.settled()
             later += 1
@@ -294,13 +294,13 @@ async def test_an_assumption_ends_when_the_pod_is_given_back(
 
 async def bind_until_done(at_work: Scheduling, names: list[str], on: str) -> None:
     """What a loop does, without deciding anything: bind whatever waits and is not on its way."""
-    pods, flights = at_work.cluster.truth.pods, at_work.cluster.flights
+    pods, in_flight = at_work.cluster.cache.pods, at_work.cluster.in_flight
 
     def step() -> bool:
         at_work.drain()
         for name in names:
             key = f"{at_work.namespace}/{name}"
-            if not pods[key].node_name and flights.of(key) is None:
+            if not pods[key].node_name and in_flight.of(key) is None:
                 at_work.cluster.bind(at_work.bind_of(name, on, job=name))
         return all(pods[f"{at_work.namespace}/{name}"].node_name for name in names)
 
@@ -334,7 +334,7 @@ async def test_two_that_bind_the_same_pods(client: Client, namespace: str) -> No
     async with first as one, second as other:
         await one.heard(*names)
         await other.heard(*names)
-        await until(lambda: {"n1", "n2"} <= one.cluster.truth.nodes.keys() & other.cluster.truth.nodes.keys())
+        await until(lambda: {"n1", "n2"} <= one.cluster.cache.nodes.keys() & other.cluster.cache.nodes.keys())
         await asyncio.gather(bind_until_done(one, names, "n1"), bind_until_done(other, names[::-1], "n2"))
         told = await one.events("Scheduled")
         where = {name: (await one.pod(name))["spec"]["nodeName"] for name in names}
@@ -413,7 +413,7 @@ async def test_cards_are_written_with_the_node_or_not_at_all(
         await at_work.bound("b")
         assert "annotations" not in (await at_work.pod("a"))["metadata"]
         assert (await at_work.pod("b"))["metadata"]["annotations"] == given
-        assert dict(at_work.cluster.truth.pods[f"{namespace}/b"].annotations) == given, "heard of together"
+        assert dict(at_work.cluster.cache.pods[f"{namespace}/b"].annotations) == given, "heard of together"
 
 
 async def test_a_hook_that_fails_undoes_those_before_it(

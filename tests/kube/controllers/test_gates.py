@@ -35,7 +35,7 @@ async def gates_of(at_work: Scheduling, name: str) -> list[str]:
 
 def without_gates(at_work: Scheduling) -> list[Pod]:
     """Pods of this namespace alone: those of other tests may be on the server."""
-    pods = at_work.cluster.truth.pods.values()
+    pods = at_work.cluster.cache.pods.values()
     return [pod for pod in pods if pod.namespace == at_work.namespace and not pod.gates]
 
 

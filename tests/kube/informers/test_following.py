@@ -31,7 +31,7 @@ from tests.kube.waiting import PATIENCE_S, until
 
 
 @asynccontextmanager
-async def following(client: Client, retry_policy: RetryPolicy = FAST) -> AsyncIterator[tuple[InformerSet, Mirror]]:
+async def informers(client: Client, retry_policy: RetryPolicy = FAST) -> AsyncIterator[tuple[InformerSet, Mirror]]:
     mirror = Mirror()
     it = InformerSet(client, mirror.take, retry_policy=retry_policy)
     task = asyncio.create_task(it.run())
@@ -57,7 +57,7 @@ async def test_every_kind_is_there_after_the_barrier(client: Client, crds: None,
     numa = {"apiVersion": NUMA_TOPOLOGIES.api_version, "kind": "Numatopology", "metadata": {"name": f"{namespace}-n"}}
     await client.post(NUMA_TOPOLOGIES.list_path, {**numa, "spec": {"policies": {"CPUManagerPolicy": "static"}}})
     await create(client, node(f"{namespace}-n"), pod(namespace, "p"))
-    async with following(client) as (it, mirror):
+    async with informers(client) as (it, mirror):
         await synced(it)
         assert it.trouble() == []
         found = it.objects(NUMA_TOPOLOGIES)[f"{namespace}-n"].value
@@ -81,7 +81,7 @@ async def test_kinds_that_are_not_installed_hold_nobody_up(
     for kind in kinds:
         await remove_crd(client, kind.full_name)
     await create(client, pod(namespace, "p"))
-    async with following(client) as (it, mirror):
+    async with informers(client) as (it, mirror):
         await synced(it)
         assert "p" in mirror.names(namespace)
         off = [
@@ -102,7 +102,7 @@ async def test_kinds_that_are_not_installed_hold_nobody_up(
 
 
 async def test_what_may_not_be_read_is_told_and_pods_are_waited_for(server: ApiServer, proxy: FaultProxy) -> None:
-    async with Client(bearer(proxy.url, server.token("nobody"))) as nobody, following(nobody) as (it, mirror):
+    async with Client(bearer(proxy.url, server.token("nobody"))) as nobody, informers(nobody) as (it, mirror):
         await until(lambda: len(it.trouble()) == len(FOLLOWED))
         assert all(line.startswith("no right to list and watch ") for line in it.trouble())
         waited = {kind for kind, reflector in it.reflectors.items() if not reflector.synced.is_set()}
@@ -115,7 +115,7 @@ async def test_one_slow_kind_holds_the_barrier_and_one_bad_one_only_itself(
 ) -> None:
     await create(client, pod(namespace, "p"))
     pods = proxy.on("GET", r"^/api/v1/pods\?", answer(500, "InternalError"), times=10**6)
-    async with following(through) as (it, mirror):
+    async with informers(through) as (it, mirror):
         await until(lambda: sum(not r.synced.is_set() for r in it.reflectors.values()) == 1)
         barrier = asyncio.create_task(it.synced())
         assert len(it.trouble()) == 1
@@ -131,7 +131,7 @@ async def test_rights_that_come_up_late_keep_nobody_waiting(through: Client, crd
     """As after a restart of the API server, or a first install. Waited out one by one they took minutes."""
     for kind in FOLLOWED:
         proxy.on("GET", rf"^{kind.list_path}\?", answer(403, "Forbidden", "no role yet"), times=4)
-    async with following(through, RetryPolicy()) as (it, _):
+    async with informers(through, RetryPolicy()) as (it, _):
         await synced(it)
         await until(lambda: it.trouble() == [])
 
@@ -139,7 +139,7 @@ async def test_rights_that_come_up_late_keep_nobody_waiting(through: Client, crd
 async def test_an_outage_is_one_line_not_one_a_kind(
     through: Client, crds: None, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with following(through) as (it, _):
+    async with informers(through) as (it, _):
         await synced(it)
         down = proxy.on("GET", "", lose_request(), times=10**6)
         proxy.cut("watch=1")

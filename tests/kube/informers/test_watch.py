@@ -198,7 +198,7 @@ async def test_one_bad_object_does_not_stop_the_rest(
         proxy.on("GET", r"[?&]resourceVersion=\d", chunks)
         proxy.cut("watch=1")
         await until(lambda: "good" in mirror.names(namespace))
-        assert reflector.unread.count == 1
+        assert reflector.unparsable.count == 1
     assert any("spec: found a list of 0, wanted an object" in r.getMessage() for r in caplog.records)
 
 

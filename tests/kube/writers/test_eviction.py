@@ -22,7 +22,7 @@ async def bound_pod(client: Client, namespace: str, name: str, **spec: Any) -> N
 
 
 async def gone(at_work: Scheduling, name: str) -> None:
-    await until(lambda: f"{at_work.namespace}/{name}" not in at_work.cluster.truth.pods)
+    await until(lambda: f"{at_work.namespace}/{name}" not in at_work.cluster.cache.pods)
 
 
 async def test_an_evicted_pod_says_why_and_goes(client: Client, namespace: str, crds: None) -> None:
@@ -30,7 +30,7 @@ async def test_an_evicted_pod_says_why_and_goes(client: Client, namespace: str, 
     await bound_pod(client, namespace, "victim", terminationGracePeriodSeconds=30)
     async with scheduling(client, client, namespace, "n1") as at_work:
         await at_work.heard("victim")
-        await until(lambda: f"{namespace}/job" in at_work.cluster.truth.groups)
+        await until(lambda: f"{namespace}/job" in at_work.cluster.cache.groups)
         assert at_work.cluster.evict(at_work.evict_of("victim")) is None
         await at_work.settled()
         found = await at_work.pod("victim")
@@ -120,6 +120,6 @@ async def test_the_eviction_api_keeps_disruption_budgets(client: Client, namespa
         await at_work.given_back("victim")
         await client.delete(f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/it")
         await until(lambda: at_work.cluster.evict(at_work.evict_of("victim")) is None)
-        await until(lambda: at_work.cluster.evictions.lane.left == 0)
+        await until(lambda: at_work.cluster.evictions.work_queue.left == 0)
         left = await client.get(PODS.namespace_path(namespace))
     assert left["items"] == []

@@ -39,7 +39,7 @@ async def test_a_podgroup_without_status_subresource(
     await client.post(POD_GROUPS.namespace_path(namespace), pod_group(namespace, "g", 3, "Pending"))
     async with scheduling(through, client, namespace, follow=(POD_GROUPS,)) as at_work:
         key = f"{namespace}/g"
-        await until(lambda: key in at_work.cluster.truth.groups)
+        await until(lambda: key in at_work.cluster.cache.groups)
         await client.patch(POD_GROUPS.path(key), {"spec": {"minMember": 2}})
         at_work.cluster.write_group(PodGroupUpdate(key, _STATUS))
         await at_work.settled()
@@ -59,7 +59,7 @@ async def test_a_podgroup_without_status_subresource(
         }
         assert (await client.get(POD_GROUPS.path(key)))["spec"]["minMember"] == 2
         assert [e["message"] for e in await at_work.events("Unschedulable")] == ["2/3 tasks"]
-        await until(lambda: at_work.cluster.truth.groups[key].status.running == 1)
+        await until(lambda: at_work.cluster.cache.groups[key].status.running == 1)
         at_work.cluster.write_group(PodGroupUpdate(key, PodGroupStatus("Running", (_CONDITION,))))
         await at_work.settled()
         assert {k: v for k, v in (await group_status(at_work)).items() if k != "conditions"} == {"phase": "Running"}
@@ -91,7 +91,7 @@ async def test_a_status_is_written_once(
             await write(session)
         await hear()
         await write(10)
-        assert at_work.cluster.truth.groups[key].status.phase == "Inqueue"
+        assert at_work.cluster.cache.groups[key].status.phase == "Inqueue"
     assert proxy.count("PATCH", "/podgroups/") == 1
 
 
@@ -103,7 +103,7 @@ async def test_a_status_that_was_not_written_is_wanted_again(
     proxy.on("PATCH", "/podgroups/g", answer(status))
     async with scheduling(through, client, namespace, follow=(POD_GROUPS,)) as at_work:
         key = f"{namespace}/g"
-        await until(lambda: key in at_work.cluster.truth.groups)
+        await until(lambda: key in at_work.cluster.cache.groups)
         at_work.cluster.write_group(PodGroupUpdate(key, _STATUS))
         await at_work.settled()
         assert await group_status(at_work) == {"phase": "Pending"}
@@ -124,7 +124,7 @@ async def test_a_status_that_is_refused_is_not_sent_again_with_each_cycle(
     proxy.on("PATCH", "/podgroups/g", answer(422, "Invalid", "no such status"), times=10**6)
     async with scheduling(through, client, namespace, follow=(POD_GROUPS,)) as at_work:
         key = f"{namespace}/g"
-        await until(lambda: key in at_work.cluster.truth.groups)
+        await until(lambda: key in at_work.cluster.cache.groups)
         for session in range(50):
             condition = replace(_CONDITION, message=f"{session}/3 tasks")
             at_work.cluster.write_group(PodGroupUpdate(key, replace(_STATUS, conditions=(condition,))))
@@ -141,8 +141,8 @@ async def test_a_time_of_the_year_1_is_written_back_as_it_is(client: Client, nam
     await client.post(POD_GROUPS.namespace_path(namespace), group)
     async with scheduling(client, client, namespace, follow=(POD_GROUPS,)) as at_work:
         key = f"{namespace}/g"
-        await until(lambda: key in at_work.cluster.truth.groups)
-        known = at_work.cluster.truth.groups[key].status.conditions
+        await until(lambda: key in at_work.cluster.cache.groups)
+        known = at_work.cluster.cache.groups[key].status.conditions
         at_work.cluster.write_group(PodGroupUpdate(key, replace(_STATUS, conditions=(*known, _CONDITION))))
         await at_work.settled()
         conditions: Any = (await group_status(at_work))["conditions"]
@@ -152,7 +152,7 @@ async def test_a_time_of_the_year_1_is_written_back_as_it_is(client: Client, nam
 async def test_what_somebody_else_overwrote_is_written_again(client: Client, namespace: str, crds: None) -> None:
     await client.post(POD_GROUPS.namespace_path(namespace), pod_group(namespace, "g", 3, "Pending"))
     async with scheduling(client, client, namespace, follow=(POD_GROUPS,)) as at_work:
-        key, groups = f"{namespace}/g", at_work.cluster.truth.groups
+        key, groups = f"{namespace}/g", at_work.cluster.cache.groups
         await until(lambda: key in groups)
         at_work.cluster.write_group(PodGroupUpdate(key, _STATUS))
         await until(lambda: groups[key].status.phase == "Inqueue")
@@ -170,7 +170,7 @@ async def test_a_queue_with_status_subresource(
     await client.post(QUEUES.list_path, queue)
     await client.patch(QUEUES.path(name, "status"), {"status": {"state": "Open"}})
     async with scheduling(through, client, namespace, follow=(QUEUES,)) as at_work:
-        queues = at_work.cluster.truth.queues
+        queues = at_work.cluster.cache.queues
         await until(lambda: name in queues)
         for allocated in ({"cpu": "2", "nvidia.com/gpu": "1"}, {"cpu": "3"}, {"cpu": "3"}):
             wanted = Resource.from_list(allocated)
@@ -186,7 +186,7 @@ async def test_a_waiting_pod_says_why(through: Client, client: Client, proxy: Fa
     await create(client, pod(namespace, "a"))
     async with scheduling(through, client, namespace, follow=(PODS,)) as at_work:
         await at_work.heard("a")
-        pods, key = at_work.cluster.truth.pods, f"{namespace}/a"
+        pods, key = at_work.cluster.cache.pods, f"{namespace}/a"
         notice = PodNotice(key, pods[key].uid, "Unschedulable", "0/3 nodes are available", "n7")
         for _ in range(5):
             at_work.cluster.notice(notice)
@@ -212,7 +212,7 @@ async def test_a_pod_that_was_bound_meanwhile_is_not_called_waiting(client: Clie
     """The notice was decided on an older pod: the API server refuses it by its resource version."""
     await create(client, pod(namespace, "a"))
     async with by_hand(client, client, namespace, "a") as at_work:
-        known = at_work.cluster.truth.pods[f"{namespace}/a"]
+        known = at_work.cluster.cache.pods[f"{namespace}/a"]
         target = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
         await client.post(PODS.path(known.key, "binding"), {"metadata": {"name": "a"}, "target": target})
         at_work.cluster.notice(PodNotice(known.key, known.uid, "Unschedulable", "no room"))
@@ -225,15 +225,15 @@ async def test_an_event_that_is_told_again_is_counted(client: Client, namespace:
     await create(client, pod(namespace, "a"))
     async with scheduling(client, client, namespace, follow=(PODS, NODES)) as at_work:
         await at_work.heard("a")
-        teller, ref = at_work.cluster.teller, about_pod(at_work.cluster.truth.pods[f"{namespace}/a"])
-        teller._again_s = 0.0
+        recorder, ref = at_work.cluster.recorder, about_pod(at_work.cluster.cache.pods[f"{namespace}/a"])
+        recorder._again_s = 0.0
         for _ in range(3):
-            teller.tell(ref, "Warning", "Odd", "it is\nodd")
+            recorder.record(ref, "Warning", "Odd", "it is\nodd")
             await at_work.settled()
         (event,) = await at_work.events("Odd")
         assert (event["count"], event["message"], event["source"]) == (3, "it is�odd", {"component": "volcano"})
         await client.delete(f"/api/v1/namespaces/{namespace}/events/{event['metadata']['name']}")
-        teller.tell(ref, "Warning", "Odd", "it is\nodd")
+        recorder.record(ref, "Warning", "Odd", "it is\nodd")
         await at_work.settled()
         (event,) = await at_work.events("Odd")
         assert event["count"] == 4, "made anew where the server has let it go"

@@ -49,11 +49,11 @@ async def test_what_can_be_read_in_part_is_told_and_counts(world: Cluster, api: 
         await happens(reflector.synced)
         world.store.put("pods", "default/a", wrong)
         await until(lambda: mirror.names("default") == {"a"})
-        (unread,) = reflector.unread.standing()
-        assert (unread.key, unread.uid) == ("default/a", "a")
-        assert unread.why.endswith("; it still counts")
+        (unparsable,) = reflector.unparsable.standing()
+        assert (unparsable.key, unparsable.uid) == ("default/a", "a")
+        assert unparsable.why.endswith("; it still counts")
         world.store.put("pods", "default/a", {**wrong, "spec": {**wrong["spec"], "tolerations": []}})
-        await until(lambda: not reflector.unread.standing())
+        await until(lambda: not reflector.unparsable.standing())
         assert mirror.names("default") == {"a"}
 
 

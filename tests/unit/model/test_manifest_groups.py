@@ -251,5 +251,5 @@ def test_of_a_quota_that_cannot_be_read_nothing_is_left(status: Any, limited: tu
     assert isinstance(reading.value, ResourceQuota)
     assert (reading.value.namespace, reading.value.limited) == ("a", limited)
     assert (reading.value.hard.milli_cpu, reading.value.hard.memory) == (cpu, 0.0)
-    assert reading.value.unread
+    assert reading.value.unparsable
     assert "the unreadable limits count as used up" in reading.why

@@ -160,7 +160,7 @@ def test_a_topology_is_levels_of_labels() -> None:
 def test_by_a_topology_that_cannot_be_read_nothing_is_placed(labels: tuple[str, ...], why: str) -> None:
     found = READ.read(topology(*labels))
     assert why in found.why and found.effect == "it is not used for placement"
-    assert found.value == Topology("t", unread=(why,))
+    assert found.value == Topology("t", unparsable=(why,))
 
 
 def request(spec: Raw, status: Raw) -> Raw:

@@ -90,7 +90,7 @@ def changed(raw: Raw, path: str, value: Any) -> Raw:
 def read(raw: Raw) -> Any:
     reading = Decoder().read(raw)
     assert reading.error is not None
-    assert reading.value.unread  # type: ignore[union-attr]  # of the kinds that are here
+    assert reading.value.unparsable  # type: ignore[union-attr]  # of the kinds that are here
     return reading.value
 
 
@@ -130,7 +130,7 @@ def test_a_pod_on_a_node_counts_whatever_else_is_wrong_with_it(path: str, value:
     assert (pod.spec.request, pod.spec.host_ports) == (SOUND.spec.request, SOUND.spec.host_ports)
     assert pod.spec.affinity.anti_required == SOUND.spec.affinity.anti_required
     assert not pod.closes_node
-    assert pod.unread[0].startswith(path.partition("[")[0].rpartition(".")[0])
+    assert pod.unparsable[0].startswith(path.partition("[")[0].rpartition(".")[0])
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_pod_with_more_wrong_than_is_looked_into_keeps_its_place() -> None:
     many = [{"name": f"c{i}", "resources": {"requests": {"cpu": "x"}}} for i in range(REPAIRS_MAX + 1)]
     pod = read(changed(POD, "spec.containers", many))
     assert (pod.key, pod.uid, pod.node_name, pod.group_key, pod.closes_node) == ("n/a", "u", "n1", "n/g", True)
-    assert len(pod.unread) == 4
+    assert len(pod.unparsable) == 4
 
 
 def test_more_resources_than_there_are_anywhere_close_the_node() -> None:
@@ -272,7 +272,7 @@ def test_whatever_is_wrong_with_a_running_pod_it_counts_or_closes_its_node(
     if reading.error is None or not pod.node_name:
         assert reading.error is None or UNREAD_GATE in pod.gates
         return
-    assert pod.unread
+    assert pod.unparsable
     if pod.closes_node or pod.phase in ("Succeeded", "Failed"):
         return
     strict = copy.deepcopy(raw)  # the same requests and ports, and nothing else that could be wrong
@@ -426,7 +426,7 @@ def test_whatever_is_wrong_with_an_object_it_stays_what_it_is(kind: Raw, data: s
         assert raw["metadata"].get("name") != kind["metadata"]["name"] or "namespace" in raw["metadata"]
         return
     assert reading.value.name == raw["metadata"]["name"]
-    assert bool(reading.value.unread) == (reading.error is not None)  # type: ignore[union-attr]
+    assert bool(reading.value.unparsable) == (reading.error is not None)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -436,4 +436,4 @@ def test_a_pod_that_does_not_say_when_it_ended_has_ended_all_the_same(state: Any
     ended = changed(POD, "status.phase", "Succeeded")
     found = read(changed(ended, "status.containerStatuses", [{"name": "c", "state": state}]))
     assert (found.phase, found.finish_time, found.closes_node) == ("Succeeded", None, False)
-    assert found.unread[0].startswith("status.containerStatuses[0].state")
+    assert found.unparsable[0].startswith("status.containerStatuses[0].state")

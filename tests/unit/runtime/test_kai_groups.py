@@ -43,7 +43,7 @@ def wanted(of: Obj, *owners: Obj, **options: Any) -> tuple[str, int, dict[str, i
     """Name, minimum, sub-groups and class of its group, which the reader of manifests takes as it is."""
     group = group_for(of, owners, SETTINGS, **options)
     read = Decoder().decode(group)
-    assert isinstance(read, PodGroup) and read.gang is not None and not read.unread
+    assert isinstance(read, PodGroup) and read.gang is not None and not read.unparsable
     subs = {each["name"]: each["minMember"] for each in group["spec"].get("subGroups", ())}
     return read.name, read.min_member, subs, read.priority_class_name
 

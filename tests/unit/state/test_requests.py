@@ -47,7 +47,7 @@ def test_a_pod_counts_where_its_request_says(request_first: bool) -> None:
         ({"phase": "Succeeded"}, ("Bound", "n")),
         ({"node": ""}, ("Pending", "")),
         ({"pod_uid": "another"}, ("Pending", "")),
-        ({"unread": ("spec",)}, ("Pending", "")),
+        ({"unparsable": ("spec",)}, ("Pending", "")),
         ({"node": "gone"}, ("Bound", "")),
     ],
 )

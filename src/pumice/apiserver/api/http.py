@@ -30,11 +30,11 @@ from pumice.apiserver.api.requests import (
     Form,
     body_of,
     deletion_of,
+    flag,
     form_of,
     json_of,
     options_of,
     target_of,
-    truth,
 )
 from pumice.apiserver.api.scaling import scale_of, scaled
 from pumice.apiserver.api.tls import is_loopback
@@ -247,12 +247,12 @@ class Api:
 
     async def _get(self, request: web.Request, target: Target) -> web.StreamResponse:
         view = self._view(request, target, "Table", "PartialObjectMetadata")
-        if truth(request.query, "watch"):
+        if flag(request.query, "watch"):
             raise method_not_allowed()
         return _raw(view.one(self.cluster.objects.get(target)))
 
     async def _list(self, request: web.Request, target: Target) -> web.StreamResponse:
-        if truth(request.query, "watch"):
+        if flag(request.query, "watch"):
             return await self._watch(request, target)
         view = self._view(request, target, "Table", "PartialObjectMetadataList")
         return await _streamed(request, page(self.cluster.store, view, request.query))

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from pumice.apiserver.api.refusals import Cause, Refusal, bad_request, expired, invalid
-from pumice.apiserver.api.requests import Form, number, truth
+from pumice.apiserver.api.requests import Form, flag, number
 from pumice.apiserver.api.selectors import Selection, selection
 from pumice.apiserver.api.tables import partial, table
 from pumice.apiserver.api.views import as_seen
@@ -157,7 +157,7 @@ class Watching(Struct, frozen=True):
 def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds: float) -> Watching:
     """Return the request of a watch. ``seconds``: duration of a watch that does not state one. Raises: Refusal 400,
     422, 410."""
-    initial, bookmarks = truth(query, "sendInitialEvents"), truth(query, "allowWatchBookmarks")
+    initial, bookmarks = flag(query, "sendInitialEvents"), flag(query, "allowWatchBookmarks")
     if initial and (causes := _lacking(query, bookmarks)):
         raise invalid("ListOptions", "meta.k8s.io", "", causes)
     wanted = number(query, "resourceVersion") or 0

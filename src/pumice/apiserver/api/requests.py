@@ -69,7 +69,7 @@ def options_of(query: Mapping[str, str], user_agent: str) -> Options:
     return Options(
         dry_run=_dry_run(query.get("dryRun", "")),
         manager=(query.get("fieldManager") or user_agent.partition("/")[0])[:128],
-        force=truth(query, "force"),
+        force=flag(query, "force"),
         unknown_fields=unknown,
     )
 
@@ -104,7 +104,7 @@ def _dry_run(text: object) -> bool:
     return bool(text)
 
 
-def truth(query: Mapping[str, str], key: str) -> bool:
+def flag(query: Mapping[str, str], key: str) -> bool:
     return query.get(key, "").lower() in ("1", "true", "t")
 
 

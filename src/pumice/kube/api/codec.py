@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from pumice.kube.api import partial_decoding as cuts
+from pumice.kube.api import partial_decoding
 from pumice.kube.api.errors import NO_JSON, ApiError, Garbage, clean
 from pumice.kube.api.kinds import Kind
 from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Reading, Value
@@ -17,9 +17,15 @@ from pumice.model.plain_words import kind_of
 from pumice.runtime.problems.problem import unforeseen
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-_CUTS: dict[str, Any] = {
+_PARTIAL: dict[str, Any] = {
     each.__name__: each
-    for each in (cuts.Pod, cuts.Node, cuts.PriorityClass, cuts.StorageClass, cuts.CSIStorageCapacity)
+    for each in (
+        partial_decoding.Pod,
+        partial_decoding.Node,
+        partial_decoding.PriorityClass,
+        partial_decoding.StorageClass,
+        partial_decoding.CSIStorageCapacity,
+    )
 }
 
 
@@ -55,7 +61,7 @@ class WatchEvent(msgspec.Struct, gc=False):
 
 
 _event_decoder = msgspec.json.Decoder(WatchEvent)
-_meta_decoder = msgspec.json.Decoder(cuts.OnlyMeta)
+_meta_decoder = msgspec.json.Decoder(partial_decoding.OnlyMeta)
 _any_decoder = msgspec.json.Decoder()
 
 
@@ -68,7 +74,7 @@ class Codec:
     def __init__(self, kind: Kind, decoder: Decoder) -> None:
         self.kind = kind
         self._decoder = decoder
-        self._cut = msgspec.json.Decoder(_CUTS.get(kind.kind, cuts.Other))
+        self._cut = msgspec.json.Decoder(_PARTIAL.get(kind.kind, partial_decoding.Other))
         self._modelled = (kind.api_version, kind.kind) in SUPPORTED_KINDS
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
@@ -93,7 +99,7 @@ class Codec:
         metadata = found.get("metadata")
         if not isinstance(metadata, dict):
             raise BadObject("(no name)", "", "metadata: found none, wanted an object")
-        key, uid, version = self._identity_of(cast(cuts.Meta, metadata))
+        key, uid, version = self._identity_of(cast(partial_decoding.Meta, metadata))
         bad = BadObject(key, version, reading.why, uid) if reading is not None and reading.error is not None else None
         return Object(key, uid, version, value, bad)
 
@@ -103,7 +109,7 @@ class Codec:
         Raises: BadObject.
         """
         try:
-            return self._identity_of(_meta_decoder.decode(raw).get("metadata") or cuts.Meta())
+            return self._identity_of(_meta_decoder.decode(raw).get("metadata") or partial_decoding.Meta())
         except NO_JSON as error:
             raise BadObject("(no name)", "", str(error)) from None
 
@@ -116,7 +122,7 @@ class Codec:
             raise BadObject("(no name)", "", f"{kind_of(found)} where an object is wanted")
         return found
 
-    def _identity_of(self, metadata: cuts.Meta) -> tuple[str, str, str]:
+    def _identity_of(self, metadata: partial_decoding.Meta) -> tuple[str, str, str]:
         namespace, name, uid, version = (
             _text(metadata, key) for key in ("namespace", "name", "uid", "resourceVersion")
         )
@@ -125,7 +131,7 @@ class Codec:
         return f"{namespace}/{name}" if self.kind.namespaced else name, uid, version
 
 
-def _text(metadata: cuts.Meta, key: str) -> str:
+def _text(metadata: partial_decoding.Meta, key: str) -> str:
     value = metadata.get(key)
     return value if isinstance(value, str) else ""
 
@@ -158,7 +164,7 @@ def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
     Raises: Garbage.
     """
     try:
-        metadata = _meta_decoder.decode(raw).get("metadata") or cuts.Meta()
+        metadata = _meta_decoder.decode(raw).get("metadata") or partial_decoding.Meta()
     except NO_JSON as error:
         raise Garbage(what, f"a bookmark: {error}") from None
     annotations = metadata.get("annotations")

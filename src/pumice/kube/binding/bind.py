@@ -57,78 +57,78 @@ class Binder:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
-        flights: InFlightDecisions,
-        tell: EventRecorder,
+        cache: InformerCache,
+        in_flight: InFlightDecisions,
+        recorder: EventRecorder,
         statuses: PodStatuses,
         hooks: Sequence[PreBind] = (),
         timed: Callable[[str, float], None] = _ignore,
         reached: Callable[[str, Bind], None] = _ignore,
         devices: PreBind | None = None,
     ) -> None:
-        self._client, self._truth, self._flights = client, truth, flights
-        self._tell, self._statuses, self._hooks = tell, statuses, tuple(hooks)
+        self._client, self._cache, self._in_flight = client, cache, in_flight
+        self._recorder, self._statuses, self._hooks = recorder, statuses, tuple(hooks)
         self._timed, self._reached = timed, reached
         self._with_devices = self._hooks if devices is None else (*self._hooks, devices)
 
-    async def send(self, flight: InFlightDecision) -> bool:
+    async def send(self, entry: InFlightDecision) -> bool:
         """Prepare and bind. Return False if it failed, or if that is unknown; then read the pod and ``settle``."""
-        bind = _bind_of(flight)
-        if not self._flights.flies(flight):
+        bind = _bind_of(entry)
+        if not self._in_flight.has(entry):
             return True  # the pod has changed while this waited
         try:
             annotations = given_devices(bind)
             if self._hooks_for(bind):
-                annotations |= await self._prepare(flight, bind)
+                annotations |= await self._prepare(entry, bind)
             began = time.perf_counter()
             await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
             self._timed("Bind", time.perf_counter() - began)
         except _NotPrepared as error:
-            flight.why = f"execute preBind for pod {bind.pod} failed: {error}, resync the task"
+            entry.why = f"execute preBind for pod {bind.pod} failed: {error}, resync the task"
         except KubeError as error:
-            flight.why = f"failed to bind to node {bind.node}: {error}"
+            entry.why = f"failed to bind to node {bind.node}: {error}"
             if isinstance(error, ApiError) and error.namespace_goes:
                 return False  # all its pods go with it, and no log line is needed for each
         else:
-            self._bound(flight, bind)
+            self._bound(entry, bind)
             return True
-        _log.warning("pod %s: %s", bind.pod, flight.why)
+        _log.warning("pod %s: %s", bind.pod, entry.why)
         return False
 
-    async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
-        """Handle a flight with an unknown outcome. ``pod``: its present state, None if gone or replaced.
+    async def settle(self, entry: InFlightDecision, pod: Pod | None) -> bool:
+        """Handle a decision with an unknown outcome. ``pod``: its present state, None if gone or replaced.
 
         Return True if the task must be given back.
         """
-        bind = _bind_of(flight)
+        bind = _bind_of(entry)
         if pod is not None and pod.node_name == bind.node:
-            self._bound(flight, bind)
+            self._bound(entry, bind)
         else:
-            await self._undo(flight, bind)
-        if pod is not None and not has_come_true(bind, pod) and self._flights.flies(flight):
-            flight.why = flight.why or "the binding was not seen to happen"
-            await self._statuses.say(pod, PodNotice(pod.key, pod.uid, SCHEDULER_ERROR, flight.why))
-            return self._flights.end(flight)  # unless an event arrived meanwhile
-        self._flights.end(flight)
+            await self._undo(entry, bind)
+        if pod is not None and not has_come_true(bind, pod) and self._in_flight.has(entry):
+            entry.why = entry.why or "the binding was not seen to happen"
+            await self._statuses.say(pod, PodNotice(pod.key, pod.uid, SCHEDULER_ERROR, entry.why))
+            return self._in_flight.end(entry)  # unless an event arrived meanwhile
+        self._in_flight.end(entry)
         if pod is None:
-            self._truth.hear_of_end(bind.pod, bind.uid)
+            self._cache.hear_of_end(bind.pod, bind.uid)
         else:
-            self._truth.hear_of(pod)
+            self._cache.hear_of(pod)
         return False
 
     def _hooks_for(self, bind: Bind) -> tuple[PreBind, ...]:
         return self._with_devices if GPU_GROUPS in bind.context else self._hooks
 
-    def _bound(self, flight: InFlightDecision, bind: Bind) -> None:
-        if flight.landed is not None:
+    def _bound(self, entry: InFlightDecision, bind: Bind) -> None:
+        if entry.accepted is not None:
             return  # sent again, because no event confirmed it
         for hook in self._hooks_for(bind):
             hook.done(bind)
-        self._flights.land(flight)
+        self._in_flight.accept(entry)
         self._reached("Bound", bind)
-        self._tell.tell_bound(bind)
+        self._recorder.record_bound(bind)
 
-    async def _prepare(self, flight: InFlightDecision, bind: Bind) -> dict[str, str]:
+    async def _prepare(self, entry: InFlightDecision, bind: Bind) -> dict[str, str]:
         """Run the hooks in order.
 
         Raises: _NotPrepared.
@@ -140,16 +140,16 @@ class Binder:
                 annotations |= await hook.prepare(bind) or {}
             except Exception as error:  # a foreign hook may raise anything; only this pod is not bound
                 raise _NotPrepared(clean(f"{hook.name}: {error}")) from error
-            flight.prepared += 1
+            entry.prepared += 1
         self._timed("PreBind", time.perf_counter() - began)
         self._reached("PreBound", bind)
         return annotations
 
-    async def _undo(self, flight: InFlightDecision, bind: Bind) -> None:
+    async def _undo(self, entry: InFlightDecision, bind: Bind) -> None:
         """Let the hooks that ran undo their work, the last one first."""
-        while flight.prepared:
-            flight.prepared -= 1
-            hook = self._hooks_for(bind)[flight.prepared]
+        while entry.prepared:
+            entry.prepared -= 1
+            hook = self._hooks_for(bind)[entry.prepared]
             try:
                 await hook.undo(bind)
             except Exception as error:  # the others must still be undone
@@ -160,9 +160,9 @@ class _NotPrepared(Exception):
     """A hook before the binding failed."""
 
 
-def _bind_of(flight: InFlightDecision) -> Bind:
-    assert isinstance(flight.decision, Bind)
-    return flight.decision
+def _bind_of(entry: InFlightDecision) -> Bind:
+    assert isinstance(entry.decision, Bind)
+    return entry.decision
 
 
 def given_devices(bind: Bind) -> dict[str, str]:

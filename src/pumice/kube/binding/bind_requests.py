@@ -62,15 +62,15 @@ class RequestBinder:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
-        flights: InFlightDecisions,
-        tell: EventRecorder,
+        cache: InformerCache,
+        in_flight: InFlightDecisions,
+        recorder: EventRecorder,
         timed: Callable[[str, float], None],
         reached: Callable[[str, Bind], None],
         failed: Callable[[str, str, str], None],
         backoff_limit: int | None = None,
     ) -> None:
-        self._client, self._truth, self._flights, self._tell = client, truth, flights, tell
+        self._client, self._cache, self._in_flight, self._recorder = client, cache, in_flight, recorder
         self._timed, self._reached, self._failed, self._backoff_limit = timed, reached, failed, backoff_limit
         self._codec = Codec(BIND_REQUESTS, Decoder())
         self._known: dict[str, BindRequest] = {}
@@ -79,23 +79,23 @@ class RequestBinder:
 
     # -- decisions -----------------------------------------------------------------------------------------------------
 
-    async def send(self, flight: InFlightDecision) -> bool:
+    async def send(self, entry: InFlightDecision) -> bool:
         """Create the request. Return False if that failed, or is unknown; then read the pod and ``settle``."""
-        bind = _bind_of(flight)
-        pod, node = self._truth.pods.get(bind.pod), self._truth.nodes.get(bind.node)
-        if not self._flights.flies(flight) or pod is None:
+        bind = _bind_of(entry)
+        pod, node = self._cache.pods.get(bind.pod), self._cache.nodes.get(bind.node)
+        if not self._in_flight.has(entry) or pod is None:
             return True  # the pod has changed while this waited
         memory = node_gpu_memory(node.labels) if node is not None else 0
         request, began = request_of(bind, pod, memory, self._backoff_limit), time.perf_counter()
         try:
             await self._create(replace(request, claims=await claims_to_be_given(self._client, bind)))
         except (KubeError, ClaimProblem) as error:
-            flight.why = f"failed to ask for a binding to node {bind.node}: {error}"
+            entry.why = f"failed to ask for a binding to node {bind.node}: {error}"
             if not (isinstance(error, ApiError) and error.namespace_goes):
-                _log.warning("pod %s: %s", bind.pod, flight.why)
+                _log.warning("pod %s: %s", bind.pod, entry.why)
             return False
         self._timed("Bind", time.perf_counter() - began)
-        self._asked(flight, bind)
+        self._asked(entry, bind)
         return True
 
     async def _create(self, request: BindRequest) -> None:
@@ -116,34 +116,36 @@ class RequestBinder:
             if there is not None:
                 await self._client.delete(BIND_REQUESTS.path(there.key), uid=there.uid)
 
-    async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
-        """Handle a flight with an unknown outcome. ``pod``: its present state, None if gone or replaced.
+    async def settle(self, entry: InFlightDecision, pod: Pod | None) -> bool:
+        """Handle a decision with an unknown outcome. ``pod``: its present state, None if gone or replaced.
 
         Return True if the task must be given back. Raises: KubeError.
         """
-        bind = _bind_of(flight)
+        bind = _bind_of(entry)
         if pod is None:
-            self._flights.end(flight)
-            self._truth.hear_of_end(bind.pod, bind.uid)
+            self._in_flight.end(entry)
+            self._cache.hear_of_end(bind.pod, bind.uid)
             return False
         if has_come_true(bind, pod):
-            self._flights.end(flight)
-            self._truth.hear_of(pod)
+            self._in_flight.end(entry)
+            self._cache.hear_of(pod)
             return False
         request = await self._read(bind.pod)
         if request is not None and request.is_live and request.node == bind.node and request.is_about(bind.uid):
-            self._asked(flight, bind)
-            self._truth.hear([Seen(request)])
-            self._flights.end(flight)
+            self._asked(entry, bind)
+            self._cache.hear([Seen(request)])
+            self._in_flight.end(entry)
             return False
-        flight.why = flight.why or "the BindRequest does not exist"
-        return self._flights.end(flight)
+        entry.why = entry.why or "the BindRequest does not exist"
+        return self._in_flight.end(entry)
 
-    def _asked(self, flight: InFlightDecision, bind: Bind) -> None:
-        if flight.landed is None:
-            self._flights.land(flight)
+    def _asked(self, entry: InFlightDecision, bind: Bind) -> None:
+        if entry.accepted is None:
+            self._in_flight.accept(entry)
             self._reached("Bound", bind)
-            self._tell.tell(about_pod(bind), "Normal", "Scheduled", f"KAI's binder is asked to bind it to {bind.node}")
+            self._recorder.record(
+                about_pod(bind), "Normal", "Scheduled", f"KAI's binder is asked to bind it to {bind.node}"
+            )
 
     async def _read(self, key: str) -> BindRequest | None:
         try:
@@ -162,12 +164,12 @@ class RequestBinder:
         """Note a new or changed request. Return True if that only confirms a decision."""
         before = self._known.get(request.key)
         self._known[request.key] = request
-        flight = self._flights.of(request.pod_key)
-        pod = self._truth.pods.get(request.pod_key)
+        entry = self._in_flight.of(request.pod_key)
+        pod = self._cache.pods.get(request.pod_key)
         if request.is_live:
-            ours = flight is not None and isinstance(flight.decision, Bind) and flight.decision.node == request.node
-            if flight is not None and ours and request.is_about(flight.decision.uid):
-                self._flights.end(flight)
+            ours = entry is not None and isinstance(entry.decision, Bind) and entry.decision.node == request.node
+            if entry is not None and ours and request.is_about(entry.decision.uid):
+                self._in_flight.end(entry)
                 return True
             return before is not None and before.is_live
         if before is None or before.is_live:
@@ -183,7 +185,7 @@ class RequestBinder:
     def sweep(self) -> None:
         """Delete requests that cannot be carried out: their nodes did not exist at the last sweep either. Their pods
         are free again."""
-        nodes, pods = self._truth.nodes, self._truth.pods
+        nodes, pods = self._cache.nodes, self._cache.pods
         lost = {
             request.key: request.node
             for request in self._known.values()
@@ -202,6 +204,6 @@ class RequestBinder:
                 _log.warning("BindRequest %s could not be deleted: %s", request.key, error)
 
 
-def _bind_of(flight: InFlightDecision) -> Bind:
-    assert isinstance(flight.decision, Bind)
-    return flight.decision
+def _bind_of(entry: InFlightDecision) -> Bind:
+    assert isinstance(entry.decision, Bind)
+    return entry.decision

@@ -61,12 +61,12 @@ class GpuReservations:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
-        tell: EventRecorder,
+        cache: InformerCache,
+        recorder: EventRecorder,
         scheduler: str,
         settings: ReservationSettings | None,
     ) -> None:
-        self._client, self._truth, self._tell, self._settings = client, truth, tell, settings
+        self._client, self._cache, self._recorder, self._settings = client, cache, recorder, settings
         self._scheduler = scheduler
         self._reserved: dict[str, Pod] = {}  # by group
         self._sharers: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are there
@@ -85,7 +85,7 @@ class GpuReservations:
             return None
         if self._settings is None:
             raise NotReserved("pods that share GPUs need --gpu-reservation-image, or --bind-requests and KAI's binder")
-        pod = self._truth.pods.get(bind.pod)
+        pod = self._cache.pods.get(bind.pod)
         if pod is None:
             raise NotReserved("the pod is gone")
         for group in groups:
@@ -101,7 +101,7 @@ class GpuReservations:
 
     async def undo(self, bind: Bind) -> None:
         """Remove the labels. A reservation that is no longer needed is deleted by the next sweep."""
-        groups, pod = _groups_in(bind), self._truth.pods.get(bind.pod)
+        groups, pod = _groups_in(bind), self._cache.pods.get(bind.pod)
         self.done(bind)
         if pod is not None and groups and not pod.node_name:
             await self._label(bind, dict.fromkeys(_labels(pod, groups)))
@@ -236,14 +236,14 @@ class GpuReservations:
 
     async def _end(self, group: str) -> None:
         for key in sorted(self._sharers[group]):
-            pod = self._truth.pods.get(key)
+            pod = self._cache.pods.get(key)
             if pod is None or pod.scheduler_name != self._scheduler:
                 continue
             if pod.phase == "Running" and pod.deletion is None:
                 why = (
                     f"the pod that reserved its GPU (group {group}) is gone, and its device can be given to other pods"
                 )
-                self._tell.tell(about_pod(pod), "Warning", "GpuReservationLost", why)
+                self._recorder.record(about_pod(pod), "Warning", "GpuReservationLost", why)
                 await self._delete(key, pod.uid)
 
     async def _delete(self, key: str, uid: str) -> None:

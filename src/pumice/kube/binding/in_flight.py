@@ -14,14 +14,14 @@ from pumice.model.pod import Pod
 class InFlightDecision:
     """A decision in flight. ``prepared``: number of hooks before the binding that ran. ``why``: the last error.
 
-    ``landed``: when the API server accepted it, None before. ``said``: it was reported that its outcome cannot be
+    ``accepted``: when the API server accepted it, None before. ``said``: it was reported that its outcome cannot be
     looked up.
     """
 
     decision: Decision
     prepared: int = 0
     why: str = ""
-    landed: float | None = None
+    accepted: float | None = None
     said: bool = False
 
     @property
@@ -33,8 +33,8 @@ class InFlightDecision:
 class InFlightDecisions:
     """Decisions in flight, readable from any thread. At most one per pod: a later one replaces an earlier one.
 
-    A flight ends when an event shows the pod as decided, or in a state that overtakes the decision, or when it is given
-    up. After that, nothing that happens to it has an effect.
+    A decision leaves when an event shows the pod as decided, or in a state that overtakes the decision, or when it is
+    given up. After that, nothing that happens to it has an effect.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -48,41 +48,41 @@ class InFlightDecisions:
         """Return the decision about this pod that is in flight, or None."""
         return self._by_pod.get(pod)
 
-    def add(self, flight: InFlightDecision) -> None:
-        self._by_pod[flight.decision.pod] = flight
+    def add(self, entry: InFlightDecision) -> None:
+        self._by_pod[entry.decision.pod] = entry
 
-    def flies(self, flight: InFlightDecision) -> bool:
-        return self._by_pod.get(flight.decision.pod) is flight
+    def has(self, entry: InFlightDecision) -> bool:
+        return self._by_pod.get(entry.decision.pod) is entry
 
-    def land(self, flight: InFlightDecision) -> None:
+    def accept(self, entry: InFlightDecision) -> None:
         """Note that the API server has accepted the decision."""
-        flight.landed = self._clock()
+        entry.accepted = self._clock()
 
-    def end(self, flight: InFlightDecision) -> bool:
-        """End a flight. Return True if it was in flight."""
-        if not self.flies(flight):
+    def end(self, entry: InFlightDecision) -> bool:
+        """Remove a decision. Return True if it was in flight."""
+        if not self.has(entry):
             return False
-        del self._by_pod[flight.decision.pod]
+        del self._by_pod[entry.decision.pod]
         return True
 
     def heard(self, pod: Pod) -> bool:
         """Note an event about a pod. Return True if it only confirms a decision."""
-        flight = self._by_pod.get(pod.key)
-        if flight is None or (flight.decision.uid == pod.uid and not has_come_true(flight.decision, pod)):
+        entry = self._by_pod.get(pod.key)
+        if entry is None or (entry.decision.uid == pod.uid and not has_come_true(entry.decision, pod)):
             return False
         del self._by_pod[pod.key]
-        as_wanted = isinstance(flight.decision, Bind) == (pod.deletion is None) and flight.decision.uid == pod.uid
-        return as_wanted and flight.decision.node == pod.node_name and pod.phase not in ENDED
+        as_wanted = isinstance(entry.decision, Bind) == (pod.deletion is None) and entry.decision.uid == pod.uid
+        return as_wanted and entry.decision.node == pod.node_name and pod.phase not in ENDED
 
     def gone(self, pod: str) -> None:
         """Note that a pod no longer exists."""
         self._by_pod.pop(pod, None)
 
     def overdue(self, seconds: float) -> list[InFlightDecision]:
-        """Return flights that were accepted at least this long ago and are not confirmed."""
+        """Return decisions that were accepted at least this long ago and are not confirmed."""
         before = self._clock() - seconds
-        flights = list(self._by_pod.values())  # at once: another thread may add one
-        return [flight for flight in flights if flight.landed is not None and flight.landed <= before]
+        in_flight = list(self._by_pod.values())  # at once: another thread may add one
+        return [entry for entry in in_flight if entry.accepted is not None and entry.accepted <= before]
 
 
 def has_come_true(decision: Decision, pod: Pod) -> bool:

@@ -19,37 +19,39 @@ from pumice.model.pod import Pod
 
 _log = logging.getLogger("pumice.kube")
 
-#: Handles a flight, given the present pod; None: it is gone, or has been replaced.
+#: Handles a decision in flight, given the present pod; None: it is gone, or has been replaced.
 Decide = Callable[[InFlightDecision, Pod | None], Awaitable[None]]
 
 
 class Resync:
-    """Flights that failed, or whose outcome is unknown. ``pace`` limits the rate of reads."""
+    """Flights that failed, or whose outcome is unknown. ``rate_limit`` limits the rate of reads."""
 
-    def __init__(self, client: Client, codec: Codec, decide: Decide, pace: RateLimit, workers: int = 4) -> None:
-        self._pace = pace
+    def __init__(self, client: Client, codec: Codec, decide: Decide, rate_limit: RateLimit, workers: int = 4) -> None:
+        self._rate_limit = rate_limit
         self._client, self._codec, self._decide = client, codec, decide
-        self.lane: WorkQueue[InFlightDecision] = WorkQueue("resync", self._settle, workers=workers, waiting_max=1 << 30)
+        self.work_queue: WorkQueue[InFlightDecision] = WorkQueue(
+            "resync", self._settle, workers=workers, waiting_max=1 << 30
+        )
 
-    def put(self, flight: InFlightDecision) -> None:
-        """Add a flight. On the event loop only. There are never more than accepted decisions."""
-        self.lane.put_later(flight.key, flight, self._pace.delay(flight.decision.pod))
+    def put(self, entry: InFlightDecision) -> None:
+        """Add a decision. On the event loop only. There are never more than accepted decisions."""
+        self.work_queue.put_later(entry.key, entry, self._rate_limit.delay(entry.decision.pod))
 
-    async def _settle(self, flight: InFlightDecision) -> None:
+    async def _settle(self, entry: InFlightDecision) -> None:
         try:
-            pod = await self._read(flight.decision.pod)
+            pod = await self._read(entry.decision.pod)
         except (KubeError, BadObject) as error:
-            level = logging.DEBUG if flight.said else logging.WARNING
-            _log.log(level, "pod %s: the result of a decision is not known yet: %s", flight.decision.pod, error)
-            flight.said = True
-            self.put(flight)
+            level = logging.DEBUG if entry.said else logging.WARNING
+            _log.log(level, "pod %s: the result of a decision is not known yet: %s", entry.decision.pod, error)
+            entry.said = True
+            self.put(entry)
             return
-        self._pace.forget(flight.decision.pod)
+        self._rate_limit.forget(entry.decision.pod)
         try:
-            await self._decide(flight, pod if pod is not None and pod.uid == flight.decision.uid else None)
+            await self._decide(entry, pod if pod is not None and pod.uid == entry.decision.uid else None)
         except Exception:  # the task must be given back in any case
-            _log.exception("pod %s: a fault of this program", flight.decision.pod)
-            self.put(flight)
+            _log.exception("pod %s: a fault of this program", entry.decision.pod)
+            self.put(entry)
 
     async def _read(self, key: str) -> Pod | None:
         try:

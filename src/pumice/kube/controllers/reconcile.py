@@ -60,8 +60,8 @@ class Reconciler(Generic[Key]):
         self._client, self._named, self._part_of = client, named, part_of
         self._held: dict[Part, dict[Key, None]] = {part: {} for part in parts}  # of those that have not begun
         self._retry_policy, self._troubles = retry_policy or RetryPolicy(), troubles or WatchFailures()
-        self._teller = EventRecorder(client, "pumice", now=clock)
-        self.writing = Writing(client, self._teller.tell)
+        self._recorder = EventRecorder(client, "pumice", now=clock)
+        self.writing = Writing(client, self._recorder.record)
         self._reflectors: dict[Kind, Reflector] = {}
         self._said: dict[Key, None] = {}  # what fails, and was said to
 
@@ -115,7 +115,7 @@ class Reconciler(Generic[Key]):
                     self.add(key)
                 for part in tuple(self._held):
                     group.create_task(self._begin(part))
-                group.create_task(self._teller.lane.run())
+                group.create_task(self._recorder.work_queue.run())
                 for _ in range(_WORKERS):
                     group.create_task(self._work(look_at))
         finally:

@@ -84,9 +84,9 @@ class InformerSet:
         """Return why kinds are not followed at present, a line each."""
         return self._troubles.texts()
 
-    def unread(self) -> list[tuple[Kind, Unparsable]]:
+    def unparsable(self) -> list[tuple[Kind, Unparsable]]:
         """Return the objects that cannot be read at present."""
-        return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unread.standing()]
+        return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unparsable.standing()]
 
     def objects(self, kind: Kind) -> Mapping[str, Object]:
         """Return the objects of a kind by ``namespace/name`` or name, as last seen."""

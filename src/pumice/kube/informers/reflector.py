@@ -37,7 +37,7 @@ _UNENDED_MAX = 3
 _GATHER_S = 0.01  # events within this time form one batch, because each bound pod causes one
 
 
-def ignored(kind: Kind, unread: Unparsable) -> None:
+def ignored(kind: Kind, unparsable: Unparsable) -> None:
     """Ignore an object that cannot be read."""
 
 
@@ -69,7 +69,7 @@ class Reflector:
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}
-        self.unread = UnparsableObjects(kind, told)
+        self.unparsable = UnparsableObjects(kind, told)
         self.answered = asyncio.Event()
         self.synced = asyncio.Event()
         self.streaming = True
@@ -217,10 +217,10 @@ class Reflector:
             found = self._codec.read(raw)
         except BadObject as error:
             self._saw(error.key, error.version)  # it stays as last known, and counts as listed
-            self.unread.note(error)
+            self.unparsable.note(error)
             return
         if found.bad is None:
-            self.unread.read(found.key)
+            self.unparsable.read(found.key)
         if not self._takes(found.value):
             self._leave_out(found, events)
             return
@@ -232,14 +232,14 @@ class Reflector:
             elif before.version == found.version:
                 return
         if found.bad is not None:
-            self.unread.note(found.bad)
+            self.unparsable.note(found.bad)
         self.known[found.key] = found
         if self._value is not None:
             events.append(Seen(cast(Told, found.value)))
 
     def _leave_out(self, found: Object, events: list[Event]) -> None:
         """Ignore an object."""
-        self.unread.gone(found.key)
+        self.unparsable.gone(found.key)
         if self._listed is None:
             self._version = found.version or self._version
         if self.known.pop(found.key, None) is not None:
@@ -251,7 +251,7 @@ class Reflector:
         except BadObject as error:
             raise Garbage(f"WATCH {self.kind.full_name}", f"a deleted object without a name: {error.why}") from None
         self._saw(key, version)
-        self.unread.gone(key)
+        self.unparsable.gone(key)
         if self._listed is not None:
             self._listed.discard(key)
         if self.known.pop(key, None) is not None:
@@ -269,7 +269,7 @@ class Reflector:
     def _listing_ended(self, version: str) -> None:
         listed, self._listed = self._listed or set(), None
         self._forget([key for key in self.known if key not in listed])
-        self.unread.keep(listed)
+        self.unparsable.keep(listed)
         self._version = version
         self._troubles.over(self.kind)
         self.lists += 1
@@ -315,7 +315,7 @@ class Reflector:
         """Wait for a kind that is not installed: all its objects are gone, and discovery is asked from time to time."""
         name = self.kind.full_name
         self._forget(list(self.known))
-        self.unread.keep(())
+        self.unparsable.keep(())
         self._version = ""
         text = f"{name} is not installed: {self.kind.gives} is off until it appears"
         self._troubles.tell(self.kind, Cause.MISSING, text)

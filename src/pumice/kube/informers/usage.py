@@ -43,9 +43,9 @@ def usage_feeds(
 ) -> Sequence[UsageFeed]:
     """Return the feeds that the current policy may need, which may name variables of ``environ``. ``timed``: called
     with the seconds that a request for the history of queues took."""
-    truth, api_server = cluster.truth, ApiServerAsk(client)
+    cache, api_server = cluster.cache, ApiServerAsk(client)
     nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY), environ)
     return (
-        UsageFeed(nodes, lambda: list(truth.nodes.values()), cluster.sink, time.time, of_api_server=api_server),
-        UsageFeed(queues, lambda: list(truth.queues.values()), cluster.sink, time.time, timed=timed),
+        UsageFeed(nodes, lambda: list(cache.nodes.values()), cluster.sink, time.time, of_api_server=api_server),
+        UsageFeed(queues, lambda: list(cache.queues.values()), cluster.sink, time.time, timed=timed),
     )

@@ -81,29 +81,29 @@ class KubeCluster:
         self.changed: Callable[[], None] = lambda: None
         self.is_synced: Callable[[], bool] = lambda: True
         self.limits = limits = writing.limits
-        self.flights = flights = InFlightDecisions(time.monotonic)
-        self.truth = truth = InformerCache(self._wake)
-        self.teller = teller = EventRecorder(client, scheduler, self._room)
+        self.in_flight = in_flight = InFlightDecisions(time.monotonic)
+        self.cache = cache = InformerCache(self._wake)
+        self.recorder = recorder = EventRecorder(client, scheduler, self._room)
         self._sent = PendingWrites(limits.confirm_s, time.monotonic)
-        self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
-        self._statuses = Statuses(client, truth, teller, limits.confirm_s)
-        self._gates = Gates(client, truth, limits.confirm_s, limits.status_workers, limits.statuses)
+        self._conditions = PodStatuses(client, cache, recorder, self._sent, self._room)
+        self._statuses = Statuses(client, cache, recorder, limits.confirm_s)
+        self._gates = Gates(client, cache, limits.confirm_s, limits.status_workers, limits.statuses)
         self.take_off_gate = self._gates.put
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
         self._binder: Binder | RequestBinder
-        self._devices = GpuReservations(client, truth, teller, scheduler, writing.reserving)
+        self._devices = GpuReservations(client, cache, recorder, scheduler, writing.reserving)
         if writing.requests is None:
             self._binder = Binder(
-                client, truth, flights, teller, self._conditions, hooks, timers.timed, self._reached, self._devices
+                client, cache, in_flight, recorder, self._conditions, hooks, timers.timed, self._reached, self._devices
             )
         else:
             limit = writing.requests.backoff_limit
             self._asking = RequestBinder(
-                client, truth, flights, teller, timers.timed, self._reached, self._request_failed, limit
+                client, cache, in_flight, recorder, timers.timed, self._reached, self._request_failed, limit
             )
             self._binder = self._asking
-        self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=writing.use_eviction)
+        self._evictor = Evictor(client, cache, in_flight, recorder, scheduler, use_eviction=writing.use_eviction)
         self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, RateLimit())
         self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its UID, and why its last bind failed
         self._failures = RateLimit(first_s=0.25, rate=0.0)  # per pod, because each failure triggers a cycle
@@ -114,13 +114,13 @@ class KubeCluster:
         self.evictions = Evictions(
             self._send, self._conditions.write_at_once, limits.evict_workers, limits.evictions, limits.hold_s
         )
-        self._group_lane: WorkQueue[PodGroupUpdate] = WorkQueue(
+        self._group_work_queue: WorkQueue[PodGroupUpdate] = WorkQueue(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
         )
-        self._queue_lane: WorkQueue[tuple[str, Resource, QueueUsage | None]] = WorkQueue(
+        self._queue_work_queue: WorkQueue[tuple[str, Resource, QueueUsage | None]] = WorkQueue(
             "queues", lambda item: self._statuses.write_queue(*item), workers=1, waiting_max=limits.statuses
         )
-        self._notice_lane: WorkQueue[PodNotice] = WorkQueue(
+        self._notice_work_queue: WorkQueue[PodNotice] = WorkQueue(
             "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
         )
         self._aged = timers.aged
@@ -133,7 +133,7 @@ class KubeCluster:
     def sink(self, events: list[Event]) -> None:
         """Apply events, oldest first. Echoes of our own writes and heartbeats trigger no cycle."""
         nothing_new = [isinstance(event, Seen) and self._is_heartbeat(event.obj) for event in events]
-        self.truth.hear(events)  # first, because a pod that is no longer in flight must be known as bound
+        self.cache.hear(events)  # first, because a pod that is no longer in flight must be known as bound
         news = False
         for event, is_heartbeat in zip(events, nothing_new, strict=True):
             if isinstance(event, Seen):
@@ -152,7 +152,7 @@ class KubeCluster:
         """Return True if a node's change does not matter to a scheduler: kubelets write its status all the time."""
         if not isinstance(obj, Node):
             return False
-        known = self.truth.nodes.get(obj.name)
+        known = self.cache.nodes.get(obj.name)
         return known is not None and replace(obj, resource_version=known.resource_version) == known
 
     def _is_echo(self, obj: Object) -> bool:
@@ -164,7 +164,7 @@ class KubeCluster:
                 if obj.node_name and self._asking is not None:
                     self._forgive(obj.key)
                 ours = self._sent.heard(obj.key, obj.resource_version)
-                if self.flights.heard(obj):
+                if self.in_flight.heard(obj):
                     self._forgive(obj.key)
                     return True
                 return ours
@@ -180,7 +180,7 @@ class KubeCluster:
         if not isinstance(event, Gone):
             return
         if event.kind is Pod:
-            self.flights.gone(event.key)
+            self.in_flight.gone(event.key)
             self._conditions.gone(event.key)
             self._gates.gone(event.key)
             self._devices.gone(event.key)
@@ -196,7 +196,7 @@ class KubeCluster:
         """Return the events since the last call, oldest first."""
         self._taking = ""
         self._turned_away.clear()
-        return self.truth.drain()
+        return self.cache.drain()
 
     # -- what goes out -------------------------------------------------------------------------------------------------
 
@@ -216,10 +216,10 @@ class KubeCluster:
                 self._turned_away.add(decision.job)
             return Refusal(why)
         self._taking = decision.job
-        flight = InFlightDecision(decision)
-        self.flights.add(flight)
+        entry = InFlightDecision(decision)
+        self.in_flight.add(entry)
         self._reached("Assumed", decision)
-        (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(flight.key, flight)
+        (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(entry.key, entry)
         return None
 
     def evict(self, decision: Evict) -> Refusal | None:
@@ -229,29 +229,29 @@ class KubeCluster:
         return refusal
 
     def _hold(self, decision: Evict) -> Refusal | None:
-        flight, before = InFlightDecision(decision), self.flights.of(decision.pod)
-        why = self._not_this(self.truth.pods.get(decision.pod), decision)
+        entry, before = InFlightDecision(decision), self.in_flight.of(decision.pod)
+        why = self._not_this(self.cache.pods.get(decision.pod), decision)
         if why is None and before is not None and isinstance(before.decision, Evict):
             why = f"pod {decision.pod} is being evicted already"
         if why is None and len(self.evictions) >= self.limits.evictions:
             why = f"{len(self.evictions)} evictions are under way already"
         if why is not None:
             return Refusal(why)
-        self.flights.add(flight)
-        self.evictions.hold(flight)
+        self.in_flight.add(entry)
+        self.evictions.hold(entry)
         return None
 
     def write_group(self, update: PodGroupUpdate) -> None:
         """Write the difference, unless that is under way. An update that finds the queue full comes again with the next
         cycle."""
         update = without_hint(update)
-        if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
+        if self._statuses.begin_group(update) and not self._group_work_queue.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """Write a queue's status, as ``write_group``."""
         status = allocated, usage
-        if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
+        if self._statuses.begin_queue(name, *status) and not self._queue_work_queue.put(name, (name, *status)):
             self._statuses.queues.gone(name)
 
     def notice(self, notice: PodNotice) -> None:
@@ -260,10 +260,10 @@ class KubeCluster:
         failed = self._failed_binds.get(notice.pod)
         if failed is not None and failed[0] == notice.uid and self._failures.left_s(notice.pod):
             notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
-        if self.flights.of(notice.pod) is not None or not self._conditions.begin(notice):
+        if self.in_flight.of(notice.pod) is not None or not self._conditions.begin(notice):
             return
-        lane = self.evictions.nominations if self._conditions.nominates(notice) else self._notice_lane
-        if not lane.put(notice.pod, notice):
+        work_queue = self.evictions.nominations if self._conditions.nominates(notice) else self._notice_work_queue
+        if not work_queue.put(notice.pod, notice):
             self._sent.gone(notice.pod)
 
     def tell(self, outcome: Outcome) -> None:
@@ -273,23 +273,23 @@ class KubeCluster:
         for update in self._hints.updates(outcome):
             self.write_group(update)
         for event in rejections.events(outcome):
-            group = self.truth.groups.get(event.job)
+            group = self.cache.groups.get(event.job)
             if group is not None:
-                self.teller.tell(about_group(group), event.type, event.reason, event.message)
+                self.recorder.record(about_group(group), event.type, event.reason, event.message)
 
     # -- what stands against a decision --------------------------------------------------------------------------------
 
     def _stands_against(self, bind: Bind) -> str | None:
-        pod = self.truth.pods.get(bind.pod)
+        pod = self.cache.pods.get(bind.pod)
         why = self._not_this(pod, bind)
         if why is not None or pod is None:
             return why
         if pod.node_name:
             return f"pod {bind.pod} is already on node {pod.node_name}"
-        if bind.node not in self.truth.nodes:
+        if bind.node not in self.cache.nodes:
             return f"node {bind.node} does not exist"
-        flight = self.flights.of(bind.pod)
-        return f"pod {bind.pod} is on its way to {flight.decision.node}" if flight is not None else None
+        entry = self.in_flight.of(bind.pod)
+        return f"pod {bind.pod} is on its way to {entry.decision.node}" if entry is not None else None
 
     def _not_this(self, pod: Pod | None, decision: Decision) -> str | None:
         """Return why a decision is not about the present pod, is too late, or too soon after one that failed."""
@@ -321,8 +321,14 @@ class KubeCluster:
     async def run(self) -> None:
         """Run until cancelled. What is not done by then is known to the API server, or never happened."""
         async with asyncio.TaskGroup() as group:
-            for lane in (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane, *self._quiet_lanes()):
-                group.create_task(lane.run())
+            for work_queue in (
+                self.binds,
+                self.shared_binds,
+                self.evictions.work_queue,
+                self._resync.work_queue,
+                *self._quiet_work_queues(),
+            ):
+                group.create_task(work_queue.run())
             if self._asking is not None:
                 group.create_task(self._asking.deletes.run())
             group.create_task(self._confirm())
@@ -333,20 +339,20 @@ class KubeCluster:
         Return how many decisions are still in flight.
         """
         self._stopping = True
-        deciding = (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane)
+        deciding = (self.binds, self.shared_binds, self.evictions.work_queue, self._resync.work_queue)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while any(lane.left for lane in deciding):
-                    for lane in deciding:
-                        await lane.empty()
-                for quiet in self._quiet_lanes():
+                while any(work_queue.left for work_queue in deciding):
+                    for work_queue in deciding:
+                        await work_queue.empty()
+                for quiet in self._quiet_work_queues():
                     await quiet.empty()
-        return sum(lane.left for lane in deciding)
+        return sum(work_queue.left for work_queue in deciding)
 
-    def _quiet_lanes(self) -> tuple[WorkQueue[Any], ...]:
+    def _quiet_work_queues(self) -> tuple[WorkQueue[Any], ...]:
         """Statuses, then what people read."""
-        statuses = self._gates.lane, self._group_lane, self._queue_lane, self.evictions.nominations
-        return *statuses, self._notice_lane, self.teller.lane
+        statuses = self._gates.work_queue, self._group_work_queue, self._queue_work_queue, self.evictions.nominations
+        return *statuses, self._notice_work_queue, self.recorder.work_queue
 
     async def _room(self) -> None:
         """Wait briefly, so that binds go first."""
@@ -354,23 +360,23 @@ class KubeCluster:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.binds.empty(), self.limits.hold_s)
 
-    async def _send(self, flight: InFlightDecision) -> None:
+    async def _send(self, entry: InFlightDecision) -> None:
         try:
-            known = await self._hand_of(flight).send(flight)
+            known = await self._hand_of(entry).send(entry)
         except Exception:  # the task must be given back in any case
-            _log.exception("pod %s: a fault of this program", flight.decision.pod)
-            known, flight.why = False, "a fault of the scheduler, see its log"
+            _log.exception("pod %s: a fault of this program", entry.decision.pod)
+            known, entry.why = False, "a fault of the scheduler, see its log"
         if not known:
-            self._resync.put(flight)
+            self._resync.put(entry)
 
-    async def _settle(self, flight: InFlightDecision, pod: Pod | None) -> None:
-        if await self._hand_of(flight).settle(flight, pod):
-            decision = flight.decision
+    async def _settle(self, entry: InFlightDecision, pod: Pod | None) -> None:
+        if await self._hand_of(entry).settle(entry, pod):
+            decision = entry.decision
             self._failures.delay(decision.pod)
             if isinstance(decision, Bind):
-                self._failed_binds[decision.pod] = decision.uid, flight.why
+                self._failed_binds[decision.pod] = decision.uid, entry.why
                 self._reached("Failed", decision)
-            self.truth.give_back(decision)
+            self.cache.give_back(decision)
 
     def _request_failed(self, pod: str, uid: str, why: str) -> None:
         """Note that KAI's binder has given up: the pod waits, longer each time, and its status says why."""
@@ -383,11 +389,11 @@ class KubeCluster:
         self._failures.forget(pod)
         self._failed_binds.pop(pod, None)
 
-    def _hand_of(self, flight: InFlightDecision) -> Binder | RequestBinder | Evictor:
-        return self._binder if isinstance(flight.decision, Bind) else self._evictor
+    def _hand_of(self, entry: InFlightDecision) -> Binder | RequestBinder | Evictor:
+        return self._binder if isinstance(entry.decision, Bind) else self._evictor
 
     def _reached(self, stage: str, bind: Bind) -> None:
-        pod = self.truth.pods.get(bind.pod)
+        pod = self.cache.pods.get(bind.pod)
         if pod is not None:
             self._aged(stage, bind, max(time.time() - pod.creation, 0.0) if pod.creation else 0.0)
 
@@ -396,13 +402,13 @@ class KubeCluster:
         for a limited time."""
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
-            self.truth.spare_no_longer()
+            self.cache.spare_no_longer()
             if self.is_synced():
                 await self._sweep()
-            for flight in self.flights.overdue(self.limits.confirm_s):
-                _log.warning("pod %s: no watch has confirmed a decision: looking it up", flight.decision.pod)
-                self.flights.land(flight)  # so that it is not looked up again at once
-                self._resync.put(flight)
+            for entry in self.in_flight.overdue(self.limits.confirm_s):
+                _log.warning("pod %s: no watch has confirmed a decision: looking it up", entry.decision.pod)
+                self.in_flight.accept(entry)  # so that it is not looked up again at once
+                self._resync.put(entry)
 
     async def _sweep(self) -> None:
         """Delete what is no longer needed, and what cannot be carried out."""

@@ -44,7 +44,7 @@ class Pages:
         """A scheduler that does not lead is ready, too: it could lead. Below "ok" stands what is off because a kind or
         a right is missing."""
         why = self._live.unready()
-        lines = why or ("ok", *self._live.following.trouble())
+        lines = why or ("ok", *self._live.informers.trouble())
         return web.Response(text="".join(f"{line}\n" for line in lines), status=503 if why else 200)
 
     async def conf(self, request: web.Request) -> web.Response:
@@ -64,8 +64,8 @@ class Pages:
                 bool(live.conf.refused),
             ),
             "pumice_leader": ("1 while this process decides", live.leads),
-            "pumice_binds_in_flight": ("Decisions that are on their way", len(live.cluster.flights)),
-            "pumice_kinds_not_followed": ("Reasons why kinds are not followed", len(live.following.trouble())),
+            "pumice_binds_in_flight": ("Decisions that are on their way", len(live.cluster.in_flight)),
+            "pumice_kinds_not_followed": ("Reasons why kinds are not followed", len(live.informers.trouble())),
         }
         for name, (about, value) in gauges.items():
             yield GaugeMetricFamily(name, about, value=float(value))
@@ -79,14 +79,14 @@ class Pages:
             faults.add_metric(culprit, count)
         if faults.samples:
             yield faults
-        unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
+        unparsable = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
         standing = GaugeMetricFamily("pumice_objects_unread", "Objects that are unreadable now", labels=["kind"])
-        for kind, reflector in live.following.reflectors.items():
-            if reflector.unread.count:
-                unread.add_metric([kind.full_name], reflector.unread.count)
-                standing.add_metric([kind.full_name], len(reflector.unread))
-        if unread.samples:
-            yield unread
+        for kind, reflector in live.informers.reflectors.items():
+            if reflector.unparsable.count:
+                unparsable.add_metric([kind.full_name], reflector.unparsable.count)
+                standing.add_metric([kind.full_name], len(reflector.unparsable))
+        if unparsable.samples:
+            yield unparsable
             yield standing
         about = "Requests to the API server, by what came of them"
         requests = CounterMetricFamily("pumice_api_requests", about, labels=["method", "code"])

@@ -38,7 +38,7 @@ from pumice.kube.scheduler.languages import KAI, VOLCANO, ClusterLanguage, NodeP
 from pumice.kube.scheduler.lease import Election
 from pumice.kube.scheduler.reload import Conf, ConfFile
 from pumice.kube.scheduler.schedule import CycleSchedule
-from pumice.kube.writers.reminders import Reminders, tell_of_unread
+from pumice.kube.writers.reminders import Reminders, record_unparsable
 from pumice.kube.writers.writing import AS_VOLCANO_DOES, Timers, Writing
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
@@ -87,7 +87,7 @@ class Live:
     decides.
 
     ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
-    ``cluster`` and ``following`` belong to one term and are replaced in the next.
+    ``cluster`` and ``informers`` belong to one term and are replaced in the next.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Live:
         self.cycle_began: float | None = None  # start of the running cycle, by time.monotonic
         self.failing_since: float | None = None  # since when every cycle failed
         self._election, self._beside = election, beside
-        self._rhythm = self._new_rhythm()
+        self._schedule = self._new_schedule()
         self._on_loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
         self._news = asyncio.Event()
@@ -159,7 +159,7 @@ class Live:
     async def _terms(self) -> None:
         """Run term after term, each from nothing, because what is left of a lost one may be outdated."""
         while True:
-            parts = [asyncio.create_task(part) for part in (self._term(), self.following.run(), self._sync())]
+            parts = [asyncio.create_task(part) for part in (self._term(), self.informers.run(), self._sync())]
             try:
                 await asyncio.wait(parts[:2], return_when=asyncio.FIRST_COMPLETED)
                 for task in parts:
@@ -179,25 +179,25 @@ class Live:
         if self._election is None:
             await self._lead()
             return
-        await self.following.answered()
+        await self.informers.answered()
         if self.settings.lease_namespace:
-            await self.following.reflectors[NAMESPACES].synced.wait()
+            await self.informers.reflectors[NAMESPACES].synced.wait()
             self._check_namespace(self.settings.lease_namespace)
         await self._election.run(self._lead)
 
     def _check_namespace(self, name: str) -> None:
         """Raise KubeError if the Lease cannot be created, instead of waiting forever."""
-        if not self.following.reflectors[NAMESPACES].trouble and name not in self.following.objects(NAMESPACES):
+        if not self.informers.reflectors[NAMESPACES].trouble and name not in self.informers.objects(NAMESPACES):
             raise KubeError(
                 f"namespace {name}, where the Lease would be, does not exist: create it, use another with"
                 " --leader-elect-resource-namespace, or use --leader-elect=false"
             )
 
     async def _sync(self) -> None:
-        await self.following.synced()
+        await self.informers.synced()
         self.synced.set()
         needed = [kind for kind in self.settings.language.followed if kind.needed]
-        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in needed)
+        counts = ", ".join(f"{len(self.informers.objects(kind))} {kind.plural}" for kind in needed)
         _log.info("synced: %s", counts)
         self._at_once()
 
@@ -213,7 +213,7 @@ class Live:
         )
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)
-        self.following = InformerSet(
+        self.informers = InformerSet(
             self._client,
             self.cluster.sink,
             decoder=decoder,
@@ -221,9 +221,9 @@ class Live:
             retry_policy=self._retry_policy,
             troubles=self._troubles,
             takes=taken(self.settings.pool, self.settings.node_labels),
-            told=self._tell_of_unread,
+            told=self._record_unparsable,
         )
-        self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
+        self._reminders = Reminders(self.cluster.cache, self.cluster.recorder, self.informers.unparsable)
         asked = partial(report_usage_asked, self.metrics)
         self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client, asked)
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
@@ -251,9 +251,9 @@ class Live:
             self.leads = False
             await _ended(stopping, *tasks)
 
-    def _tell_of_unread(self, kind: Kind, unread: Unparsable) -> None:
+    def _record_unparsable(self, kind: Kind, unparsable: Unparsable) -> None:
         if self.leads:  # otherwise the leader reports it, or the reminders once this leads
-            tell_of_unread(self.cluster.teller, kind, unread)
+            record_unparsable(self.cluster.recorder, kind, unparsable)
 
     async def _run_beside(self) -> None:
         """Run the companions after the first cycle, which must not wait for what they read."""
@@ -271,14 +271,14 @@ class Live:
             if self._stopping.is_set():
                 return
             self._turn_over.clear()
-            rhythm = self._rhythm
+            schedule = self._schedule
             try:
                 failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
             finally:
                 self._turn_over.set()
             if self.leads and self.synced.is_set():
                 self._decided.set()
-            rhythm.end(time.monotonic(), failed)
+            schedule.end(time.monotonic(), failed)
             if time.monotonic() - self._tidied > _TIDY_S:
                 self._tidied = time.monotonic()
                 await asyncio.get_running_loop().run_in_executor(self._thread, give_back_freed)
@@ -288,29 +288,29 @@ class Live:
     async def _due(self) -> None:
         """Wait for the next turn."""
         while not self._stopping.is_set():
-            left_s = self._rhythm.due() - time.monotonic()
+            left_s = self._schedule.due() - time.monotonic()
             if left_s <= 0:
-                self._rhythm.begin(time.monotonic())
+                self._schedule.begin(time.monotonic())
                 return
             self._news.clear()
-            waits_for = self._stopping if self._rhythm.changed else self._news
+            waits_for = self._stopping if self._schedule.changed else self._news
             with suppress(TimeoutError):
                 await asyncio.wait_for(waits_for.wait(), left_s)
 
     def _change(self) -> None:
         """Note a change that may affect a decision. From any thread."""
-        is_first = not self._rhythm.changed
-        self._rhythm.change(time.monotonic())
+        is_first = not self._schedule.changed
+        self._schedule.change(time.monotonic())
         if is_first and self._on_loop is not None:
             with suppress(RuntimeError):  # the loop is closed, and nothing waits
                 self._on_loop.call_soon_threadsafe(self._news.set)
 
     def _at_once(self) -> None:
         """Start the next turn without waiting."""
-        self._rhythm = self._new_rhythm()
+        self._schedule = self._new_schedule()
         self._change()
 
-    def _new_rhythm(self) -> CycleSchedule:
+    def _new_schedule(self) -> CycleSchedule:
         return CycleSchedule(self.settings.period_s, on_change=self.settings.on_change)
 
     def _turn(self) -> bool:
@@ -323,10 +323,11 @@ class Live:
         except Exception as error:
             self.failed_cycles += 1
             self.failing_since = self.failing_since or time.monotonic()
-            if self._rhythm.failures == 0:
+            if self._schedule.failures == 0:
                 _log.exception("a cycle failed: a fault of this program or of a plugin")
             else:
-                _log.error("%d cycles in a row failed: %s: %s", self._rhythm.failures + 1, type(error).__name__, error)
+                count = self._schedule.failures + 1
+                _log.error("%d cycles in a row failed: %s: %s", count, type(error).__name__, error)
             return True
         finally:
             self.cluster.evictions.let_go()
@@ -366,10 +367,10 @@ class Live:
 
         Events may be applied in part, and decisions accepted but not assumed; neither can be seen from outside.
         """
-        while len(self.cluster.flights) and not self._stopping.is_set():
+        while len(self.cluster.in_flight) and not self._stopping.is_set():
             await asyncio.sleep(0.1)
         self.cluster.drain()  # the reflectors have all of it
-        known = [obj.value for each in self.following.reflectors.values() for obj in each.known.values()]
+        known = [obj.value for each in self.informers.reflectors.values() for obj in each.known.values()]
         store = self._empty_store()
         for value in known:
             if not isinstance(value, dict):
@@ -407,7 +408,7 @@ class Live:
         self.metrics.observe("task_scheduling_latency_milliseconds", 1000.0 * seconds, stage)
         if stage == "Bound":
             self.metrics.add("schedule_attempts_total", 1.0, "scheduled")
-            group = self.cluster.truth.groups.get(bind.job)
+            group = self.cluster.cache.groups.get(bind.job)
             if group is not None:
                 report_bound(self.metrics, group, time.time())
 
@@ -431,10 +432,10 @@ class Live:
 
     def unready(self) -> list[str]:
         """Return why it could not schedule at present, a line each."""
-        needed = [each.trouble for kind, each in self.following.reflectors.items() if kind.needed and each.trouble]
+        needed = [each.trouble for kind, each in self.informers.reflectors.items() if kind.needed and each.trouble]
         waiting = [
             f"{kind.full_name} is not listed yet"
-            for kind, each in self.following.reflectors.items()
+            for kind, each in self.informers.reflectors.items()
             if not each.synced.is_set()
         ]
         return sorted({*needed, *waiting})

@@ -34,7 +34,7 @@ _log = logging.getLogger("pumice.kube")
 
 
 @dataclass(slots=True, eq=False)
-class _Told:
+class _Event:
     """An event, and how often it happened. ``name`` is "" until it is written."""
 
     ref: Ref
@@ -70,94 +70,96 @@ class EventRecorder:
         rate: float = 500.0,
         again_s: float = 60.0,
     ) -> None:
-        self.lane: WorkQueue[_Told | Bind] = WorkQueue("events", self._write, workers=workers, waiting_max=waiting_max)
+        self.work_queue: WorkQueue[_Event | Bind] = WorkQueue(
+            "events", self._write, workers=workers, waiting_max=waiting_max
+        )
         self._client, self._component, self._room, self._now = client, component, room, now
         self._bucket = TokenBucket(rate, rate)
         self._again_s = again_s
-        self._told: OrderedDict[tuple[Ref, str, str], _Told] = OrderedDict()
+        self._events: OrderedDict[tuple[Ref, str, str], _Event] = OrderedDict()
         self._lock = Lock()
         self._number = time.time_ns()
 
-    def tell(self, ref: Ref, kind: str, reason: str, message: str) -> None:
+    def record(self, ref: Ref, kind: str, reason: str, message: str) -> None:
         """Emit an event about an object. ``kind``: Normal or Warning."""
         key, message, now = (ref, kind, reason), clean(message, MESSAGE_MAX - 1), self._now()
         with self._lock:
-            told = self._told.pop(key, None)
-            if told is not None and told.message == message:
-                told.count += 1
-                self._told[key] = told
-                if now - told.written < self._again_s:
+            event = self._events.pop(key, None)
+            if event is not None and event.message == message:
+                event.count += 1
+                self._events[key] = event
+                if now - event.written < self._again_s:
                     return
             else:
-                told = self._told[key] = _Told(ref, kind, reason, message, now)
-                if len(self._told) > self.lane.waiting_max:
-                    self._told.popitem(last=False)
-        if not self.lane.put(f"{ref.uid} {ref.name} {reason}", told):
+                event = self._events[key] = _Event(ref, kind, reason, message, now)
+                if len(self._events) > self.work_queue.waiting_max:
+                    self._events.popitem(last=False)
+        if not self.work_queue.put(f"{ref.uid} {ref.name} {reason}", event):
             self._client.counts.events_lost += 1
 
-    def tell_bound(self, bind: Bind) -> None:
+    def record_bound(self, bind: Bind) -> None:
         """Emit an event that a pod is bound. It happens once per pod, so nothing is remembered, and nothing is prepared
         while pods are being bound."""
-        if not self.lane.put(bind.uid, bind):
+        if not self.work_queue.put(bind.uid, bind):
             self._client.counts.events_lost += 1
 
-    async def _write(self, item: _Told | Bind) -> None:
+    async def _write(self, item: _Event | Bind) -> None:
         await self._room()
         await self._bucket.take()
-        told = _of_bind(item, self._now()) if isinstance(item, Bind) else item
-        told.written = self._now()
+        event = _of_bind(item, self._now()) if isinstance(item, Bind) else item
+        event.written = self._now()
         try:
-            if told.name:
+            if event.name:
                 with suppress(_Forgotten):
-                    await self._count(told)
+                    await self._count(event)
                     return
-            await self._create(told)
+            await self._create(event)
         except KubeError as error:
             if isinstance(error, ApiError) and error.namespace_goes:
                 return  # the namespace and everything in it is deleted
             self._client.counts.events_lost += 1
-            _log.info("event %s on %s %s is lost: %s", told.reason, told.ref.kind, told.ref.name, error)
+            _log.info("event %s on %s %s is lost: %s", event.reason, event.ref.kind, event.ref.name, error)
 
-    async def _count(self, told: _Told) -> None:
+    async def _count(self, event: _Event) -> None:
         """Update the count. Raises: _Forgotten if the server no longer has the event."""
-        path = EVENTS.path(f"{told.ref.namespace or 'default'}/{told.name}")
+        path = EVENTS.path(f"{event.ref.namespace or 'default'}/{event.name}")
         try:
-            await self._client.patch(path, {"count": told.count, "lastTimestamp": stamp(told.written)})
+            await self._client.patch(path, {"count": event.count, "lastTimestamp": stamp(event.written)})
         except ApiError as error:
             if error.status == 404:
                 raise _Forgotten from None
             raise
 
-    async def _create(self, told: _Told) -> None:
+    async def _create(self, event: _Event) -> None:
         self._number += 1
-        name = f"{told.ref.name[:_NAME_MAX].rstrip('.-')}.{self._number:x}"
-        namespace = told.ref.namespace or "default"
+        name = f"{event.ref.name[:_NAME_MAX].rstrip('.-')}.{self._number:x}"
+        namespace = event.ref.namespace or "default"
         path = EVENTS.namespace_path(namespace)
-        await self._client.post(path, self._event(told, namespace, name), retries=FOR_CREATES)
-        told.name = name
+        await self._client.post(path, self._event(event, namespace, name), retries=FOR_CREATES)
+        event.name = name
 
-    def _event(self, told: _Told, namespace: str, name: str) -> dict[str, Any]:
-        ref = told.ref
+    def _event(self, event: _Event, namespace: str, name: str) -> dict[str, Any]:
+        ref = event.ref
         about = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "uid": ref.uid}
         if ref.namespace:
             about["namespace"] = ref.namespace
         return {
             "metadata": {"namespace": namespace, "name": name},
             "involvedObject": about,
-            "type": told.type,
-            "reason": told.reason,
-            "message": told.message,
+            "type": event.type,
+            "reason": event.reason,
+            "message": event.message,
             "source": {"component": self._component},
             "reportingComponent": self._component,
-            "count": told.count,
-            "firstTimestamp": stamp(told.first),
-            "lastTimestamp": stamp(told.written),
+            "count": event.count,
+            "firstTimestamp": stamp(event.first),
+            "lastTimestamp": stamp(event.written),
         }
 
 
-def _of_bind(bind: Bind, now: float) -> _Told:
+def _of_bind(bind: Bind, now: float) -> _Event:
     text = clean(f"Successfully assigned {bind.pod} to {bind.node}", MESSAGE_MAX - 1)
-    return _Told(about_pod(bind), "Normal", "Scheduled", text, now)
+    return _Event(about_pod(bind), "Normal", "Scheduled", text, now)
 
 
 class _Forgotten(Exception):
@@ -171,10 +173,10 @@ def about_pod(what: Pod | Decision) -> Ref:
     return Ref("v1", "Pod", namespace, name, what.uid)
 
 
-def about_unread(kind: Kind, unread: Unparsable) -> Ref:
+def about_unparsable(kind: Kind, unparsable: Unparsable) -> Ref:
     """Return a reference to an object that could not be read."""
-    namespace, _, name = unread.key.rpartition("/")
-    return Ref(kind.api_version, kind.kind, namespace, name, unread.uid)
+    namespace, _, name = unparsable.key.rpartition("/")
+    return Ref(kind.api_version, kind.kind, namespace, name, unparsable.uid)
 
 
 def about_group(group: PodGroup) -> Ref:

@@ -30,21 +30,21 @@ class Evictor:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
-        flights: InFlightDecisions,
-        tell: EventRecorder,
+        cache: InformerCache,
+        in_flight: InFlightDecisions,
+        recorder: EventRecorder,
         scheduler: str,
         *,
         use_eviction: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._client, self._truth, self._flights, self._tell = client, truth, flights, tell
+        self._client, self._cache, self._in_flight, self._recorder = client, cache, in_flight, recorder
         self._scheduler, self._use_eviction, self._now = scheduler, use_eviction, now
 
-    async def send(self, flight: InFlightDecision) -> bool:
+    async def send(self, entry: InFlightDecision) -> bool:
         """Evict. Return False if it failed, or if that is unknown; then read the pod and ``settle``."""
-        evict = _evict_of(flight)
-        if not self._flights.flies(flight):
+        evict = _evict_of(entry)
+        if not self._in_flight.has(entry):
             return True
         try:
             if not self._use_eviction:
@@ -52,37 +52,37 @@ class Evictor:
             await self._remove(evict)
         except ApiError as error:
             if error.status == 404:
-                self._truth.hear_of_end(evict.pod, evict.uid)
+                self._cache.hear_of_end(evict.pod, evict.uid)
                 return True
-            flight.why = str(error)
+            entry.why = str(error)
         except KubeError as error:
-            flight.why = str(error)
+            entry.why = str(error)
         else:
-            self._flights.land(flight)
+            self._in_flight.accept(entry)
             self._say(evict)
             return True
-        _log.warning("pod %s: not evicted: %s", evict.pod, flight.why)
+        _log.warning("pod %s: not evicted: %s", evict.pod, entry.why)
         return False
 
-    async def settle(self, flight: InFlightDecision, pod: Pod | None) -> bool:
-        """Handle a flight with an unknown outcome. ``pod``: its present state, None if gone or replaced.
+    async def settle(self, entry: InFlightDecision, pod: Pod | None) -> bool:
+        """Handle a decision with an unknown outcome. ``pod``: its present state, None if gone or replaced.
 
         Return True if the task must be given back.
         """
-        evict, flew = _evict_of(flight), self._flights.end(flight)
+        evict, flew = _evict_of(entry), self._in_flight.end(entry)
         if pod is None:
-            self._truth.hear_of_end(evict.pod, evict.uid)
+            self._cache.hear_of_end(evict.pod, evict.uid)
         elif has_come_true(evict, pod):
-            self._truth.hear_of(pod)
+            self._cache.hear_of(pod)
         else:
             return flew
         return False
 
     def _say(self, evict: Evict) -> None:
-        self._tell.tell(about_pod(evict), "Warning", "Evict", f"Pod is evicted, because of {evict.reason}")
-        group = self._truth.groups.get(evict.job)
+        self._recorder.record(about_pod(evict), "Warning", "Evict", f"Pod is evicted, because of {evict.reason}")
+        group = self._cache.groups.get(evict.job)
         if group is not None:
-            self._tell.tell(about_group(group), "Normal", "Evict", evict.reason)
+            self._recorder.record(about_group(group), "Normal", "Evict", evict.reason)
 
     async def _mark(self, evict: Evict) -> None:
         """Write on the pod why it is evicted: its owner may then not count it as a failure."""
@@ -116,6 +116,6 @@ class Evictor:
         await self._client.post(PODS.path(evict.pod, "eviction"), body, retries=ONCE)
 
 
-def _evict_of(flight: InFlightDecision) -> Evict:
-    assert isinstance(flight.decision, Evict)
-    return flight.decision
+def _evict_of(entry: InFlightDecision) -> Evict:
+    assert isinstance(entry.decision, Evict)
+    return entry.decision

@@ -29,7 +29,7 @@ class Evictions:
     ) -> None:
         self._send, self._hold_s = send, hold_s
         self._held: list[InFlightDecision] = []
-        self.lane: WorkQueue[InFlightDecision] = WorkQueue(
+        self.work_queue: WorkQueue[InFlightDecision] = WorkQueue(
             "evictions", self._send_after, workers=workers, waiting_max=waiting_max
         )
         self.nominations: WorkQueue[PodNotice] = WorkQueue(
@@ -38,20 +38,20 @@ class Evictions:
 
     def __len__(self) -> int:
         """Number of waiting evictions."""
-        return len(self.lane) + len(self._held)
+        return len(self.work_queue) + len(self._held)
 
-    def hold(self, flight: InFlightDecision) -> None:
+    def hold(self, entry: InFlightDecision) -> None:
         """Accept an eviction, which waits for ``let_go``."""
-        self._held.append(flight)
+        self._held.append(entry)
 
     def let_go(self) -> None:
         """Release evictions: the nominations of the cycle are known now."""
         held, self._held = self._held, []
-        for flight in held:
-            self.lane.put(flight.key, flight)
+        for entry in held:
+            self.work_queue.put(entry.key, entry)
 
-    async def _send_after(self, flight: InFlightDecision) -> None:
+    async def _send_after(self, entry: InFlightDecision) -> None:
         if self.nominations.left:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.nominations.empty(), self._hold_s)
-        await self._send(flight)
+        await self._send(entry)

@@ -54,21 +54,28 @@ class PodStatuses:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
-        tell: EventRecorder,
+        cache: InformerCache,
+        recorder: EventRecorder,
         sent: PendingWrites,
         room: Callable[[], Awaitable[None]],
         *,
         now: Callable[[], float] = time.time,
         rate: float = 200.0,
     ) -> None:
-        self._client, self._truth, self._tell, self._sent, self._room, self._now = client, truth, tell, sent, room, now
+        self._client, self._cache, self._recorder, self._sent, self._room, self._now = (
+            client,
+            cache,
+            recorder,
+            sent,
+            room,
+            now,
+        )
         self._bucket = TokenBucket(rate, rate)
         self._refusals = RefusedWrites("condition of pod")
 
     def begin(self, notice: PodNotice) -> bool:
         """Return True if the notice must be written: it says something new, and is not under way."""
-        pod = self._truth.pods.get(notice.pod)
+        pod = self._cache.pods.get(notice.pod)
         if pod is None or pod.uid != notice.uid or pod.node_name or self._refusals.holds_back(notice.pod):
             return False
         return bool(difference(pod, notice)) and self._sent.begin(notice.pod, notice)
@@ -80,7 +87,7 @@ class PodStatuses:
 
     def nominates(self, notice: PodNotice) -> bool:
         """Return True if the notice nominates the pod to a node to which it is not nominated yet."""
-        pod = self._truth.pods.get(notice.pod)
+        pod = self._cache.pods.get(notice.pod)
         return pod is not None and notice.nominated_node not in ("", pod.nominated_node)
 
     async def write(self, notice: PodNotice) -> None:
@@ -93,7 +100,7 @@ class PodStatuses:
         """Write a notice without waiting."""
         if not self._sent.is_newest(notice.pod, notice):
             return
-        pod = self._truth.pods.get(notice.pod)
+        pod = self._cache.pods.get(notice.pod)
         if pod is None or pod.uid != notice.uid or pod.node_name or not await self.say(pod, notice):
             self._sent.failed(notice.pod, notice)
 
@@ -105,7 +112,7 @@ class PodStatuses:
         for condition in status.get("conditions", ()):
             if "lastTransitionTime" in condition:
                 condition["lastTransitionTime"] = stamp(self._now())
-        self._tell.tell(about_pod(pod), "Warning", "FailedScheduling", notice.message)
+        self._recorder.record(about_pod(pod), "Warning", "FailedScheduling", notice.message)
         body = {"metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version}, "status": status}
         return await self._patch(pod, body, notice)
 
@@ -118,6 +125,6 @@ class PodStatuses:
                 self._refusals.refused(pod.key, error)
             return False
         self._refusals.written(pod.key)
-        known = self._truth.pods.get(pod.key)
+        known = self._cache.pods.get(pod.key)
         self._sent.done(pod.key, notice, version_of(raw), known.resource_version if known is not None else "")
         return True

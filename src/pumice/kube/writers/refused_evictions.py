@@ -23,18 +23,18 @@ class RefusedEvictions:
     """Pods by key, with UID. Not for several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._pace = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
+        self._rate_limit = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
         self._uids: dict[str, str] = {}
 
     def refused(self, key: str, uid: str) -> None:
         """Note another refused eviction of a pod."""
-        self._pace.delay(key)
+        self._rate_limit.delay(key)
         if len(self._uids) < _SPARED_MAX:
             self._uids[key] = uid
 
     def gone(self, key: str) -> None:
         """Note that the pod no longer exists."""
-        self._pace.forget(key)
+        self._rate_limit.forget(key)
         self._uids.pop(key, None)
 
     def marked(self, pod: Pod) -> Pod:
@@ -45,7 +45,7 @@ class RefusedEvictions:
     def over(self) -> list[str]:
         """Return pods that are no longer spared. If their eviction is refused again, they are spared for twice as
         long."""
-        found = [key for key in self._uids if not self._pace.left_s(key)]
+        found = [key for key in self._uids if not self._rate_limit.left_s(key)]
         for key in found:
             del self._uids[key]
         return found

@@ -18,16 +18,16 @@ class RefusedWrites:
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what = what
-        self._pace = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
+        self._rate_limit = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
         self._said: dict[str, None] = {}
 
     def holds_back(self, key: str) -> bool:
         """Return True if it is too soon to try again."""
-        return self._pace.left_s(key) > 0
+        return self._rate_limit.left_s(key) > 0
 
     def refused(self, key: str, why: object) -> None:
         """Note a refused write."""
-        delay = self._pace.delay(key)
+        delay = self._rate_limit.delay(key)
         if key in self._said:
             _log.debug("%s %s not written: %s; next attempt in %.0f s", self._what, key, why, delay)
             return
@@ -38,11 +38,11 @@ class RefusedWrites:
 
     def written(self, key: str) -> None:
         """Note a successful write."""
-        self._pace.forget(key)
+        self._rate_limit.forget(key)
         if key in self._said:
             del self._said[key]
             _log.info("%s %s written", self._what, key)
 
     def gone(self, key: str) -> None:
-        self._pace.forget(key)
+        self._rate_limit.forget(key)
         self._said.pop(key, None)

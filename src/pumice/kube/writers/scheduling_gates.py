@@ -25,26 +25,28 @@ class Gates:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
+        cache: InformerCache,
         keep_s: float,
         workers: int,
         waiting_max: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client, self._truth = client, truth
-        self.lane: WorkQueue[GateRemoval] = WorkQueue("gates", self._take_off, workers=workers, waiting_max=waiting_max)
+        self._client, self._cache = client, cache
+        self.work_queue: WorkQueue[GateRemoval] = WorkQueue(
+            "gates", self._take_off, workers=workers, waiting_max=waiting_max
+        )
         self._sent = PendingWrites(keep_s, clock)
         self._refusals = RefusedWrites("scheduling gate of pod", clock)
 
     def put(self, removal: GateRemoval) -> None:
         """Remove a gate, from any thread. If the queue is full, a later cycle requests it again. A pod without its gate
         is news, although it is our own doing."""
-        if self._begin(removal) and not self.lane.put(removal.pod, removal):
+        if self._begin(removal) and not self.work_queue.put(removal.pod, removal):
             self._sent.failed(removal.pod, removal)
 
     def _begin(self, removal: GateRemoval) -> bool:
         """Return True if the gate must be removed: the pod has it, and it is not under way."""
-        pod = self._truth.pods.get(removal.pod)
+        pod = self._cache.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
             return False
         return not self._refusals.holds_back(removal.pod) and self._sent.begin(removal.pod, removal)

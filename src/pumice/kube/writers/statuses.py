@@ -103,8 +103,8 @@ class Statuses:
     def __init__(
         self,
         client: Client,
-        truth: InformerCache,
-        tell: EventRecorder,
+        cache: InformerCache,
+        recorder: EventRecorder,
         keep_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -114,12 +114,12 @@ class Statuses:
             RefusedWrites("status of PodGroup", clock),
             RefusedWrites("status of Queue", clock),
         )
-        self._client, self._truth, self._tell = client, truth, tell
+        self._client, self._cache, self._recorder = client, cache, recorder
         self._subresource: dict[Kind, bool] = {}
 
     def begin_group(self, update: PodGroupUpdate) -> bool:
         """Return True if this must be written: it differs from what is known, and is not under way."""
-        group = self._truth.groups.get(update.job)
+        group = self._cache.groups.get(update.job)
         if group is None or self._refused_groups.holds_back(update.job):
             return False
         wanted = bool(group_difference(group, update.status) or times_difference(group, update.times))
@@ -137,14 +137,14 @@ class Statuses:
 
     async def write_group(self, update: PodGroupUpdate) -> None:
         """Write what differs by now, and emit an event."""
-        group = self._truth.groups.get(update.job)
+        group = self._cache.groups.get(update.job)
         version = await self._write_group(group, update) if group is not None else ""
         if group is None or not version:
             self.groups.failed(update.job, _said(update))
             return
-        self.groups.done(update.job, _said(update), version, self._truth.groups.get(update.job, group).resource_version)
+        self.groups.done(update.job, _said(update), version, self._cache.groups.get(update.job, group).resource_version)
         if (event := group_event(update.status)) is not None:
-            self._tell.tell(about_group(group), *event)
+            self._recorder.record(about_group(group), *event)
 
     async def _write_group(self, group: PodGroup, update: PodGroupUpdate) -> str:
         """Write differences. Return the version of the last write, "" if nothing was written."""
@@ -158,14 +158,14 @@ class Statuses:
 
     def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
         """Return True if a queue's status must be written, as ``begin_group``."""
-        queue = self._truth.queues.get(name)
+        queue = self._cache.queues.get(name)
         if queue is None or self._refused_queues.holds_back(name):
             return False
         return bool(queue_difference(queue, allocated, usage)) and self.queues.begin(name, (allocated, usage))
 
     async def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """Write what differs by now."""
-        queue = self._truth.queues.get(name)
+        queue = self._cache.queues.get(name)
         change = queue_difference(queue, allocated, usage) if queue is not None else {}
         version = ""
         if queue is not None and change:
@@ -173,7 +173,7 @@ class Statuses:
         if queue is None or not version:
             self.queues.failed(name, (allocated, usage))
             return
-        self.queues.done(name, (allocated, usage), version, self._truth.queues.get(name, queue).resource_version)
+        self.queues.done(name, (allocated, usage), version, self._cache.queues.get(name, queue).resource_version)
 
     async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any], refusals: RefusedWrites) -> str:
         """Return the new version, "" if nothing was written."""

@@ -26,8 +26,8 @@ class Numatopology(Struct, frozen=True):
     """The CPUs of a node, as its agent reports them.
 
     ``free``: CPUs that no pod uses exclusively, None if not reported. ``reserved``: how many are reserved for the
-    system. ``assigned``: (UID, ``namespace/name``) of pods whose CPUs are no longer among the free ones. ``unread``:
-    fields that could not be read, and why; then nothing is free.
+    system. ``assigned``: (UID, ``namespace/name``) of pods whose CPUs are no longer among the free ones.
+    ``unparsable``: fields that could not be read, and why; then nothing is free.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Numatopology(Struct, frozen=True):
     free: tuple[int, ...] | None = None
     reserved: int = 0
     assigned: tuple[tuple[str, str], ...] = ()
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
 
 class NumaAsk(Struct, frozen=True):

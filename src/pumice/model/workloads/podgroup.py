@@ -70,8 +70,8 @@ class PodGroupStatus(Struct, frozen=True):
 class PodGroup(Struct, frozen=True):
     """A PodGroup. ``gang``: what KAI's PodGroup says in addition, None for one of Volcano.
 
-    ``unread``: fields that could not be read, and why. Then ``min_member`` is out of reach: no pod of it is placed, and
-    pods that run still count in its queue and are never victims.
+    ``unparsable``: fields that could not be read, and why. Then ``min_member`` is out of reach: no pod of it is placed,
+    and pods that run still count in its queue and are never victims.
     """
 
     namespace: str
@@ -90,13 +90,13 @@ class PodGroup(Struct, frozen=True):
     status: PodGroupStatus = PodGroupStatus()
     resource_version: str = ""
     gang: Gang | None = None
-    unread: tuple[str, ...] = ()
+    unparsable: tuple[str, ...] = ()
 
     @property
-    def barred(self) -> bool:
+    def quarantined(self) -> bool:
         """True if an unreadable field may have forbidden something."""
         # Other unreadable fields, such as a condition, forbid nothing, and the job runs.
-        return bool(self.unread) and self.min_member == OUT_OF_REACH
+        return bool(self.unparsable) and self.min_member == OUT_OF_REACH
 
     @property
     def preemptable(self) -> bool:

@@ -61,10 +61,10 @@ class _Reading:
         self.copies: dict[tuple[str, str, str], list[str]] = {}
         self.differing: set[tuple[str, str, str]] = set()
         self.problems: list[Problem] = []
-        self.unread: Counter[str] = Counter()
+        self.unparsable: Counter[str] = Counter()
         self.unknown: dict[UnknownKey, list[str]] = {}  # the first places of each, and their number
         self.unknown_counts: Counter[UnknownKey] = Counter()
-        self.first_unread: dict[str, str] = {}
+        self.first_unparsable: dict[str, str] = {}
 
     def files_of(self, path: Path) -> Iterator[Path]:
         """Yield the file itself, or the files of a folder. Links to folders are not followed."""
@@ -103,8 +103,8 @@ class _Reading:
         try:
             reading = self.decoder.read(obj)
         except UnsupportedKind as error:
-            self.unread[error.kind] += 1
-            self.first_unread.setdefault(error.kind, where)
+            self.unparsable[error.kind] += 1
+            self.first_unparsable.setdefault(error.kind, where)
         except ManifestError as error:
             self.problems.append(Problem(where, str(error)))
         except Exception as error:
@@ -168,8 +168,8 @@ class _Reading:
             meant = f"; did you mean {unknown.near}?" if unknown.near else ""
             what = f"{unknown.path} unknown field (ignored){meant}"
             self.problems.append(Problem(where, what, Severity.WARNING))
-        for kind, count in self.unread.items():
-            where = self.first_unread[kind] + (f" and {count - 1} more" if count > 1 else "")
+        for kind, count in self.unparsable.items():
+            where = self.first_unparsable[kind] + (f" and {count - 1} more" if count > 1 else "")
             self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
         return Manifests(tuple(value for value, _ in self.objects.values()), tuple(self.problems))
 

@@ -39,7 +39,7 @@ def gang_problems(
     sizes = Counter((pod.group_key, pod_set_of(pod.labels).lower()) for pod in pods if pod.group_key)
     by_name = {topology.name: topology for topology in topologies}
     for group in groups:
-        if group.gang is not None and not group.unread:
+        if group.gang is not None and not group.unparsable:
             told = [*_of_pod_sets(group, group.gang, sizes), *_of_topologies(group.gang, by_name, guess)]
             for what, severity in told[:_TOLD_MAX]:
                 yield Problem(f"PodGroup {group.key}", what, severity)

@@ -128,7 +128,7 @@ class _Cluster:
         counts = Counter(pod.group_key for pod in self.pods)
         for group in self.groups:
             has_sub_groups = group.gang is not None and group.gang.sub_groups
-            if group.min_member > counts[group.key] and not group.unread and not has_sub_groups:
+            if group.min_member > counts[group.key] and not group.unparsable and not has_sub_groups:
                 what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
             yield from self._waiting_times(group)

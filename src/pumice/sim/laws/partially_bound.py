@@ -58,7 +58,7 @@ class PartiallyBoundLaws:
         """Return the gang if it is partially bound and got nothing in this cycle, or None if it is not, or anything is
         in doubt."""
         group = self._cluster.groups.get(key)
-        if group is None or group.topology or group.sub_groups or group.min_task_member or group.unread:
+        if group is None or group.topology or group.sub_groups or group.min_task_member or group.unparsable:
             return None
         if group.status.phase == "Pending" or any(pod.key in asked or self._in_doubt(pod.key) for pod in pods):
             return None
@@ -140,14 +140,14 @@ class PartiallyBoundLaws:
 
 
 def _is_open(node: Node) -> bool:
-    return not node.unschedulable and not node.taints and not node.unread
+    return not node.unschedulable and not node.taints and not node.unparsable
 
 
 def _is_plain(pod: Pod) -> bool:
     """Return True if only the room on nodes decides where a pod can run."""
     spec = pod.spec
     beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
-    return not (beside or pod.gates or pod.unread or pod.nominated_node) and spec.affinity == NO_AFFINITY
+    return not (beside or pod.gates or pod.unparsable or pod.nominated_node) and spec.affinity == NO_AFFINITY
 
 
 def _takes_as_much(pods: list[Pod], half: PartiallyBoundGang) -> bool:

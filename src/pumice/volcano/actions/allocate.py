@@ -81,7 +81,7 @@ class _Allocation:
         """Return the rows of jobs with tasks to place, or for which a gang eviction nominated nodes in this session."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         # Validity is checked later, per job, since nothing here changes it and most jobs may never be reached.
-        live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
+        live = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
         if not ssn.policy.has_action("enqueue"):
             # Without the action enqueue, no other action would admit jobs.
             pending = (live & (jobs.phase == PENDING_PHASE)).nonzero()[0]

@@ -68,7 +68,7 @@ def tasks_in_order(ssn: Session) -> list[int]:
     # As in Volcano, which places such tasks again, because they need no resources to be released.
     for row in pipelined.tolist():
         _take_back(ssn, row)
-    live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
+    live = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
     live = (live & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
     lines = ssn.order.lines(live)
     found: list[int] = []

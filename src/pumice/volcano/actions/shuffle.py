@@ -15,7 +15,7 @@ def shuffle(ssn: Session) -> None:
     tasks = ssn.tables.tasks
     rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0) & (tasks.node >= 0)).nonzero()[0]
     # Jobs that cannot be read are left alone in every respect, so nothing is evicted for a wrong reason.
-    rows = rows[~ssn.tables.jobs.barred[tasks.job[rows]]]
+    rows = rows[~ssn.tables.jobs.quarantined[tasks.job[rows]]]
     if not len(rows):
         return
     victims = rows[ssn.ask(points.victim_tasks, TaskRows(ssn.tables, rows))]

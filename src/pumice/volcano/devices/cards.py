@@ -123,12 +123,12 @@ class Family(Protocol):
         """Return the request of a pod, or None if it has none."""
         ...
 
-    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
+    def ids_excluded(self, wanted: Wanted, cards: Cards) -> Bool | None:
         """Return the cards that a pod rejects by name (D,), or None."""
         ...
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
-        """Return what a pod would get of these cards, given their use and the cards that are barred. Names of cards
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
+        """Return what a pod would get of these cards, given their use and the cards that are excluded. Names of cards
         have no effect."""
         ...
 

@@ -52,13 +52,13 @@ class SharedGpus:
     def asked(self, ask: DeviceAsk) -> Wanted | None:
         return ask.most(words.GPU_NUMBER if self._by_number else words.GPU_MEMORY) or None
 
-    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
+    def ids_excluded(self, wanted: Wanted, cards: Cards) -> Bool | None:
         return None
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
         """Return the first card with enough memory left, or the first empty cards."""
         assert isinstance(wanted, int)
-        open_to = [i for i, card in enumerate(cards.cards) if card.healthy and not barred[i]]
+        open_to = [i for i, card in enumerate(cards.cards) if card.healthy and not excluded[i]]
         if self._by_number:
             empty = [i for i in open_to if not used[i, NUM]]
             if len(empty) < wanted:

@@ -198,27 +198,27 @@ class CardLedger:
                 why = f": {here.cards.problem}" if here is not None else ""
                 return unfit(f"node not initialized with device {family.name}{why}")
             used = in_use[here.first : here.end]
-            placed = self._placed(number, wanted, here, used, self._barred(number, wanted, here, node, task))
+            placed = self._placed(number, wanted, here, used, self._excluded(number, wanted, here, node, task))
             if isinstance(placed, Unfit):
                 return placed
             found.append((number, placed))
             score += family.score(placed, here.cards, used)
         return Fit(tuple(found), score)
 
-    def _placed(self, number: int, wanted: Wanted, here: Here, used: I64, barred: Bool) -> Placed | Unfit:
+    def _placed(self, number: int, wanted: Wanted, here: Here, used: I64, excluded: Bool) -> Placed | Unfit:
         """Return what a request gets of one kind."""
         # Nodes of one type have cards that differ only in names. With equal use, they share one answer.
-        question = number, wanted, here.kind, used.tobytes(), barred.tobytes()
+        question = number, wanted, here.kind, used.tobytes(), excluded.tobytes()
         found = self._found.get(question)
         if found is None:
             place = self._families[number].place
-            found = self._found[question] = place(wanted, here.cards, used, barred, self._policy)
+            found = self._found[question] = place(wanted, here.cards, used, excluded, self._policy)
         return found
 
-    def _barred(self, number: int, wanted: Wanted, here: Here, node: int, task: int) -> Bool:
+    def _excluded(self, number: int, wanted: Wanted, here: Here, node: int, task: int) -> Bool:
         """Return the cards that a pod rejects, or must not share with the pods that use them. Shape (cards,)."""
         family = self._families[number]
-        found = family.ids_barred(wanted, here.cards)
+        found = family.ids_excluded(wanted, here.cards)
         if found is None:
             found = np.zeros(len(here.cards.cards), dtype=bool)
         keys = self._apart.get(task)

@@ -106,8 +106,8 @@ class Npus:
         memory = named.get(kind.memory_resource, 0)
         yield NpuAsk(named.get(kind.resource, 1), memory, named.get(kind.core_resource, 0))
 
-    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
-        """Return cards that are barred by ``hami.io/use-<word>-uuid`` and ``hami.io/no-use-<word>-uuid``."""
+    def ids_excluded(self, wanted: Wanted, cards: Cards) -> Bool | None:
+        """Return cards that are excluded by ``hami.io/use-<word>-uuid`` and ``hami.io/no-use-<word>-uuid``."""
         assert isinstance(wanted, NpuWanted)
         if not wanted.ids and not wanted.other_ids:
             return None
@@ -117,7 +117,7 @@ class Npus:
 
     # -- what they get ------------------------------------------------------------------------------------------------
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
         """Return the cards for each container; containers of a pod that run at the same time do not share
         a card."""
         assert isinstance(wanted, NpuWanted)
@@ -131,7 +131,7 @@ class Npus:
             if not may_split(self._kind, ask):
                 return unfit("vNPU does not support partial memory allocation for multiple devices", Code.ERROR)
             # Containers of one pod are given different cards, since use is only recorded per pod.
-            free = [i for i in order if not barred[i] and i not in taken]
+            free = [i for i in order if not excluded[i] and i not in taken]
             parts = [part for i in free if (part := self._part(ask, wanted, cards, used[i].tolist(), i)) is not None]
             if len(parts) < ask.count:
                 return unfit("no enough ascend device available")

@@ -108,8 +108,8 @@ class Vgpus:
     def asked(self, ask: DeviceAsk) -> Wanted | None:
         return vgpu_wanted(ask)
 
-    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
-        """Return cards that are barred by ``volcano.sh/vgpu-use-gpuuuid`` and ``volcano.sh/vgpu-nouse-gpuuuid``."""
+    def ids_excluded(self, wanted: Wanted, cards: Cards) -> Bool | None:
+        """Return cards that are excluded by ``volcano.sh/vgpu-use-gpuuuid`` and ``volcano.sh/vgpu-nouse-gpuuuid``."""
         assert isinstance(wanted, VgpuWanted)
         if not wanted.id_annotation:
             return None
@@ -117,7 +117,7 @@ class Vgpus:
 
     # -- what they get ------------------------------------------------------------------------------------------------
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
         assert isinstance(wanted, VgpuWanted)
         if wanted.problem:
             return _refused(wanted.problem)
@@ -133,23 +133,23 @@ class Vgpus:
                 return _refused("no enough gpu cards")
             # What an init container uses is free again for those that start later.
             room = used.copy() if stage is Stage.ONCE else used
-            parts = self._of_container(ask, wanted, cards, room, barred, policy)
+            parts = self._of_container(ask, wanted, cards, room, excluded, policy)
             if len(parts) < ask.count:
-                why = f", {wanted.id_annotation} allows no other" if wanted.id_annotation and barred.any() else ""
+                why = f", {wanted.id_annotation} allows no other" if wanted.id_annotation and excluded.any() else ""
                 return _refused(f"not enough gpu fitted on this node{why}")
             score += sum(card_score(policy, cards.cards[p.card].memory, room[p.card].tolist()) for p in parts)
             found.append(tuple(parts))
         return Placed(tuple(found), score, at_peak(found, wanted.stages))
 
     def _of_container(
-        self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: I64, barred: Bool, policy: str
+        self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: I64, excluded: Bool, policy: str
     ) -> list[Part]:
         """Return as many parts as asked for, or as there are, and add them to ``used``."""
         found: list[Part] = []
         for card in in_order(used, policy):
             if len(found) == ask.count:
                 break
-            part = None if barred[card] else self._part(ask, wanted, cards, used[card].tolist(), card)
+            part = None if excluded[card] else self._part(ask, wanted, cards, used[card].tolist(), card)
             if part is not None:
                 part.add_to(used)
                 found.append(part)

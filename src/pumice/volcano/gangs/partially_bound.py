@@ -23,7 +23,7 @@ def partially_bound_gangs(ssn: Session) -> AnyArray:
     pending."""
     jobs = ssn.tables.jobs
     held = jobs.counts @ HELD
-    found = jobs.alive & (jobs.queue >= 0) & ~jobs.barred & (held > 0) & (held < jobs.min_available)
+    found = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined & (held > 0) & (held < jobs.min_available)
     rows: AnyArray = (found & (jobs.counts[:, PENDING] > 0)).nonzero()[0]
     return rows
 

@@ -19,7 +19,7 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     ``with_topology`` False: leave out jobs with a network topology anywhere.
     """
     jobs = ssn.tables.jobs
-    which = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
+    which = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
     which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
     if not with_topology:
         which &= ~jobs.has_topology

@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 def waiting_kinds(ssn: Session) -> list[Kind]:
     """Return the pending jobs by kind."""
     jobs = ssn.tables.jobs
-    rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
+    rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.quarantined).nonzero()[0]
     if not len(rows):
         return []
     rests_on = (rows.tobytes(), ground_of_rows(jobs.stamps, rows))

@@ -92,7 +92,7 @@ def _keep(ssn: Session, updates: Iterable[int]) -> None:
 def _has_status(jobs: JobTable, row: int) -> bool:
     """Return True if a row is a job of the session whose PodGroup could be read."""
     # Unused rows have no queue.
-    return bool(jobs.queue[row] >= 0 and not jobs.barred[row])
+    return bool(jobs.queue[row] >= 0 and not jobs.quarantined[row])
 
 
 def close(ssn: Session) -> Writes:

@@ -63,7 +63,7 @@ def test_a_request_that_is_heard_of_confirms_the_decision() -> None:
     cluster.changed = lambda: woken.append(True)
     assert cluster.bind(BIND) is None
     cluster.sink([Seen(REQUEST)])
-    assert cluster.flights.of(_P.key) is None and not woken
+    assert cluster.in_flight.of(_P.key) is None and not woken
 
 
 def test_a_request_of_somebody_else_is_news() -> None:

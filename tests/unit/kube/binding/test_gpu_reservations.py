@@ -45,12 +45,12 @@ class Server:
 
 class World:
     def __init__(self, settings: ReservationSettings | None = ReservationSettings("image", wait_s=30.0)) -> None:  # noqa: B008
-        self.server, self.truth = Server(), InformerCache(lambda: None)
-        teller = EventRecorder(SILENT, "kai-scheduler")
-        self.held = GpuReservations(self.server, self.truth, teller, "kai-scheduler", settings)  # type: ignore[arg-type]
+        self.server, self.cache = Server(), InformerCache(lambda: None)
+        recorder = EventRecorder(SILENT, "kai-scheduler")
+        self.held = GpuReservations(self.server, self.cache, recorder, "kai-scheduler", settings)  # type: ignore[arg-type]
 
     def sees(self, *pods: Pod) -> None:
-        self.truth.hear([Seen(each) for each in pods])
+        self.cache.hear([Seen(each) for each in pods])
         for each in pods:
             self.held.heard(each)
 

@@ -17,9 +17,9 @@ class Case:
         self.told: list[str] = []
         self.objects = UnparsableObjects(POD_GROUPS, self._tell, lambda: self.now)
 
-    def _tell(self, kind: Kind, unread: Unparsable) -> None:
+    def _tell(self, kind: Kind, unparsable: Unparsable) -> None:
         assert kind is POD_GROUPS
-        self.told.append(f"{unread.key} {unread.version} {unread.why}")
+        self.told.append(f"{unparsable.key} {unparsable.version} {unparsable.why}")
 
     def note(self, key: str, version: int, why: str = "wrong", uid: str = "u") -> None:
         self.objects.note(BadObject(key, str(version), why, uid))

@@ -65,9 +65,9 @@ def test_an_eviction_takes_the_place_of_a_bind_on_its_way() -> None:
     cluster = cluster_of(_P)
     assert cluster.bind(bind_of(_P)) is None
     assert cluster.evict(Evict(_P.key, _P.uid, "n1", "ns/job", "preempt")) is None
-    flight = cluster.flights.of(_P.key)
-    assert flight is not None
-    assert isinstance(flight.decision, Evict)
+    entry = cluster.in_flight.of(_P.key)
+    assert entry is not None
+    assert isinstance(entry.decision, Evict)
 
 
 def test_a_gang_is_taken_whole_or_not_at_all() -> None:
@@ -146,7 +146,7 @@ def test_heartbeats_of_nodes_wake_nobody(said: Node, wakes: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "flies"),
+    ("change", "is_in_flight"),
     [
         pytest.param(_bound, False, id="bound"),
         pytest.param(lambda p: replace(p, deletion=1.0), False, id="leaving"),
@@ -155,15 +155,15 @@ def test_heartbeats_of_nodes_wake_nobody(said: Node, wakes: bool) -> None:
         pytest.param(lambda p: replace(p, labels={"a": "b"}), True, id="only changed"),
     ],
 )
-def test_when_a_bind_is_over(change: Callable[[Pod], Pod], flies: bool) -> None:
+def test_when_a_bind_is_over(change: Callable[[Pod], Pod], is_in_flight: bool) -> None:
     cluster = cluster_of(_P)
     cluster.bind(bind_of(_P))
     cluster.sink([Seen(change(_P))])
-    assert (len(cluster.flights) == 1) is flies
+    assert (len(cluster.in_flight) == 1) is is_in_flight
 
 
 def test_nothing_is_said_of_a_pod_that_is_on_its_way() -> None:
     cluster = cluster_of(_P)
     cluster.bind(bind_of(_P))
     cluster.notice(PodNotice(_P.key, _P.uid, "Unschedulable", "no room"))
-    assert cluster._notice_lane.left == 0
+    assert cluster._notice_work_queue.left == 0

@@ -172,13 +172,13 @@ async def test_a_gang_does_not_wait_for_the_period(fault: Fault) -> None:
             await at.bound(f"g-{i}")
 
 
-async def test_volcanos_rhythm_is_woken_by_nothing(fault: Fault) -> None:
+async def test_volcanos_schedule_is_woken_by_nothing(fault: Fault) -> None:
     async with scheduling(fault, period_s=3600.0, on_change=False) as at:
         await until(lambda: at.live.leads and fault.opened)
         opened = fault.opened
         await at.gang("g", 3)
-        await until(lambda: len(at.live.cluster.truth.pods) == 3 and at.live._rhythm.changed)
-        assert at.live._rhythm.due() > time.monotonic() + 1800
+        await until(lambda: len(at.live.cluster.cache.pods) == 3 and at.live._schedule.changed)
+        assert at.live._schedule.due() > time.monotonic() + 1800
         assert fault.opened == opened
 
 
@@ -356,7 +356,7 @@ async def test_only_nodes_with_a_wanted_label_are_there(fault: Fault) -> None:
         await until(lambda: at.pods_known == 2)
         opened = fault.opened
         await until(lambda: fault.opened > opened + 1)
-        assert not at.live.cluster.truth.nodes
+        assert not at.live.cluster.cache.nodes
         for name, pool in (("n0", "gpu"), ("n1", "other")):
             await at.client.patch(NODES.path(name), {"metadata": {"labels": {"pool": pool}}})
         await at.bound("g-0")
@@ -364,7 +364,7 @@ async def test_only_nodes_with_a_wanted_label_are_there(fault: Fault) -> None:
         pods = (await at.client.get(PODS.namespace_path("default")))["items"]
         assert {each["spec"]["nodeName"] for each in pods} == {"n0"}
         await at.client.patch(NODES.path("n0"), {"metadata": {"labels": {"pool": "other"}}})
-        await until(lambda: not at.live.cluster.truth.nodes)
+        await until(lambda: not at.live.cluster.cache.nodes)
 
 
 async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:
@@ -378,7 +378,7 @@ async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:
 async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await until(lambda: at.live.leads and fault.opened)
-        nodes = at.live.following.reflectors[NODES]
+        nodes = at.live.informers.reflectors[NODES]
         nodes._troubles.tell(NODES, Cause.UNREACHABLE, "the API server does not answer")
         await at.gang("g", 2)
         await until(lambda: at.pods_known == 2)
@@ -439,12 +439,12 @@ async def test_the_last_cycle_is_finished_and_written(fault: Fault) -> None:
 async def test_who_loses_the_lease_decides_nothing_until_it_is_given_back(fault: Fault) -> None:
     async with scheduling(fault, election=True) as at:
         await until(lambda: at.live.leads and fault.opened)
-        known = at.live.following
+        known = at.live.informers
         await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
         await until(lambda: not at.live.leads)
         opened = fault.opened
         await at.gang("g", 2)
-        await until(lambda: at.live.following is not known and at.pods_known == 2)
+        await until(lambda: at.live.informers is not known and at.pods_known == 2)
         assert fault.opened == opened
         await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
         await at.bound("g-1")
@@ -467,7 +467,7 @@ async def test_a_term_begins_from_what_the_server_says_and_keeps_nothing(fault: 
 
 async def test_pages(fault: Fault) -> None:
     async with scheduling(fault, period_s=3600.0) as at:
-        await until(lambda: at.live.leads and at.live.loop.cycles and not at.live._rhythm.changed)
+        await until(lambda: at.live.leads and at.live.loop.cycles and not at.live._schedule.changed)
         assert await at.page("/healthz") == "ok\n"
         assert await at.page("/readyz") == "ok\n"
         assert '"stumble"' in await at.page("/conf")

@@ -30,10 +30,10 @@ def a_cluster() -> KubeCluster:
 def test_an_eviction_waits_until_the_cycle_has_said_for_whom() -> None:
     cluster = a_cluster()
     assert cluster.submit([EVICT]) == {}
-    assert (len(cluster.evictions), cluster.evictions.lane.left) == (1, 0)
+    assert (len(cluster.evictions), cluster.evictions.work_queue.left) == (1, 0)
     assert cluster.submit([EVICT]) == {0: Refusal("pod ns/old is being evicted already")}
     cluster.evictions.let_go()
-    assert (len(cluster.evictions), cluster.evictions.lane.left) == (1, 1)
+    assert (len(cluster.evictions), cluster.evictions.work_queue.left) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_an_eviction_waits_until_the_cycle_has_said_for_whom() -> None:
 def test_what_evictions_wait_for_is_a_new_nomination(on: str, nominations: int) -> None:
     cluster = a_cluster()
     cluster.notice(replace(PROMISED, nominated_node=on))
-    assert (cluster.evictions.nominations.left, cluster._notice_lane.left) == (nominations, 1 - nominations)
+    assert (cluster.evictions.nominations.left, cluster._notice_work_queue.left) == (nominations, 1 - nominations)
 
 
 async def _order(nominate: Callable[[], Awaitable[object]], hold_s: float) -> list[str]:
     """What happened until an eviction was sent that was let go behind a nomination."""
     seen: list[str] = []
 
-    async def send(flight: InFlightDecision) -> None:
-        seen.append(f"evict {flight.decision.pod}")
+    async def send(entry: InFlightDecision) -> None:
+        seen.append(f"evict {entry.decision.pod}")
 
     async def write(notice: PodNotice) -> None:
         await nominate()
@@ -66,15 +66,15 @@ async def _order(nominate: Callable[[], Awaitable[object]], hold_s: float) -> li
     made.nominations.put(PROMISED.pod, PROMISED)
     made.let_go()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        work = [group.create_task(lane.run()) for lane in (made.lane, made.nominations)]
-        await made.lane.empty()
+        work = [group.create_task(work_queue.run()) for work_queue in (made.work_queue, made.nominations)]
+        await made.work_queue.empty()
         for each in work:
             each.cancel()
     return seen
 
 
 async def _turns() -> None:
-    """Long enough for the lane of evictions to have its turn."""
+    """Long enough for the queue of evictions to be worked on."""
     for _ in range(5):
         await asyncio.sleep(0)
 

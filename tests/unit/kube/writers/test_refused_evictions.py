@@ -36,14 +36,14 @@ def test_an_eviction_that_is_refused_for_an_hour_is_tried_less_and_less() -> Non
 
 
 def test_what_is_given_back_is_said_with_the_pod_that_stays() -> None:
-    truth = InformerCache(lambda: None)
-    truth.hear([Seen(VICTIM)])
-    truth.drain()
-    truth.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
-    assert truth.drain() == [Undone(VICTIM.key, VICTIM.uid), Seen(replace(VICTIM, stays=True))]
+    cache = InformerCache(lambda: None)
+    cache.hear([Seen(VICTIM)])
+    cache.drain()
+    cache.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
+    assert cache.drain() == [Undone(VICTIM.key, VICTIM.uid), Seen(replace(VICTIM, stays=True))]
     newer = replace(VICTIM, resource_version="2")
-    truth.hear([Seen(newer)])  # whatever is heard of it meanwhile
-    assert truth.drain() == [Seen(replace(newer, stays=True))]
+    cache.hear([Seen(newer)])  # whatever is heard of it meanwhile
+    assert cache.drain() == [Seen(replace(newer, stays=True))]
 
 
 @pytest.mark.parametrize(
@@ -54,21 +54,21 @@ def test_what_is_given_back_is_said_with_the_pod_that_stays() -> None:
     ],
 )
 def test_another_pod_is_not_spared(end: list[Seen | Gone]) -> None:
-    truth = InformerCache(lambda: None)
-    truth.hear([Seen(VICTIM)])
-    truth.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
-    truth.drain()
-    truth.hear(end)
-    last = truth.drain()[-1]
+    cache = InformerCache(lambda: None)
+    cache.hear([Seen(VICTIM)])
+    cache.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
+    cache.drain()
+    cache.hear(end)
+    last = cache.drain()[-1]
     assert isinstance(last, Seen) and isinstance(last.obj, Pod) and not last.obj.stays
 
 
 def test_a_bind_that_failed_spares_nobody() -> None:
-    truth = InformerCache(lambda: None)
-    truth.hear([Seen(VICTIM)])
-    truth.drain()
-    truth.give_back(Bind(VICTIM.key, VICTIM.uid, "n1", "ns/job"))
-    assert truth.drain() == [Undone(VICTIM.key, VICTIM.uid)]
+    cache = InformerCache(lambda: None)
+    cache.hear([Seen(VICTIM)])
+    cache.drain()
+    cache.give_back(Bind(VICTIM.key, VICTIM.uid, "n1", "ns/job"))
+    assert cache.drain() == [Undone(VICTIM.key, VICTIM.uid)]
 
 
 def test_no_plan_counts_on_a_pod_that_stays_and_none_goes_in_vain() -> None:

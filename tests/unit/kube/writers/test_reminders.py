@@ -22,11 +22,11 @@ _LACKS = PodGroupCondition("Unschedulable", "True", "NotEnoughResources", "2/3 t
 class Case:
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str]] = []
-        self.unread: list[tuple[Kind, Unparsable]] = []
-        self.truth = InformerCache(lambda: None)
-        self.reminders = Reminders(self.truth, self, lambda: self.unread)  # type: ignore[arg-type]  # tells like one
+        self.unparsable: list[tuple[Kind, Unparsable]] = []
+        self.cache = InformerCache(lambda: None)
+        self.reminders = Reminders(self.cache, self, lambda: self.unparsable)  # type: ignore[arg-type]  # tells like one
 
-    def tell(self, ref: Ref, kind: str, reason: str, message: str) -> None:
+    def record(self, ref: Ref, kind: str, reason: str, message: str) -> None:
         assert kind == "Warning"
         self.told.append((f"{ref.kind} {ref.namespace}/{ref.name}", reason, message))
 
@@ -46,7 +46,7 @@ def test_pods_and_groups_that_wait_are_told_why_again(case: Case) -> None:
     ]
     group = replace(build.podgroup("g"), status=PodGroupStatus("Inqueue", (_LACKS,)))
     ready = replace(build.podgroup("ready"), status=PodGroupStatus("Running", (_LACKS,)))
-    case.truth.hear(Seen(each) for each in (waiting, *others, group, ready))
+    case.cache.hear(Seen(each) for each in (waiting, *others, group, ready))
     case.reminders.remind()
     assert case.told == [
         ("Pod ns/p", "FailedScheduling", "no room"),
@@ -55,7 +55,7 @@ def test_pods_and_groups_that_wait_are_told_why_again(case: Case) -> None:
 
 
 def test_objects_that_cannot_be_read_are_told_of_again(case: Case) -> None:
-    case.unread = [
+    case.unparsable = [
         (PODS, Unparsable("ns/p", "u", "1", "spec: found a list", 0.0)),
         (QUEUES, Unparsable("q", "u", "1", "weight: found x", 0.0)),
         (PODS, Unparsable("(no name)", "", "", "no JSON", 0.0)),

@@ -66,8 +66,8 @@ def test_each_card_holds_the_peak_of_what_runs_at_one_time() -> None:
         assert spec.devices.most(words.VGPU_MEMORY) == total, seed
         cards = listed_cards("".join(f"g{i},10,{dice.randint(6, 10)},NVIDIA,true,hami-core:" for i in range(2)))
         wanted = family.asked(spec.devices)
-        used, barred = np.zeros((2, COLUMNS), dtype=np.int64), np.zeros(2, dtype=bool)
-        placed = family.place(wanted, cards, used, barred, "")
+        used, excluded = np.zeros((2, COLUMNS), dtype=np.int64), np.zeros(2, dtype=bool)
+        placed = family.place(wanted, cards, used, excluded, "")
         if isinstance(placed, Unfit):
             continue
         fitting += 1

@@ -153,7 +153,7 @@ def test_a_topology_is_read() -> None:
 )
 def test_a_topology_that_cannot_be_read_has_no_free_cpus(spec: dict[str, Any]) -> None:
     found = topology_of(policies={"CPUManagerPolicy": "static", "TopologyManagerPolicy": SINGLE}, **spec)
-    assert (found.free, found.cpus, bool(found.unread)) == (None, (), True)
+    assert (found.free, found.cpus, bool(found.unparsable)) == (None, (), True)
     assert against(opened(found, pod("w", "g", **own(2, SINGLE)))) == "cpu manager policy isn't static"
 
 

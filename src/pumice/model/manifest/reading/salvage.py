@@ -42,11 +42,11 @@ def rule(unit: str, *, key: bool = False, forbids: bool = False, instead: Any = 
 
 
 class Salvaged(NamedTuple, Generic[T]):
-    """A value read with repairs. ``unread``: the first errors. ``forbids``: one of the fields may have forbidden
+    """A value read with repairs. ``unparsable``: the first errors. ``forbids``: one of the fields may have forbidden
     something."""
 
     value: T
-    unread: tuple[str, ...]
+    unparsable: tuple[str, ...]
     forbids: bool
 
 
@@ -56,14 +56,14 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
     ``least``: what is kept if no rule fits, or too many fields are invalid. Raises: FieldError if even that is
     unreadable.
     """
-    unread: list[str] = []
+    unparsable: list[str] = []
     forbids = False
     # Each round repairs one field. Bounded, because each reads the whole object again.
     for _ in range(REPAIRS_MAX):
         try:
-            return Salvaged(read(obj), tuple(unread[:_REMEMBERED_MAX]), forbids)
+            return Salvaged(read(obj), tuple(unparsable[:_REMEMBERED_MAX]), forbids)
         except FieldError as error:
-            unread.append(str(error))
+            unparsable.append(str(error))
             # The error's path says which field to repair, so rules need no readers of their own.
             repaired = _repair(obj, error.path, rules)
             if repaired is None:
@@ -72,7 +72,7 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
             # One field is enough, since it is not known what it said.
             forbids |= repaired[1].forbids
     # ``forbids`` is True here, because most of the object was left out.
-    return Salvaged(read(least(obj)), tuple(unread[:_REMEMBERED_MAX]), True)
+    return Salvaged(read(least(obj)), tuple(unparsable[:_REMEMBERED_MAX]), True)
 
 
 def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> tuple[Obj, Rule] | None:

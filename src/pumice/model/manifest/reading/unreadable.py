@@ -39,14 +39,14 @@ def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
     found = salvage(obj, read, _POD, _least_of_pod)
     pod = found.value
     if pod.node_name and pod.phase not in _ENDED:
-        return replace(pod, unread=found.unread, closes_node=found.forbids)
+        return replace(pod, unparsable=found.unparsable, closes_node=found.forbids)
     # A pod that asks for nothing would count as placed: its gang could begin without it.
     request = pod.spec.request.add(_SOMETHING) if pod.spec.request.is_empty() else pod.spec.request
     # Without a node it cannot run, whatever its phase says.
     phase = pod.phase if pod.phase in _ENDED else "Pending"
     # A gate keeps the pod in its gang and in the queue's demand, but it is not placed.
     gates = (*pod.gates, UNREAD_GATE)
-    return replace(pod, unread=found.unread, gates=gates, phase=phase, spec=replace(pod.spec, request=request))
+    return replace(pod, unparsable=found.unparsable, gates=gates, phase=phase, spec=replace(pod.spec, request=request))
 
 
 def _keeps_all_away(term: object) -> Obj:
@@ -104,7 +104,7 @@ def salvaged_node(obj: Obj, read: Callable[[Obj], Node]) -> Node:
     """Return what counts of a node. Raises: FieldError for a node without a name."""
     found = salvage(obj, read, _NODE, _named)
     # Cordoned and not removed: its pods run on, and count.
-    return replace(found.value, unread=found.unread, unschedulable=found.value.unschedulable or found.forbids)
+    return replace(found.value, unparsable=found.unparsable, unschedulable=found.value.unschedulable or found.forbids)
 
 
 _NODE: tuple[Rule, ...] = (
@@ -123,7 +123,7 @@ _NODE: tuple[Rule, ...] = (
 def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
     """Return what counts of a PodGroup. Raises: FieldError for a PodGroup without a name."""
     found = salvage(obj, read, _POD_GROUP, _least_of_pod_group)
-    group = replace(found.value, unread=found.unread)
+    group = replace(found.value, unparsable=found.unparsable)
     # A minimum that no gang reaches keeps new pods from being placed, while running ones stay.
     return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
 
@@ -142,7 +142,7 @@ def _least_of_pod_group(obj: Obj) -> Obj:
 def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
     """Return what counts of a queue. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _QUEUE, _least_of_queue)
-    queue = replace(found.value, unread=found.unread)
+    queue = replace(found.value, unparsable=found.unparsable)
     # Closed to new jobs, and protected from losing those that it has.
     return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
 
@@ -158,7 +158,7 @@ _QUEUE: tuple[Rule, ...] = (
 def salvaged_kai_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
     """Return what counts of a queue of KAI. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _KAI_QUEUE, _least_of_kai_queue)
-    queue = replace(found.value, unread=found.unread)
+    queue = replace(found.value, unparsable=found.unparsable)
     return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
 
 
@@ -181,13 +181,13 @@ def _least_of_queue(obj: Obj) -> Obj:
 def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> PriorityClass:
     """Return what counts of a PriorityClass. Raises: FieldError for a class without a name."""
     found = salvage(obj, read, (), lambda obj: _named(obj) | {"value": INT32_MIN, "preemptionPolicy": "Never"})
-    return replace(found.value, unread=found.unread)
+    return replace(found.value, unparsable=found.unparsable)
 
 
 def salvaged_resource_quota(obj: Obj, read: Callable[[Obj], ResourceQuota]) -> ResourceQuota:
     """Return what counts of a quota. Raises: FieldError for a quota without a name."""
     found = salvage(obj, read, _QUOTA, _least_of_quota)
-    return replace(found.value, unread=found.unread)
+    return replace(found.value, unparsable=found.unparsable)
 
 
 #: An unreadable amount does not say how much is left, so nothing is left.
@@ -216,7 +216,7 @@ def _least_of_quota(obj: Obj) -> Obj:
 def salvaged_hypernode(obj: Obj, read: Callable[[Obj], HyperNode]) -> HyperNode:
     """Return what counts of a HyperNode. Raises: FieldError for a HyperNode without a name."""
     found = salvage(obj, read, _HYPERNODE, lambda obj: _named(obj) | {"spec": {"tier": _TIER_MAX}})
-    hypernode = replace(found.value, unread=found.unread)
+    hypernode = replace(found.value, unparsable=found.unparsable)
     return replace(hypernode, members=()) if found.forbids else hypernode
 
 
@@ -230,13 +230,13 @@ _HYPERNODE: tuple[Rule, ...] = (
 def salvaged_numa_topology(obj: Obj, read: Callable[[Obj], Numatopology]) -> Numatopology:
     """Return what counts of a Numatopology. Raises: FieldError for one without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), _named)
-    return replace(found.value, unread=found.unread)
+    return replace(found.value, unparsable=found.unparsable)
 
 
 def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
     """Return what counts of a Topology. Raises: FieldError for a Topology without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), lambda obj: _named(obj) | {"spec": {"levels": []}})
-    topology = replace(found.value, unread=found.unread)
+    topology = replace(found.value, unparsable=found.unparsable)
     return replace(topology, levels=()) if found.forbids else topology
 
 
@@ -246,7 +246,7 @@ def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
 def salvaged_bind_request(obj: Obj, read: Callable[[Obj], BindRequest]) -> BindRequest:
     """Return what counts of a BindRequest. Raises: FieldError for a request without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), _least_of_bind_request)
-    return replace(found.value, unread=found.unread)
+    return replace(found.value, unparsable=found.unparsable)
 
 
 def _least_of_bind_request(obj: Obj) -> Obj:
@@ -273,11 +273,11 @@ def effect_of(value: object) -> str:
                 return "it is held back"
             return "it counts, and its node accepts no new pods" if value.closes_node else "it still counts"
         case Node():
-            return "it accepts no new pods" if value.barred else "it still counts"
+            return "it accepts no new pods" if value.quarantined else "it still counts"
         case PodGroup():
-            return "its pods are not placed" if value.barred else "it still counts"
+            return "its pods are not placed" if value.quarantined else "it still counts"
         case Queue():
-            return "it accepts no jobs" if value.barred else "it still counts"
+            return "it accepts no jobs" if value.quarantined else "it still counts"
         case PriorityClass():
             return "it counts as the lowest"
         case Numatopology():
