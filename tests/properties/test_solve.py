@@ -16,7 +16,7 @@ from pumice.kai.engine.place_part import Placer
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.single_task import Following
-from pumice.kai.engine.solve import Refuted, Rules, Solution, evict_all, with_devices
+from pumice.kai.engine.solve import NoSolution, Rules, Solution, evict_all, with_devices
 from pumice.kai.engine.victim_candidates import Candidates
 from pumice.state.store import Store
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
@@ -27,7 +27,7 @@ RELEASING = 6
 
 def slow_solve(
     ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
-) -> Solution | Refuted:
+) -> Solution | NoSolution:
     queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     ssn.ask(solution_start)
     recorded: list[int] = []
@@ -41,7 +41,7 @@ def slow_solve(
         candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
         found = _grow(ssn, stmt, Part(part.job, tasks, alone=True), rules, waiting, candidates, recorded)
         if found is None:
-            return Refuted.AFTER_TRIES
+            return NoSolution.AFTER_TRIES
         recorded = found
     return Solution(tuple(recorded))
 

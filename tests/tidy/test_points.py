@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from docs.points import PAGE, page
 from pumice.framework.plugin import points as shared
-from pumice.framework.plugin.point import Asked, Question
+from pumice.framework.plugin.point import MultiFormQuestion, Question
 from pumice.volcano import points
 from pumice.volcano.points import POINTS
 from tests.tidy import repo
@@ -44,7 +44,7 @@ def questions(module: ast.Module) -> Iterator[Question]:
                 names = [n.attr for n in ast.walk(first) if isinstance(n, ast.Attribute)]
                 asked = [getattr(points, name, None) or getattr(shared, name, None) for name in names]
                 for question in asked:
-                    if isinstance(question, Asked):
+                    if isinstance(question, MultiFormQuestion):
                         yield from question.points
                     elif isinstance(question, Question):
                         yield question

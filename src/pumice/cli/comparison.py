@@ -11,7 +11,7 @@ from pumice.report.comparison import Kind
 from pumice.report.units import amount, counted, duration, percent
 
 if TYPE_CHECKING:
-    from pumice.report.comparison import Compared, Row
+    from pumice.report.comparison import Comparison, Row
 
 _TEXTS: Mapping[Kind, Callable[[float], str]] = {
     Kind.SECONDS: duration,
@@ -22,7 +22,7 @@ _TEXTS: Mapping[Kind, Callable[[float], str]] = {
 _DIFFERENCES = {**_TEXTS, Kind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # of percentages: in points
 
 
-def print_comparison(compared: Compared) -> None:
+def print_comparison(compared: Comparison) -> None:
     """A row a figure: both means, the difference B - A, its interval, and who is better where that is no chance."""
     out = console()
     a, b = compared.confs

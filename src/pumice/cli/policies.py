@@ -45,7 +45,7 @@ def registry_of(plugins_dir: str) -> Registry:
     return with_plugins_of(Path(plugins_dir), registry) if plugins_dir else registry
 
 
-class Chosen(NamedTuple):
+class PolicyChoice(NamedTuple):
     """``where``: the file it comes from, or ``default``. ``text``: what is in it. ``left_out``: actions that it names
     and that are not run."""
 
@@ -62,7 +62,7 @@ class Chosen(NamedTuple):
 
 def choose_policy(
     conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "", tell: bool = True
-) -> Chosen:
+) -> PolicyChoice:
     """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
     ``tell`` in silence. Raises: PolicyError, InputError."""
     from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
@@ -81,16 +81,16 @@ def choose_policy(
     return _chosen(loaded_from_file(conf, registry, strict=strict), str(conf), tell=tell)
 
 
-def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> Chosen:
+def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> PolicyChoice:
     """The policy that was saved with a snapshot. Raises: PolicyError."""
     from pumice.runtime.policy.conf import loaded_from_text
 
     return _chosen(loaded_from_text(text, registry_of(plugins_dir), where=where, strict=strict), where)
 
 
-def _chosen(read: LoadedPolicy, where: str, *, tell: bool = True) -> Chosen:
+def _chosen(read: LoadedPolicy, where: str, *, tell: bool = True) -> PolicyChoice:
     for warning in read.policy.warnings if tell else ():
         say(f"warning: {warning}")
     if tell and read.left_out:
         say(f"warning: THIS IS NOT THE POLICY OF {where}: it runs without {', '.join(read.left_out)}")
-    return Chosen(read.policy, where, read.text, read.left_out)
+    return PolicyChoice(read.policy, where, read.text, read.left_out)

@@ -22,7 +22,7 @@ from pumice.kai.engine.tree_order import QueueTree, queue_tree
 from pumice.kai.reasons import reason_of
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
-from pumice.kai.words import Told, Waits, Words
+from pumice.kai.words import Explanation, Waits, Words
 from pumice.model.blockers import CIRCLE, HAS_CHILDREN, NO_PARENT, BadQueue, Blocker, Delayed, SearchCut
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.devices.gpu import GPU_RESOURCE
@@ -179,7 +179,7 @@ def _with_news(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:
     return found
 
 
-def _says(condition: SchedulingCondition, told: Told) -> bool:
+def _says(condition: SchedulingCondition, told: Explanation) -> bool:
     """Return True if a condition has this reason and message."""
     return (condition.message, condition.reasons, condition.status) == (told.message, (told,), "True")
 
@@ -255,7 +255,9 @@ class _Updates:
         return None if new == old else new
 
 
-def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool) -> tuple[SchedulingCondition, ...]:
+def _conditions(
+    ssn: Session, group: PodGroup, told: Explanation | None, *, holds: bool
+) -> tuple[SchedulingCondition, ...]:
     """Return scheduling conditions, one per node pool, the newest last. The one of this pool is removed once the gang
     holds resources. Source: KAI status updater."""
     old, pool = group.status.scheduling, ssn.snapshot.node_pool

@@ -45,7 +45,7 @@ from pumice.model.instants import stamp
 _UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
 
 
-class Told(NamedTuple):
+class Explanation(NamedTuple):
     """A reason code for programs, and a message for people."""
 
     reason: str
@@ -103,13 +103,13 @@ class Words:
 
     def __init__(self, tables: Tables, tree: QueueTree) -> None:
         self._tables, self._tree = tables, tree
-        self._rendered: dict[Hashable, Told] = {}
+        self._rendered: dict[Hashable, Explanation] = {}
         self._sums: tuple[F64, F64] | None = None
         jobs = tables.jobs
         columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
         self._class_keys: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
 
-    def of(self, job: int, why: Waits) -> Told:
+    def of(self, job: int, why: Waits) -> Explanation:
         """Return the reason and the message for a waiting job."""
         class_key = self._class_keys[job]
         # A job without a signature is equal to no other job, so its message is not shared.
@@ -127,14 +127,14 @@ class Words:
             self._rendered[key] = found
         return found
 
-    def _render(self, job: int, why: Blocker) -> Told:
+    def _render(self, job: int, why: Blocker) -> Explanation:
         """Return the reason and the message for a blocker, without searches that were cut."""
         reason = reason_of(why)
         if isinstance(why, BadQueue | Delayed):
-            return Told(reason, text_of(why))
+            return Explanation(reason, text_of(why))
         if isinstance(why, QueueLimit) and why.kind in (LIMIT, QUOTA):
-            return Told(reason, self._of_quota(job, why.kind))
-        return Told(reason, self._of_nodes(job, why))
+            return Explanation(reason, self._of_quota(job, why.kind))
+        return Explanation(reason, self._of_nodes(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from pumice.framework.plugin.filter_result import ByHook, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
 from pumice.framework.plugin.point import JOBS, QUEUES
 from pumice.placing.feasibility import ClassFit, Feasibility
-from pumice.placing.fill_state import Filling, Said, Turns, said_of
+from pumice.placing.fill_state import Filling, IncrementalHooks, Turns, said_of
 from pumice.placing.k_best import KBestMerge
 from pumice.placing.prefetch import PrefetchedPlacements
 from pumice.placing.speculative import SpeculativeBatch, portions, tasks_at_once
@@ -118,7 +118,7 @@ class Placing:
         finally:
             self._world.journal.rollback(mark)
 
-    def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
+    def _said(self, rows: Sequence[int], nodes: NodeRows) -> IncrementalHooks | None:
         """Return what hooks say of single tasks of one class as they are placed one after the other, or None if that,
         or how nodes change, is only known after each has been booked."""
         if not self._by_class or (self._apart and len(rows) > 1):
@@ -129,7 +129,7 @@ class Placing:
         self,
         rows: Sequence[int],
         nodes: NodeRows,
-        said: Said,
+        said: IncrementalHooks,
         open_to: dict[int, Bool] | None,
         between: Callable[[int, int, int], None] | None,
     ) -> list[int] | None:

@@ -27,7 +27,7 @@ _LOOK_MAX = 256
 _FIRST_LOOK = 4
 
 
-class Said(NamedTuple):
+class IncrementalHooks(NamedTuple):
     """What hooks say of tasks that are placed one after the other, each with its hook. ``scores`` may be numbers."""
 
     filters: list[tuple[Hook, FilterInTurn]]
@@ -59,14 +59,14 @@ class Said(NamedTuple):
         return min((each.count for _, each in self.followers), default=tasks)
 
 
-def said_of(hooks: Hooks, tasks: TaskRows, nodes: NodeRows) -> Said | None:
+def said_of(hooks: Hooks, tasks: TaskRows, nodes: NodeRows) -> IncrementalHooks | None:
     """Return what hooks say of the tasks, or None if a hook can answer for the first task only."""
     filters = hooks.ask(points.filters_in_turn, tasks, nodes)
     # Scores are not asked for then: each task must be booked anyway.
     if filters is None:
         return None
     scores = hooks.ask(points.scores_in_turn, tasks, nodes)
-    return None if scores is None else Said(filters, scores)
+    return None if scores is None else IncrementalHooks(filters, scores)
 
 
 #: A node for a class: whether it can be placed there now or later, whether now, and the score.
@@ -180,7 +180,12 @@ class Turns:
     )
 
     def __init__(
-        self, hooks: Hooks, filling: Filling, said: Said, roles: Sequence[int], open_to: dict[int, Bool] | None
+        self,
+        hooks: Hooks,
+        filling: Filling,
+        said: IncrementalHooks,
+        roles: Sequence[int],
+        open_to: dict[int, Bool] | None,
     ) -> None:
         self._hooks, self._filling, self._filters = hooks, filling, said.filters
         # Leading numbers are part of the filling's score already.

@@ -13,7 +13,7 @@ from pumice.placing.k_best import LOOK_MAX
 _FURTHER = 4
 
 
-class Chosen(NamedTuple):
+class NodeChoice(NamedTuple):
     """``nodes`` in the order of choice, of which this many were requested ``ahead``. ``all_there_are``: after them no
     node is left."""
 
@@ -22,7 +22,7 @@ class Chosen(NamedTuple):
     all_there_are: bool
 
 
-_NOTHING = Chosen(0, [], all_there_are=False)
+_NOTHING = NodeChoice(0, [], all_there_are=False)
 
 
 class PrefetchedPlacements:
@@ -33,13 +33,13 @@ class PrefetchedPlacements:
 
     def __init__(self, memo: Memo, feasible: Feasibility, *, to_the_last: bool = False) -> None:
         self._memo, self._feasible, self._to_the_last = memo, feasible, to_the_last
-        self._taking: tuple[Hashable, Chosen] = ((), _NOTHING)
+        self._taking: tuple[Hashable, NodeChoice] = ((), _NOTHING)
 
     def next(self, question: Hashable, count: int, choose: Callable[[int], list[int]]) -> list[int]:
         """Return nodes for up to ``count`` tasks over all nodes. ``choose`` returns a number of nodes, one after the
         other. Call ``took`` after all or some of them have been taken, in order."""
         now = self._feasible.everything()
-        known: Chosen | None = self._memo.recall(question, now)
+        known: NodeChoice | None = self._memo.recall(question, now)
         if known is None or not (known.all_there_are or len(known.nodes) >= count):
             ahead = count
             if known is not None:
@@ -48,7 +48,7 @@ class PrefetchedPlacements:
                 ahead = min(_FURTHER * known.ahead, LOOK_MAX) if len(known.nodes) < count else known.ahead
             nodes = choose(max(count, ahead))
             all_there_are = self._to_the_last and len(nodes) < max(count, ahead)
-            known = self._memo.keep(question, now, Chosen(ahead, nodes, all_there_are))
+            known = self._memo.keep(question, now, NodeChoice(ahead, nodes, all_there_are))
         self._taking = question, known
         return known.nodes[:count]
 
@@ -67,5 +67,5 @@ class PrefetchedPlacements:
 
     def none_is_left(self, question: Hashable) -> bool:
         """Return True if it is known that another task would find no node."""
-        known: Chosen | None = self._memo.recall(question, self._feasible.everything())
+        known: NodeChoice | None = self._memo.recall(question, self._feasible.everything())
         return known is not None and known.all_there_are and not known.nodes

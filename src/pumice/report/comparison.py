@@ -147,7 +147,7 @@ def curves_of(summary: Summary) -> dict[str, Any]:
     }
 
 
-class Compared(Struct, frozen=True):
+class Comparison(Struct, frozen=True):
     """Universes that both policies have been through. ``confs``: what they are called, A and B."""
 
     confs: tuple[str, str]

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from pumice.report.comparison import Compared
+from pumice.report.comparison import Comparison
 from pumice.report.job_data import cut
 from pumice.report.units import counted, duration
 
@@ -27,7 +27,7 @@ class ComparisonData(Struct, frozen=True):
         return {"kind": "comparison", **asdict(self)}
 
 
-def comparison_data(compared: Compared) -> ComparisonData:
+def comparison_data(compared: Comparison) -> ComparisonData:
     """Everything that the page shows."""
     runs = [dict(run.curves or {}) for run in compared.pairs[0]]
     moved = f", arrivals moved by up to {duration(compared.shake_s)}" if compared.shake_s else ""

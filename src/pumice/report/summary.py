@@ -109,7 +109,7 @@ class Fairness(Struct, frozen=True):
         }
 
 
-class Lost(Struct, frozen=True):
+class LostWork(Struct, frozen=True):
     """Work done in vain: gangs that started over, for how long they had run (``job_s``), and what that came to by
     resource, in its unit times hours. ``evicted_again``: how often a job lost pods to an eviction that had lost some to
     an earlier one."""
@@ -123,7 +123,7 @@ class Lost(Struct, frozen=True):
         return {"job_s": round(self.job_s, 3), "hours": {name: round(each, 6) for name, each in self.hours.items()}}
 
 
-class Measured(Struct, frozen=True):
+class MeasuredPeriod(Struct, frozen=True):
     """What figures are about: seconds from the start, and the jobs that arrived between them."""
 
     from_s: float
@@ -138,14 +138,14 @@ class Summary(Struct, frozen=True):
     """``wait``, ``completion`` and ``slowdown`` are of the jobs that arrived in the window."""
 
     run: Run
-    window: Measured
+    window: MeasuredPeriod
     utilisation: tuple[Utilisation, ...]
     queues: tuple[QueueSummary, ...]
     wait: Spread | None
     completion: Spread | None
     slowdown: Spread | None
     fairness: Fairness
-    lost: Lost
+    lost: LostWork
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -330,9 +330,9 @@ def satisfied(had: float, deserved: float) -> float | None:
 # -- the cluster
 
 
-def _measured(history: History, jobs: int) -> Measured:
+def _measured(history: History, jobs: int) -> MeasuredPeriod:
     window, start = history.figures.window, history.start
-    return Measured(max(window.begin - start, 0.0), min(window.end, history.now) - start, jobs)
+    return MeasuredPeriod(max(window.begin - start, 0.0), min(window.end, history.now) - start, jobs)
 
 
 def _utilisation(figures: Figures) -> Iterable[Utilisation]:
@@ -369,7 +369,7 @@ def _fairness(figures: Figures) -> Fairness:
     )
 
 
-def _lost(history: History) -> Lost:
+def _lost(history: History) -> LostWork:
     again = [record for record in history.jobs if record.restarts]
     hours: dict[str, float] = {}
     for record in again:
@@ -378,7 +378,9 @@ def _lost(history: History) -> Lost:
                 hours[resource] = hours.get(resource, 0.0) + amount / per_unit(resource) / 3600
     found = dict(sorted(hours.items(), key=lambda item: _order(item[0])))
     evicted_again = sum(max(record.evicted_times - 1, 0) for record in history.jobs)
-    return Lost(sum(record.restarts for record in again), sum(record.lost_s for record in again), found, evicted_again)
+    return LostWork(
+        sum(record.restarts for record in again), sum(record.lost_s for record in again), found, evicted_again
+    )
 
 
 def in_units(amounts: Mapping[str, float]) -> dict[str, float]:

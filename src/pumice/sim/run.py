@@ -25,7 +25,7 @@ from pumice.sim.settings import NO_OBSERVERS, PLAIN, Observers, SimSettings
 from pumice.sim.shell import Shell
 from pumice.sim.workloads.language import spoken
 from pumice.sim.workloads.shake import shaken
-from pumice.sim.workloads.work import Moved, Work
+from pumice.sim.workloads.work import TimeShift, Work
 from pumice.sim.world import Ending, SimResult, Simulation
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _why_not_alone(
     cluster = SimCluster(Engine(now))
     controller = Controller(cluster)
     shell = Shell(cluster, policy)
-    Scene(scene.objects, (Moved(work, 0.0),)).enter(cluster, controller)
+    Scene(scene.objects, (TimeShift(work, 0.0),)).enter(cluster, controller)
     result = Simulation(cluster, controller, shell.cycle, circles_max=settings.circles_max).run()
     said = next(_waiting(controller, result, shell.why(), {}), None)
     return None if said is None else said.why

@@ -25,7 +25,7 @@ from pumice.model.status import ALLOCATED_STATUSES
 from pumice.model.workloads.gang import DEFAULT_PRIORITY, SubGroup
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.model.workloads.subgroups import SubJobKey, has_parts, min_available, sub_job_of, topology_of
-from pumice.state.counted import RoleNumbers
+from pumice.state.shared_rows import RoleNumbers
 from pumice.state.task_order import order_rows
 
 PHASE_OF_NAME: dict[str, int] = {phase.value: code for phase, code in PHASE_CODE.items()}

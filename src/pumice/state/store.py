@@ -35,11 +35,11 @@ from pumice.model.usage import UsageWindow
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.beside import KINDS, Beside
-from pumice.state.counted import RoleNumbers
 from pumice.state.grants import Grants
 from pumice.state.job_rows import JobKeeper
 from pumice.state.label_usage import LabelUsage
 from pumice.state.requests import BindRequests
+from pumice.state.shared_rows import RoleNumbers
 from pumice.state.task_rows import TaskKeeper, own_status, runs_of
 
 #: The most pods that are kept to be written together. Beyond some thousands nothing is gained, and a snapshot has to

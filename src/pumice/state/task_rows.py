@@ -24,8 +24,8 @@ from pumice.columns.tables import Tables
 from pumice.model.decisions import Bind, Evict
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.status import ALLOCATED_STATUSES, COMPLETED_STATUSES, TaskStatus, status_of_pod
-from pumice.state.counted import Counted, RoleNumbers
 from pumice.state.job_rows import JobKeeper
+from pumice.state.shared_rows import RoleNumbers, SharedRows
 from pumice.state.task_fields import task_fields
 
 
@@ -35,7 +35,7 @@ class TaskKeeper:
     def __init__(self, tables: Tables, writer: Writer, ledger: Ledger, jobs: JobKeeper, roles: RoleNumbers) -> None:
         self.row_of: dict[str, int] = {}
         self._tables, self._writer, self._ledger, self._jobs = tables, writer, ledger, jobs
-        self._classes: Counted[PodSpec] = Counted(tables.classes.add, tables.classes.free_row)
+        self._classes: SharedRows[PodSpec] = SharedRows(tables.classes.add, tables.classes.free_row)
         self._roles = roles
 
     # -- events -------------------------------------------------------------------------------------------------------

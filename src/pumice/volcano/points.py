@@ -16,7 +16,7 @@ from pumice.framework.plugin import combine
 from pumice.framework.plugin.combine import Named, Rejection, Vote
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.framework.plugin.point import Asked, Point, Question, TwoForms, as_it_is
+from pumice.framework.plugin.point import MultiFormQuestion, Point, Question, TwoForms, as_it_is
 from pumice.framework.plugin.points import (
     allocatable,
     batch_node_order,
@@ -276,23 +276,33 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
 
 
 _VICTIMS = {"nodes": as_it_is, "tasks": node_by_node}
-preemptable_victims: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.intersect_by_node)
-reclaimable_victims: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.intersect_by_node)
+preemptable_victims: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQuestion(
+    (preemptable,), _VICTIMS, combine.intersect_by_node
+)
+reclaimable_victims: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQuestion(
+    (reclaimable,), _VICTIMS, combine.intersect_by_node
+)
 #: Variants of these, and of ``unified_evictable``, for which every plugin must agree (decision 0018). Volcano drops
 #: some votes when it combines tiers.
-preemptable_agreed: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.agree_by_node)
-reclaimable_agreed: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.agree_by_node)
-evictable_agreed: Asked[[EvictionContext, TaskRows], Bool] = Asked(
+preemptable_agreed: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQuestion(
+    (preemptable,), _VICTIMS, combine.agree_by_node
+)
+reclaimable_agreed: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQuestion(
+    (reclaimable,), _VICTIMS, combine.agree_by_node
+)
+evictable_agreed: MultiFormQuestion[[EvictionContext, TaskRows], Bool] = MultiFormQuestion(
     (unified_evictable,), {"tasks": as_it_is}, combine.agree
 )
-sub_jobs_compared: Asked[[SubJob, SubJob], int] = Asked(
+sub_jobs_compared: MultiFormQuestion[[SubJob, SubJob], int] = MultiFormQuestion(
     (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
-sub_job_keyed: Asked[[SubJob], list[float]] = Asked((sub_job_order,), {"key": as_it_is}, combine.each)
-amount_rejected: Asked[[Queue, F64], Rejection | None] = Asked(
+sub_job_keyed: MultiFormQuestion[[SubJob], list[float]] = MultiFormQuestion(
+    (sub_job_order,), {"key": as_it_is}, combine.each
+)
+amount_rejected: MultiFormQuestion[[Queue, F64], Rejection | None] = MultiFormQuestion(
     (job_enqueueable,), {"amount": as_it_is}, combine.rejection
 )
-job_rejected: Asked[[Job], Rejection | None] = Asked(
+job_rejected: MultiFormQuestion[[Job], Rejection | None] = MultiFormQuestion(
     (job_enqueueable,),
     {
         "amount": lambda hook: lambda job: hook(job.queue, job.tables.jobs.min_resources[job.row]),

@@ -13,7 +13,7 @@ from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit, gather
-from pumice.framework.plugin.point import Asked
+from pumice.framework.plugin.point import MultiFormQuestion
 from pumice.framework.plugin.points import class_scores, task_scores
 from pumice.framework.plugin.registry import Registry
 from pumice.model.status import TaskStatus
@@ -101,7 +101,7 @@ def _enqueued_then_enqueueable(cast: Cast, call: Raw, found: Differences) -> Non
 # -- eviction
 
 
-def _evictable(question: Asked[[Task, Candidates], Bool]) -> Callable[[Cast, Raw, Differences], None]:
+def _evictable(question: MultiFormQuestion[[Task, Candidates], Bool]) -> Callable[[Cast, Raw, Differences], None]:
     def answer(cast: Cast, call: Raw, found: Differences) -> None:
         args = call["args"]
         evictor = cast.task_or_stranger(args.get("preemptor", args.get("reclaimer", STRANGER)))

@@ -25,7 +25,7 @@ from pumice.sim.engine import Engine
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, podgroup
 from pumice.testing.devices import shared_gpus, vgpu
-from pumice.volcano.devices.cards import COLUMNS, Card, Cards, Part, Placed, card_score
+from pumice.volcano.devices.cards import COLUMNS, Card, CardPlacement, Cards, Part, card_score
 from pumice.volcano.devices.config import (
     DEFAULT,
     DeviceConfig,
@@ -336,7 +336,7 @@ def instance_for_a_pod(row: Row) -> str | None:
     wanted = vgpu_wanted(vgpu(row["requestMem"], cores=row["core"]))
     assert wanted is not None
     placed = kind.place(wanted, cards, _unused(1), np.zeros(1, dtype=bool), "")
-    assert isinstance(placed, Placed)
+    assert isinstance(placed, CardPlacement)
     part = placed.parts[0]
     geometry = _geometries(row["migTemplate"])[part.group - 1]
     found = part.memory, True, geometry.group, geometry.memory_at(part.instance)

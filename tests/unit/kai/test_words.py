@@ -6,7 +6,7 @@ import pytest
 
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
-from pumice.kai.words import Told, Waits, Words
+from pumice.kai.words import Explanation, Waits, Words
 from pumice.model.blockers import LIMIT, NO_PARENT, QUOTA, TASK, BadQueue, Blocker, NoRoom, QueueLimit, Refused
 from tests.unit.kai.cluster import job, node, opened, queue, store
 
@@ -47,10 +47,10 @@ FAST = {"preemptibility": "non-preemptible"}
 def test_which_queue_has_no_more_to_give(of: str, gpus: int, why: str, message: str) -> None:
     runs = job("fast", "team", ["a"], 1, **FAST), job("runs", "team", ["a"], 2)
     found = told(of, gpus, QueueLimit(of, why), *runs)
-    assert found == Told({LIMIT: OVER_LIMIT, QUOTA: NON_PREEMPTIBLE_OVER_QUOTA}[why], message)
+    assert found == Explanation({LIMIT: OVER_LIMIT, QUOTA: NON_PREEMPTIBLE_OVER_QUOTA}[why], message)
 
 
-def told(of: str, gpus: int, why: Blocker, *others: object) -> Told:
+def told(of: str, gpus: int, why: Blocker, *others: object) -> Explanation:
     """Of a job of one that waits."""
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, *others, job("new", of, [""], gpus)))  # type: ignore[arg-type]
     row = list(ssn.tables.jobs.uids).index("ns/new")
@@ -59,7 +59,7 @@ def told(of: str, gpus: int, why: Blocker, *others: object) -> Told:
 
 def test_a_queue_that_is_not_there_is_named() -> None:
     why = BadQueue("team", NO_PARENT, "gone")
-    assert told("team", 1, why) == Told(QUEUE_DOES_NOT_EXIST, "queue team has a parent that is not there: gone")
+    assert told("team", 1, why) == Explanation(QUEUE_DOES_NOT_EXIST, "queue team has a parent that is not there: gone")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_queue_that_is_not_there_is_named() -> None:
 def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: str) -> None:
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, job("new", "team", [""] * tasks, gpus)))
     found = Words(ssn.tables, QueueTree(ssn.tables)).of(0, Waits(why))
-    assert found == Told(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
+    assert found == Explanation(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
 
 
 def test_jobs_that_are_alike_are_told_the_same_text() -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
 from pumice.cli.params import require_there
-from pumice.cli.policies import LENIENT_HELP, Chosen, choose_policy, plugins_option
+from pumice.cli.policies import LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import (
     Flags,
     read_scene,
@@ -27,7 +27,7 @@ from pumice.cli.simulating import (
 from pumice.cli.workers import Answer, Line, WorkerError, Workers
 
 if TYPE_CHECKING:
-    from pumice.report.comparison import Compared, RunOutcome
+    from pumice.report.comparison import Comparison, RunOutcome
     from pumice.sim.scenes.inputs import Inputs
     from pumice.sim.world import Progress
 
@@ -144,7 +144,7 @@ def _conf_of(text: str) -> Path | None:
     return Path(text)
 
 
-def _chosen(job: Job, side: int, *, tell: bool) -> Chosen:
+def _chosen(job: Job, side: int, *, tell: bool) -> PolicyChoice:
     return choose_policy(job.confs[side], (), strict=job.strict, plugins_dir=job.plugins_dir, tell=tell)
 
 
@@ -185,7 +185,9 @@ def _part(now: Progress, found: Inputs, flags: Flags) -> float:
 # -- in the command
 
 
-def _run_all(job: Job, repeats: int, workers: int, chosen: Sequence[Chosen]) -> tuple[dict[Task, RunOutcome], bool]:
+def _run_all(
+    job: Job, repeats: int, workers: int, chosen: Sequence[PolicyChoice]
+) -> tuple[dict[Task, RunOutcome], bool]:
     """(outcomes of the runs that were finished, whether Ctrl-C ended it)."""
     from pumice.cli.progress import sharing_out
 
@@ -214,10 +216,10 @@ def _run_all(job: Job, repeats: int, workers: int, chosen: Sequence[Chosen]) -> 
 
 
 def _compared(
-    outcomes: dict[Task, RunOutcome], found: Inputs, chosen: Sequence[Chosen], flags: Flags, repeats: int
-) -> Compared | None:
+    outcomes: dict[Task, RunOutcome], found: Inputs, chosen: Sequence[PolicyChoice], flags: Flags, repeats: int
+) -> Comparison | None:
     """The universes that both policies have finished; None where there is none."""
-    from pumice.report.comparison import Compared
+    from pumice.report.comparison import Comparison
 
     pairs = [
         (outcomes[Task(0, repeat)], outcomes[Task(1, repeat)])
@@ -227,4 +229,4 @@ def _compared(
     if not pairs:
         return None
     names = (chosen[0].told, chosen[1].told)
-    return Compared(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs))
+    return Comparison(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs))

@@ -14,7 +14,7 @@ from pumice.cli.output import print_json
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.registry import Registry
-    from pumice.sim.fuzz.case import FuzzCase, Played
+    from pumice.sim.fuzz.case import FuzzCase, PlayResult
 
 FINDINGS_MAX = 20
 
@@ -161,14 +161,14 @@ def _read(path: Path) -> FuzzCase:
         raise InputError(f"{path}: found no world saved by fuzz: {in_short(error)}") from None
 
 
-def _played(case: FuzzCase, registry: Registry) -> Played:
+def _played(case: FuzzCase, registry: Registry) -> PlayResult:
     from pumice.framework.plugin.errors import PolicyError
-    from pumice.sim.fuzz.case import Played, play
+    from pumice.sim.fuzz.case import PlayResult, play
 
     try:
         return play(case, registry)
     except PolicyError as error:
-        return Played(f"conf: {error}")
+        return PlayResult(f"conf: {error}")
 
 
 def _kept(case: FuzzCase, problem: str, save: Path, registry: Registry) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pumice.cli.errors import FAILED, InputError, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
 from pumice.cli.params import require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option, saved_policy
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option, saved_policy
 
 if TYPE_CHECKING:
     from pumice.model.events import Object
@@ -37,7 +37,7 @@ class _Asked(Struct, frozen=True):
 
     answer: Answer
     objects: Sequence[Object]
-    chosen: Chosen
+    chosen: PolicyChoice
     problems: Sequence[Problem] = ()
 
 

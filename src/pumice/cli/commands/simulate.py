@@ -12,7 +12,7 @@ import click
 from pumice.cli.errors import INTERRUPTED, InputError
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
 from pumice.cli.params import require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import Flags, read_scene, require_nodes, run_once, simulation_options
 from pumice.runtime.printing import json_text
 
@@ -107,7 +107,7 @@ def simulate(
 class _Saving:
     """Writes the cycle of one number when it begins. Raises: InputError where it cannot be."""
 
-    def __init__(self, number: int, path: Path, chosen: Chosen) -> None:
+    def __init__(self, number: int, path: Path, chosen: PolicyChoice) -> None:
         if not path.parent.is_dir():
             raise InputError(f"{path}: the folder {path.parent} does not exist")
         self.number, self.path, self.is_done = number, path, False
@@ -137,7 +137,7 @@ def _event_file(path: Path) -> Iterator[Tell]:
         yield tell
 
 
-def _run(found: Inputs, chosen: Chosen, flags: Flags, tell: Tell | None, saving: _Saving | None) -> Run:
+def _run(found: Inputs, chosen: PolicyChoice, flags: Flags, tell: Tell | None, saving: _Saving | None) -> Run:
     from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
 
@@ -161,14 +161,14 @@ def _write_jobs(table: IO[str], run: Run) -> None:
     write_jobs(table, run)
 
 
-def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: Chosen) -> None:
+def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: PolicyChoice) -> None:
     from pumice.report.data import report_data
     from pumice.report.html import render
 
     page.write(render(report_data(summary, found, chosen.told)))
 
 
-def _print(summary: Summary, found: Inputs, chosen: Chosen, flags: Flags, as_json: bool) -> None:
+def _print(summary: Summary, found: Inputs, chosen: PolicyChoice, flags: Flags, as_json: bool) -> None:
     if not as_json:
         from pumice.cli.summary import print_summary
 

@@ -46,7 +46,7 @@ class Parts(Struct, frozen=True):
     node_pool: str = DEFAULT_NODE_POOL
 
 
-class Wanted(Struct, frozen=True):
+class ColumnSpec(Struct, frozen=True):
     """What a column must be: its dtype, ``further`` (the shape without the rows), and ``holds`` (the type of its Python
     values, None for numbers)."""
 
@@ -56,7 +56,7 @@ class Wanted(Struct, frozen=True):
 
 
 @lru_cache(maxsize=16)
-def wanted_columns(width: int) -> Mapping[str, Wanted]:
+def wanted_columns(width: int) -> Mapping[str, ColumnSpec]:
     """Return what every column must be in a snapshot with so many resources, by ``table.column``."""
     found = {}
     # Read from empty tables: lengths of axes are known to the tables' constructors only.
@@ -67,7 +67,7 @@ def wanted_columns(width: int) -> Mapping[str, Wanted]:
         for column, kind in table.FIELDS.items():
             dtype = np.dtype(kind.dtype)
             holds = table.value_type(column) if dtype == np.object_ else None
-            found[f"{name}.{column}"] = Wanted(dtype, table.shape(column, 0)[1:], holds)
+            found[f"{name}.{column}"] = ColumnSpec(dtype, table.shape(column, 0)[1:], holds)
     return MappingProxyType(found)
 
 

@@ -185,7 +185,7 @@ class Failure(NamedTuple):
     alone: bool
 
 
-class Said(NamedTuple):
+class ActionRecord(NamedTuple):
     """What an action that moved nothing left in the trace: entries, rejections at admission, and failures of jobs.
     ``failed``: rows of the latter. ``failed_as`` and ``failed_with``: as in the trace."""
 
@@ -289,7 +289,7 @@ class CycleTrace:
         """Return the number of records that exist only if something was moved or concerned one job alone."""
         return len(self.faults), len(self.errors), len(self.tried), len(self.moved)
 
-    def said_since(self, mark: tuple[int, ...]) -> Said | None:
+    def said_since(self, mark: tuple[int, ...]) -> ActionRecord | None:
         """Return what was recorded since a mark, or None if it cannot be repeated: something concerned one job alone,
         or jobs had failed before."""
         told, rejected, failures, *beside = mark
@@ -298,9 +298,9 @@ class CycleTrace:
             return None
         rows = self.failed_as.nonzero()[0]
         found = tuple(self.told[told:]), tuple(self.rejected[rejected:]), tuple(self._failures)
-        return Said(*found, rows, self.failed_as[rows], self._failed_with[rows])
+        return ActionRecord(*found, rows, self.failed_as[rows], self._failed_with[rows])
 
-    def say_again(self, said: Said) -> None:
+    def say_again(self, said: ActionRecord) -> None:
         """Record the same findings again. No job may have failed before."""
         self.told += said.told
         self.rejected += said.rejected

@@ -16,7 +16,7 @@ from pumice.columns.rows import ClassRows, NodeRows
 from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.world import World
 from pumice.framework.plugin.errors import PluginError, PluginFault, WrongAnswer, problem_of
-from pumice.framework.plugin.point import Asked, Point, Question, Reads
+from pumice.framework.plugin.point import MultiFormQuestion, Point, Question, Reads
 from pumice.framework.plugin.policy_file import Policy
 from pumice.framework.plugin.resolution import Reading, Unused, Wire, Wiring
 
@@ -26,7 +26,7 @@ V = TypeVar("V")
 #: Returns hooks at some points, bound (``Hook``) or not (``Wire``).
 At = Callable[..., list[Any]]
 #: What can be asked of hooks: a point by itself, or one with adapters and a combinator.
-Askable = Question | Asked[Any, Any]
+Askable = Question | MultiFormQuestion[Any, Any]
 
 
 class Hook(NamedTuple):
@@ -41,7 +41,7 @@ class Hook(NamedTuple):
     several: Callable[[ClassRows, NodeRows], Any] | None = None
     for_equals: bool = False
 
-    def answers(self, question: Asked[Any, Any]) -> Callable[..., Any]:
+    def answers(self, question: MultiFormQuestion[Any, Any]) -> Callable[..., Any]:
         """Return what to call for a question, which may be asked in another form than the hook's."""
         return question.adapted(self.form, self.call, self.several)
 
@@ -228,7 +228,7 @@ class Hooks:
     @overload
     def ask(self, question: Point[A, Any, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
     @overload
-    def ask(self, question: Asked[A, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
+    def ask(self, question: MultiFormQuestion[A, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
     def ask(self, question: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Ask all plugins at a point, and combine their answers as the point says.
 
@@ -245,7 +245,7 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
-    def each_answer(self, question: Asked[Any, Any], *args: Any) -> list[tuple[str, Any]]:
+    def each_answer(self, question: MultiFormQuestion[Any, Any], *args: Any) -> list[tuple[str, Any]]:
         """Return the answer of each plugin by itself, with its name, in the order of the policy. Raises:
         PluginFault."""
         hooks = [hook for hook in self.at(*question.points) if hook.form in question.forms]
@@ -254,7 +254,9 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
-    def with_plugins(self, question: Asked[Any, Any], answers: Iterable[tuple[int, V]]) -> list[tuple[str, V]]:
+    def with_plugins(
+        self, question: MultiFormQuestion[Any, Any], answers: Iterable[tuple[int, V]]
+    ) -> list[tuple[str, V]]:
         """Return answers to a question with the names of plugins in place of the numbers of hooks."""
         forms = question.forms
         names = self.known(
@@ -264,7 +266,7 @@ class Hooks:
         )
         return [(names[number], answer) for number, answer in answers]
 
-    def first_to_answer(self, question: Asked[Any, Any], *args: Any) -> str:
+    def first_to_answer(self, question: MultiFormQuestion[Any, Any], *args: Any) -> str:
         """Return the plugin with the first answer that is not None, or "". Raises: PluginFault."""
         return next((plugin for plugin, answer in self.each_answer(question, *args) if answer is not None), "")
 
@@ -334,7 +336,7 @@ class Hooks:
 
     def blame(self, error: Exception, question: Askable) -> Exception:
         """Return the PluginFault for an error, or the error itself if no plugin caused it."""
-        points = question.points if isinstance(question, Asked) else (question,)
+        points = question.points if isinstance(question, MultiFormQuestion) else (question,)
         # Combinators do not know the plugin of a hook, which costs nothing as long as no plugin fails.
         hooks = self.at(*points)
         calls = [(hook, call) for hook in hooks for call in hook.calls]

@@ -159,7 +159,7 @@ class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
         return self.decorate(hook, **said)
 
 
-class Asked(Generic[A, C]):
+class MultiFormQuestion(Generic[A, C]):
     """A question that is asked of hooks of several forms, or at several points, at once. Each form is adapted to the
     arguments of the question, and a form without an adapter in ``forms`` is not asked. ``of_several``: the question is
     about several classes at once, and goes to the method that a hook names with ``several=``, or else through the

@@ -21,7 +21,7 @@ from pumice.framework.plugin import combine
 from pumice.framework.plugin import incremental as in_turn
 from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
-from pumice.framework.plugin.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
+from pumice.framework.plugin.point import MultiFormQuestion, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.model.decisions import Refusal
 
 OverRows = TypeVar("OverRows")
@@ -335,68 +335,78 @@ def first_of_run(hook: Callable[..., Any]) -> Callable[[Queue, TaskRows], Any]:
 
 # -- questions as they are put
 
-jobs_compared: Asked[[Job, Job], int] = Asked(
+jobs_compared: MultiFormQuestion[[Job, Job], int] = MultiFormQuestion(
     (job_order,), {"key": lambda hook: pair_of_keys(hook, JobRows), "compare": as_it_is}, combine.first_nonzero
 )
-jobs_keyed: Asked[[JobRows], list[AnyArray]] = Asked((job_order,), {"key": as_it_is}, combine.keys)
-queues_compared: Asked[[Queue, Queue], int] = Asked(
+jobs_keyed: MultiFormQuestion[[JobRows], list[AnyArray]] = MultiFormQuestion(
+    (job_order,), {"key": as_it_is}, combine.keys
+)
+queues_compared: MultiFormQuestion[[Queue, Queue], int] = MultiFormQuestion(
     (queue_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
-queue_keyed: Asked[[Queue], list[Any]] = Asked((queue_order,), {"key": as_it_is}, combine.single_keys)
-tasks_compared: Asked[[Task, Task], int] = Asked(
+queue_keyed: MultiFormQuestion[[Queue], list[Any]] = MultiFormQuestion(
+    (queue_order,), {"key": as_it_is}, combine.single_keys
+)
+tasks_compared: MultiFormQuestion[[Task, Task], int] = MultiFormQuestion(
     (task_order,), {"key": lambda hook: pair_of_keys(hook, TaskRows), "compare": as_it_is}, combine.first_nonzero
 )
-tasks_keyed: Asked[[TaskRows], list[AnyArray]] = Asked((task_order,), {"key": as_it_is}, combine.keys)
-class_filters: Asked[[TaskClass, NodeRows], list[FilterResult]] = Asked(
+tasks_keyed: MultiFormQuestion[[TaskRows], list[AnyArray]] = MultiFormQuestion(
+    (task_order,), {"key": as_it_is}, combine.keys
+)
+class_filters: MultiFormQuestion[[TaskClass, NodeRows], list[FilterResult]] = MultiFormQuestion(
     (predicate,), {"class": as_it_is, "class_node": filter_node_by_node}, combine.filter_results
 )
-task_filters: Asked[[Task, NodeRows], list[FilterResult]] = Asked(
+task_filters: MultiFormQuestion[[Task, NodeRows], list[FilterResult]] = MultiFormQuestion(
     (predicate,),
     {"task": as_it_is, "task_node": filter_node_by_node, "of_tasks": in_turn.filter_of_tasks},
     combine.filter_results,
 )
-class_filters_by_hook: Asked[[TaskClass, NodeRows], ByHook] = Asked(
+class_filters_by_hook: MultiFormQuestion[[TaskClass, NodeRows], ByHook] = MultiFormQuestion(
     (predicate,), class_filters.forms, combine.filter_results_by_hook
 )
-task_filters_by_hook: Asked[[Task, NodeRows], ByHook] = Asked(
+task_filters_by_hook: MultiFormQuestion[[Task, NodeRows], ByHook] = MultiFormQuestion(
     (predicate,), task_filters.forms, combine.filter_results_by_hook
 )
 _CLASS_SCORES = {"class": as_it_is, "class_node": score_node_by_node}
 _TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node, "of_tasks": in_turn.score_of_tasks}
-class_scores: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
+class_scores: MultiFormQuestion[[TaskClass, NodeRows], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _CLASS_SCORES, combine.total
 )
-class_scores_checked: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
+class_scores_checked: MultiFormQuestion[[TaskClass, NodeRows], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _CLASS_SCORES, combine.finite_total
 )
-classes_open: Asked[[ClassRows, NodeRows], Bool | None] = Asked(
+classes_open: MultiFormQuestion[[ClassRows, NodeRows], Bool | None] = MultiFormQuestion(
     (predicate,),
     {"class": masks_of_each, "class_node": lambda hook: masks_of_each(filter_node_by_node(hook))},
     combine.open_to_each,
     of_several=True,
 )
-classes_scored: Asked[[ClassRows, NodeRows], F64] = Asked(
+classes_scored: MultiFormQuestion[[ClassRows, NodeRows], F64] = MultiFormQuestion(
     (node_order, batch_node_order),
     {"class": scores_of_each, "class_node": lambda hook: scores_of_each(score_node_by_node(hook))},
     combine.totals,
     of_several=True,
 )
-task_scores: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
+task_scores: MultiFormQuestion[[Task, NodeRows, F64 | float], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _TASK_SCORES, combine.total
 )
-task_scores_checked: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
+task_scores_checked: MultiFormQuestion[[Task, NodeRows, F64 | float], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _TASK_SCORES, combine.finite_total
 )
-filters_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.FilterInTurn]] | None] = Asked(
-    (predicate,),
-    {
-        "task": in_turn.filter_of_first,
-        "task_node": lambda hook: in_turn.filter_of_first(filter_node_by_node(hook)),
-        "of_tasks": in_turn.in_turn_of(in_turn.TaskFilter),
-    },
-    in_turn.filters_of,
+filters_in_turn: MultiFormQuestion[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.FilterInTurn]] | None] = (
+    MultiFormQuestion(
+        (predicate,),
+        {
+            "task": in_turn.filter_of_first,
+            "task_node": lambda hook: in_turn.filter_of_first(filter_node_by_node(hook)),
+            "of_tasks": in_turn.in_turn_of(in_turn.TaskFilter),
+        },
+        in_turn.filters_of,
+    )
 )
-scores_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.ScoreInTurn | float]] | None] = Asked(
+scores_in_turn: MultiFormQuestion[
+    [TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.ScoreInTurn | float]] | None
+] = MultiFormQuestion(
     (node_order, batch_node_order),
     {
         "task": in_turn.score_of_first,
@@ -407,10 +417,10 @@ scores_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.Sco
 )
 #: Points that are asked about tasks and nodes.
 ABOUT_NODES: tuple[Any, ...] = (predicate, node_order, batch_node_order)
-task_refused: Asked[[Task], Unfit | None] = Asked(
+task_refused: MultiFormQuestion[[Task], Unfit | None] = MultiFormQuestion(
     (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_failure
 )
-tasks_allowed: Asked[[Queue, TaskRows], Allowed] = Asked(
+tasks_allowed: MultiFormQuestion[[Queue, TaskRows], Allowed] = MultiFormQuestion(
     (allocatable,), {"run": as_it_is, "task": first_of_run}, combine.fewest
 )
 consolidate_victims: Point[[Job, JobRows], Bool, Bool] = Point(

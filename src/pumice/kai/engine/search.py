@@ -13,7 +13,7 @@ from pumice.kai.engine.job_order import Standing
 from pumice.kai.engine.parts import active_count
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
-from pumice.kai.engine.solve import Refuted, Rules, Solution
+from pumice.kai.engine.solve import NoSolution, Rules, Solution
 from pumice.kai.engine.tree_order import Turns, queue_tree, waiting_jobs
 from pumice.model.blockers import NoCase, NoVictims
 
@@ -50,7 +50,7 @@ def search(ssn: Session, rules: Rules) -> None:
             else:
                 # After simulations the outcome depends on the queue's position in the order; it then says nothing
                 # about equal jobs.
-                alike.fails(job, NoVictims(), alike=found is Refuted.WITHOUT_A_TRY)
+                alike.fails(job, NoVictims(), alike=found is NoSolution.WITHOUT_A_TRY)
                 allowed.failed()
         turns.drop(job, alike.leading)
     alike.tell()

@@ -22,7 +22,7 @@ from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import Turn, solution_start
 from pumice.kai.engine.replacement import Waiting
-from pumice.kai.engine.solve import Refuted, Rules, Solution, solve
+from pumice.kai.engine.solve import NoSolution, Rules, Solution, solve
 from pumice.kai.engine.tree_order import best_leaf
 from pumice.model.status import TaskStatus
 
@@ -52,8 +52,8 @@ class Following:
         # victim too.
         self._usable = self._placer.is_by_class and not rules.every_victim_placed
 
-    def solve(self, stmt: Statement, part: Part) -> Solution | Refuted:
-        """Place a part of a job by evictions, in the statement. Return Refuted, with nothing changed, if that is
+    def solve(self, stmt: Statement, part: Part) -> Solution | NoSolution:
+        """Place a part of a job by evictions, in the statement. Return NoSolution, with nothing changed, if that is
         impossible."""
         if self._is_led(part):
             mark = stmt.mark()

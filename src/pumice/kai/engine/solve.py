@@ -58,7 +58,7 @@ class Solution(NamedTuple):
     evicted: tuple[int, ...]
 
 
-class Refuted(Enum):
+class NoSolution(Enum):
     """No solution. ``WITHOUT_A_TRY``: no scenario was worth simulating, which holds for jobs with equal tasks too."""
 
     AFTER_TRIES = 0
@@ -67,14 +67,14 @@ class Refuted(Enum):
 
 def solve(
     ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
-) -> Solution | Refuted:
-    """Place a part of a job by evictions, in the statement. Return Refuted, with nothing changed, if that is
+) -> Solution | NoSolution:
+    """Place a part of a job by evictions, in the statement. Return NoSolution, with nothing changed, if that is
     impossible."""
     # Chosen once per job: which queues may give does not change while the victims of one job are sought.
     queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
     if not candidates:
-        return Refuted.WITHOUT_A_TRY
+        return NoSolution.WITHOUT_A_TRY
     ssn.ask(solution_start)
     search = _Search(ssn, stmt, rules, waiting, candidates)
     # If ``allocate`` tries a limited number of jobs, this one may fit without victims.
@@ -91,7 +91,7 @@ def solve(
             tasks.setdefault(sub_of[row], []).append(row)
         found = search.grow(Part(part.job, tasks, alone=True), recorded)
         if found is None:
-            return Refuted.AFTER_TRIES if search.tries else Refuted.WITHOUT_A_TRY
+            return NoSolution.AFTER_TRIES if search.tries else NoSolution.WITHOUT_A_TRY
         recorded = found
         if count < len(rows):
             search.take_back(recorded, keep_evictions=len(queues) == 1)

@@ -34,7 +34,7 @@ _AT_ONCE = 16  # what an API server takes from one client without queueing
 _log = logging.getLogger("pumice.controllers")
 
 
-class Taken(KubeError):
+class NameConflict(KubeError):
     """The name belongs to a foreign object."""
 
 
@@ -97,7 +97,7 @@ class Writing:
         owner = controller_of(write.obj) if isinstance(write, Create) else None
         if owner is None or not isinstance(write, Create):
             return
-        if not isinstance(error, ApiError | Taken) or (isinstance(error, ApiError) and error.namespace_goes):
+        if not isinstance(error, ApiError | NameConflict) or (isinstance(error, ApiError) and error.namespace_goes):
             return
         why = error.message if isinstance(error, ApiError) else str(error)
         others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
@@ -115,7 +115,9 @@ class Writing:
                 return
             there = await self._client.get(kind.path(_key(metadata.get("namespace", ""), metadata["name"])))
             if _owner_uids(there) != _owner_uids(obj):
-                raise Taken(f"{kind.full_name} {metadata['name']} is there already and belongs to another") from None
+                raise NameConflict(
+                    f"{kind.full_name} {metadata['name']} is there already and belongs to another"
+                ) from None
 
     async def _patch(self, patch: Patch) -> None:
         body: dict[str, Any] = dict(patch.merge)

@@ -25,7 +25,7 @@ from pumice.kube.api.retry_policy import Retrying, RetryPolicy
 from pumice.kube.informers.unparsable import Unparsable, UnparsableObjects
 from pumice.kube.informers.watch_failures import Cause, WatchFailures
 from pumice.model.events import Event, Gone, Seen
-from pumice.model.events import Object as Told
+from pumice.model.events import Object as ModelObject
 
 Sink = Callable[[list[Event]], None]
 
@@ -61,7 +61,7 @@ class Reflector:
         kind: Kind,
         codec: Codec,
         sink: Sink,
-        value: type[Told] | None,
+        value: type[ModelObject] | None,
         retry_policy: RetryPolicy | None = None,
         troubles: WatchFailures | None = None,
         takes: Callable[[Any], bool] = every,
@@ -235,7 +235,7 @@ class Reflector:
             self.unparsable.note(found.bad)
         self.known[found.key] = found
         if self._value is not None:
-            events.append(Seen(cast(Told, found.value)))
+            events.append(Seen(cast(ModelObject, found.value)))
 
     def _leave_out(self, found: Object, events: list[Event]) -> None:
         """Ignore an object."""

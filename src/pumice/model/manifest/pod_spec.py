@@ -84,7 +84,7 @@ class SpecCache:
         return kept
 
 
-class Noted(NamedTuple):
+class AnnotationTerms(NamedTuple):
     """What annotations say that decides where a pod can run."""
 
     share: GpuShare | None
@@ -110,7 +110,7 @@ class RawPodSpec(NamedTuple):
 def read_pod_spec(raw: RawPodSpec, cache: SpecCache) -> PodSpec:
     """Return the interned value. Raises: FieldError."""
     annotations = raw.annotations
-    noted = Noted(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
+    noted = AnnotationTerms(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
     key = _key(raw, noted)
     known = cache.known(key)
     if known is not None:
@@ -121,7 +121,7 @@ def read_pod_spec(raw: RawPodSpec, cache: SpecCache) -> PodSpec:
 # -- the key
 
 
-def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
+def _key(raw: RawPodSpec, noted: AnnotationTerms) -> bytes | None:
     """Return a digest of the raw fields that matter, or None if they contain what JSON cannot.
 
     Equal values may have different keys (fields in another order), but different values never have the same key.
@@ -189,7 +189,7 @@ def _resizes(status: Obj) -> list[Any]:
 # -- the value
 
 
-def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
+def _read(raw: RawPodSpec, noted: AnnotationTerms) -> PodSpec:
     spec, status, path, owner, pod_name, annotations = raw
     check_lists(spec, path)
     # Amounts are checked before they are summed up, so that an error names the path of its field.

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from pumice import __version__
 from pumice.columns.dtypes import NAMES_MAX, AnyArray, ResourceAxis
-from pumice.columns.files.parts import Parts, Wanted, put_together, take_apart, wanted_columns
+from pumice.columns.files.parts import ColumnSpec, Parts, put_together, take_apart, wanted_columns
 from pumice.columns.files.references import PartsDiffer
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import NAMES
@@ -161,7 +161,7 @@ def _member(column: str) -> str:
     return column.replace(".", "/") + ".npy"
 
 
-def _npy(array: AnyArray, wanted: Wanted) -> bytes:
+def _npy(array: AnyArray, wanted: ColumnSpec) -> bytes:
     buffer = io.BytesIO()
     little = np.ascontiguousarray(array, wanted.dtype.newbyteorder("<"))
     np.lib.format.write_array(buffer, little, (1, 0), allow_pickle=False)
@@ -239,7 +239,7 @@ def _snapshot_from(archive: Archive, head: _Head) -> Snapshot:
     )
 
 
-def _array_from(archive: Archive, name: str, wanted: Wanted, rows: int) -> AnyArray:
+def _array_from(archive: Archive, name: str, wanted: ColumnSpec, rows: int) -> AnyArray:
     """Return a column of numbers, read-only. Its size is known before it is unpacked."""
     shape, little = (rows, *wanted.further), wanted.dtype.newbyteorder("<")
     size = prod(shape) * little.itemsize

@@ -60,7 +60,7 @@ class Arrivals(Struct, frozen=True):
         return sum(node.allocatable.get(GPU_RESOURCE) for node in self.nodes)
 
 
-class Filled(Struct, frozen=True):
+class FillResult(Struct, frozen=True):
     """The result of a fill. ``node_of``: node of each pod, None if it found none. ``groups``: devices that it shares
     there. ``arrived``, ``allocated``: milli-devices after each pod."""
 
@@ -175,7 +175,7 @@ def _arriving(millis: Sequence[float], asked: Sequence[float], limit: float, dic
     return order
 
 
-def fill(arrivals: Arrivals, policy: Policy) -> Filled:
+def fill(arrivals: Arrivals, policy: Policy) -> FillResult:
     """Place the arrivals, in order, by a policy in KAI's language."""
     store = Store(scheduler_names=(SCHEDULER,))
     for obj in _objects(arrivals):
@@ -187,7 +187,7 @@ def fill(arrivals: Arrivals, policy: Policy) -> Filled:
     binds = {bind.pod: bind for bind in planner.taken if isinstance(bind, Bind)}
     found = [binds.get(f"{NAMESPACE}/{_name(i)}") for i in range(len(arrivals.specs))]
     taken = [gpus if bind is not None else 0.0 for gpus, bind in zip(arrivals.gpus, found, strict=True)]
-    return Filled(
+    return FillResult(
         arrivals,
         tuple(None if bind is None else bind.node for bind in found),
         tuple(_groups(bind) for bind in found),

@@ -13,11 +13,11 @@ from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.ours.fragments import WHOLE, Room, Shape, Typical
 from pumice.ours.typical_pods import TypicalPods
-from pumice.sim.fills.fill import Filled, ask_of_spec
+from pumice.sim.fills.fill import FillResult, ask_of_spec
 from pumice.sim.traces.shapes import GPU_MODEL_LABEL
 
 
-def fragments(filled: Filled, expected: Iterable[TypicalPods]) -> F64:
+def fragments(filled: FillResult, expected: Iterable[TypicalPods]) -> F64:
     """Return the free milli-devices that typical pods could not use after each pod. Typical are the most common of the
     ``expected`` pods. Shape (pods,)."""
     nodes, specs = filled.arrivals.nodes, filled.arrivals.specs
@@ -61,7 +61,7 @@ def _whole(nodes: tuple[Node, ...]) -> F64:
     return np.where(np.arange(max(counts.max(initial=0), 1)) < counts[:, None], WHOLE, 0.0)
 
 
-def _states(filled: Filled, empty: Room, row_of: dict[str, int]) -> tuple[list[int], Room]:
+def _states(filled: FillResult, empty: Room, row_of: dict[str, int]) -> tuple[list[int], Room]:
     """Return for each pod that was placed its node, and the state of that node with it."""
     cores, gpus = empty.milli_cpu.tolist(), empty.gpus.tolist()
     device_of: dict[tuple[int, str], int] = {}

@@ -41,7 +41,7 @@ _FAULTS: dict[str, Sequence[float]] = {
 }
 
 
-class Played(NamedTuple):
+class PlayResult(NamedTuple):
     """The result of a world. ``problem``: the broken law, or the kind of fault in the program, "" for none. Numbers of
     pods bound and evicted, 0 if there is a problem."""
 
@@ -103,7 +103,7 @@ def _has_tree(conf: Conf) -> bool:
     return any(entry.get("enableHierarchy") for tier in tiers for entry in tier.get("plugins") or [])
 
 
-def play(case: FuzzCase, registry: Registry) -> Played:
+def play(case: FuzzCase, registry: Registry) -> PlayResult:
     """Run a world from beginning to end.
 
     Raises: PolicyError for an invalid policy, ManifestError for an invalid object.
@@ -123,10 +123,10 @@ def play(case: FuzzCase, registry: Registry) -> Played:
     try:
         ran = simulate(scene, policy, settings)
     except LawBroken as broken:
-        return Played(str(broken))
+        return PlayResult(str(broken))
     except Exception as error:  # whatever it is, it is a finding
         place = traceback.extract_tb(error.__traceback__)[-1]
-        return Played(f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})")
+        return PlayResult(f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})")
     if ran.result.ending is Ending.CIRCLES:
-        return Played(f"S8: {CIRCLES_MAX} cycles in a row decided something, and no job came or ended")
-    return Played("", ran.result.binds, ran.result.evictions)
+        return PlayResult(f"S8: {CIRCLES_MAX} cycles in a row decided something, and no job came or ended")
+    return PlayResult("", ran.result.binds, ran.result.evictions)

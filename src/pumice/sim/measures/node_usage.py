@@ -20,7 +20,7 @@ Kinds = tuple[tuple[PodSpec, int], ...]
 
 #: Called with pods, the request of each, +1 if they take resources or -1 if they release them, and the change of the
 #: busy share of each one's node.
-Moved = Callable[[Alike, Amounts, int, Sequence[float]], None]
+MoveListener = Callable[[Alike, Amounts, int, Sequence[float]], None]
 
 
 class NodeUse(NamedTuple):
@@ -86,7 +86,7 @@ class Usage:
     """What pods use of each node. ``moved`` is called after each change."""
 
     def __init__(self, cluster: SimCluster) -> None:
-        self.moved: list[Moved] = []
+        self.moved: list[MoveListener] = []
         self._states: dict[str, _State] = {}  # by node
         self._unused: dict[Amounts, _State] = {}
         self._asked: dict[int, tuple[PodSpec, Amounts]] = {}

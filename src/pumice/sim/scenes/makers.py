@@ -24,7 +24,7 @@ from pumice.sim.controller import Controller, JobRun
 from pumice.sim.engine import EventId
 from pumice.sim.scenes.manifests import MADE_PODS_MAX, ManifestJob
 from pumice.sim.workloads.spans import DURATION_ANNOTATION
-from pumice.sim.workloads.work import Moved, Work
+from pumice.sim.workloads.work import TimeShift, Work
 
 _Which = tuple[str, str]  # kind, and namespace/name
 
@@ -134,7 +134,7 @@ class Makers:
                 )
                 return
             work = ManifestJob(job, self._priorities)
-            self._controller.submit(Moved(work, self._now_s()))
+            self._controller.submit(TimeShift(work, self._now_s()))
         except FieldError as error:
             self._say(f"{which[0]} {which[1]}: {error}")
             return

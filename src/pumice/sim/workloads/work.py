@@ -205,7 +205,7 @@ class LooseGang(Struct, frozen=True):
         return self.group, ((pod.spec, 1) for pod in self.pods)
 
 
-class Moved(Struct, frozen=True):
+class TimeShift(Struct, frozen=True):
     """Work at another time."""
 
     work: Work

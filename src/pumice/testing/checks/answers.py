@@ -164,21 +164,25 @@ def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
         combine.keys([[lambda *_: answer]], *arguments)
     elif form == "key":
         each = answer if isinstance(answer, tuple) else (answer,)
-        _check(hook, answer, Wanted("a number, or a tuple of numbers", lambda _: all(map(_is_finite, each))))
+        _check(hook, answer, Requirement("a number, or a tuple of numbers", lambda _: all(map(_is_finite, each))))
     elif combinator is combine.each:
         alone = form in ("task_node", "counts")
         _check(hook, answer, _NUMBER if alone else _an_array(rows_of(arguments)))
     elif combinator in _YES_OR_NO:
-        _check(hook, answer, Wanted("True or False", lambda found: isinstance(found, bool | np.bool_)))
+        _check(hook, answer, Requirement("True or False", lambda found: isinstance(found, bool | np.bool_)))
     elif combinator is combine.fewest and form == "task":
         _check(
-            hook, answer, Wanted("True, False or an Unfit", lambda found: isinstance(found, bool | np.bool_ | Unfit))
+            hook,
+            answer,
+            Requirement("True, False or an Unfit", lambda found: isinstance(found, bool | np.bool_ | Unfit)),
         )
     elif combinator is combine.intersect_by_node:
         combine.intersect([[lambda *_: answer]], *arguments)
     elif hook.point.name == "best_node":
         rows = rows_of(arguments).rows.tolist()
-        _check(hook, answer, Wanted(f"None or one of the rows {rows}", lambda found: found is None or found in rows))
+        _check(
+            hook, answer, Requirement(f"None or one of the rows {rows}", lambda found: found is None or found in rows)
+        )
     else:
         combinator([[lambda *_: answer]], *arguments)
 
@@ -187,12 +191,12 @@ def rows_of(arguments: Sequence[Any]) -> Any:
     return arguments[rows_at(arguments)]
 
 
-class Wanted(Struct, frozen=True):
+class Requirement(Struct, frozen=True):
     text: str
     holds: Callable[[Any], bool]
 
 
-def _check(hook: Hook, answer: Any, wanted: Wanted) -> None:
+def _check(hook: Hook, answer: Any, wanted: Requirement) -> None:
     if not wanted.holds(answer):
         raise WrongAnswer(hook.call, answer, wanted.text)
 
@@ -201,17 +205,17 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, _NUMBERS) and bool(np.isfinite(value))
 
 
-_NUMBER = Wanted("a finite number", _is_finite)
+_NUMBER = Requirement("a finite number", _is_finite)
 
 
-def _of_one_node(point: str) -> Wanted:
+def _of_one_node(point: str) -> Requirement:
     if point == "predicate":
-        return Wanted("None or an Unfit", lambda found: found is None or isinstance(found, Unfit))
+        return Requirement("None or an Unfit", lambda found: found is None or isinstance(found, Unfit))
     return _NUMBER
 
 
-def _an_array(rows: Any) -> Wanted:
-    return Wanted(
+def _an_array(rows: Any) -> Requirement:
+    return Requirement(
         f"one number for each of {len(rows)} rows",
         lambda found: isinstance(found, np.ndarray) and found.shape == (len(rows),) and bool(np.isfinite(found).all()),
     )

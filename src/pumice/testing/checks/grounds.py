@@ -69,7 +69,7 @@ def _value(value: Any) -> Hashable:
     return value.tobytes() if isinstance(value, np.ndarray | np.generic) else value
 
 
-class Moved:
+class Difference:
     """What differs between two sessions, by the words of ``reads=``."""
 
     def __init__(self, before: Asking, after: Asking) -> None:
@@ -208,11 +208,11 @@ def answers_rest_on_what_is_declared(
 ) -> None:
     """Compare answers before and after ``what`` happened. Raises: Breach for one that changed although nothing has
     changed that its hook declares."""
-    moved: Moved | None = None
+    moved: Difference | None = None
     for question, new in now_answered.items():
         if question not in answered or answered[question] == new:
             continue
-        moved = moved or Moved(before, after)
+        moved = moved or Difference(before, after)
         hook = after.hook(question)
         assert hook is not None, question
         if not moved.is_same_question(question) or moved.lets(hook, question):
@@ -223,7 +223,7 @@ def answers_rest_on_what_is_declared(
         raise _breach(hook, question, moved, old, new, what)
 
 
-def _only_moved_rows(hook: Hook, question: Question, moved: Moved, old: Hashable, new: Hashable) -> bool:
+def _only_moved_rows(hook: Hook, question: Question, moved: Difference, old: Hashable, new: Hashable) -> bool:
     """Return True if the answer changed only for rows that have changed themselves, and these are declared."""
     if hook.reads is not None and ROWS not in hook.reads:
         return False
@@ -235,7 +235,7 @@ def _only_moved_rows(hook: Hook, question: Question, moved: Moved, old: Hashable
     return all(moved.has_moved(rows.kind, name) for name, a, b in each if a != b)
 
 
-def _breach(hook: Hook, question: Question, moved: Moved, old: Hashable, new: Hashable, what: str) -> Breach:
+def _breach(hook: Hook, question: Question, moved: Difference, old: Hashable, new: Hashable, what: str) -> Breach:
     missing = moved.undeclared(hook, question)
     facts = [("asked", question.text), ("moved", what), ("before", old), ("after", new), ("reads", _declared(hook))]
     if not missing:

@@ -22,7 +22,7 @@ from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import combine, points
 from pumice.framework.plugin.hooks import Hook
-from pumice.framework.plugin.point import Asked
+from pumice.framework.plugin.point import MultiFormQuestion
 from pumice.kai.engine.groups import Subset, groups_of
 from pumice.kai.engine.parts import Part, Scenario, amount_of
 from pumice.kai.engine.points import Turn
@@ -379,8 +379,8 @@ def _about_tasks(hook: Hook) -> Hook:
     if hook.form != "of_tasks":
         return hook
     filters = hook.point is points.predicate
-    one: Asked[Any, Any] = points.task_filters if filters else points.task_scores
-    several: Asked[Any, Any] = points.filters_in_turn if filters else points.scores_in_turn
+    one: MultiFormQuestion[Any, Any] = points.task_filters if filters else points.task_scores
+    several: MultiFormQuestion[Any, Any] = points.filters_in_turn if filters else points.scores_in_turn
     return hook._replace(form="task", call=hook.answers(one), several=hook.answers(several))
 
 

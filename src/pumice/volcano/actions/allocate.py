@@ -27,7 +27,7 @@ from pumice.volcano.failures.skip_unchanged import act
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
-from pumice.volcano.gangs.sub_job import Domain, Reached, allocate_tasks, try_nomination
+from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks, try_nomination
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.rules import has_hard
 
@@ -234,10 +234,10 @@ class _Allocation:
         if sub < 0:
             return False
         sub_queue, attempt = pending_tasks.sub_queues[sub], OpenAttempt(ssn, job)
-        reached = Reached.NOTHING
+        reached = Progress.NOTHING
         # Nodes that a gang eviction vacated for this job in this session are tried first.
         if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sub_queue, attempt):
-            reached = Reached.READY if job_ready(ssn, job) else Reached.PIPELINED
+            reached = Progress.READY if job_ready(ssn, job) else Progress.PIPELINED
         if not reached:
             top = Domain(ssn, ssn.tables.tree.top)
             reached = allocate_tasks(ssn, stmt, sub, sub_queue, top, attempt, cached=self.cached)
@@ -245,7 +245,7 @@ class _Allocation:
             stmt.discard()
             self._failed(job, attempt, attempt.end(stmt))
             return False
-        if reached is not Reached.READY:
+        if reached is not Progress.READY:
             stmt.leave_standing()
             self._note(job, attempt.end(stmt))
             return False

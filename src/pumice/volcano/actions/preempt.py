@@ -17,7 +17,7 @@ from pumice.model.blockers import TASK, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
-from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims, waiting_tasks
+from pumice.volcano.eviction.node_search import NodeSearch, VictimChoice, Victims, waiting_tasks
 from pumice.volcano.eviction.nominations import pipelined_again, why_not_eligible
 from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
@@ -195,7 +195,7 @@ class _Preemption:
                 return True
         return False
 
-    def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
+    def _all_of(self, stmt: Statement, task: Task, found: VictimChoice) -> bool:
         """Evict all victims on a node and pipeline the task there, or do nothing. Return True if it worked."""
         self._count(len(found.victims))
         with stmt.trial() as trial:
@@ -208,7 +208,7 @@ class _Preemption:
                 trial.keep()
         return trial.kept
 
-    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
+    def _on_node(self, stmt: Statement, task: Task, found: VictimChoice) -> bool:
         """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
         ssn, node, evicted = self.ssn, found.node, list[int]()
         order = eviction_order(ssn, found.victims, task.row)

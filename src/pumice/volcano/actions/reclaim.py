@@ -14,7 +14,7 @@ from pumice.model.blockers import DESERVED, RECLAIM, TASK, NeverPreempts, QueueL
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
-from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims
+from pumice.volcano.eviction.node_search import NodeSearch, VictimChoice, Victims
 from pumice.volcano.eviction.nominations import never_preempts, pipelined_again
 from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.victim_order import eviction_order
@@ -102,7 +102,7 @@ class _Reclamation:
         rows = TaskRows(tables, np.array([task.row]))
         return self.ssn.ask(points.preemptive, task.queue, rows)
 
-    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
+    def _on_node(self, stmt: Statement, task: Task, found: VictimChoice) -> bool:
         """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
         node, evicted, had_room = found.node, list[int](), False
         with stmt.trial() as trial:

@@ -74,7 +74,7 @@ class Part(Struct, frozen=True):
             used[self.card, GROUP] = self.group if used[self.card, INSTANCES] else 0
 
 
-class Placed(NamedTuple):
+class CardPlacement(NamedTuple):
     """The parts that a pod gets, by container, and the score of that: higher is better. ``peak``: what it holds at most
     at one time, None if that is all parts together."""
 
@@ -127,26 +127,26 @@ class Family(Protocol):
         """Return the cards that a pod rejects by name (D,), or None."""
         ...
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> CardPlacement | Unfit:
         """Return what a pod would get of these cards, given their use and the cards that are excluded. Names of cards
         have no effect."""
         ...
 
-    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
-        """Return the score of the cards for the pod, based on ``Placed``."""
+    def score(self, placed: CardPlacement, cards: Cards, used: I64) -> float:
+        """Return the score of the cards for the pod, based on ``CardPlacement``."""
         ...
 
-    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
         """Return what a pod has according to its annotations, without entries that are invalid or name no card of the
         node."""
         ...
 
-    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         """Return the annotations for what a pod got."""
         ...
 
 
-NOTHING = Placed(())
+NOTHING = CardPlacement(())
 
 
 def unfit(reason: str, code: Code = Code.UNSCHEDULABLE) -> Unfit:
@@ -183,14 +183,14 @@ def at_peak(containers: Sequence[tuple[Part, ...]], stages: Sequence[Stage]) -> 
     return (*found, *(Part(card, 0, 0, group, place, count=0) for card, group, place in instances))
 
 
-def had_by_stage(containers: Sequence[tuple[Part, ...]], stages: Sequence[Stage]) -> Placed:
+def had_by_stage(containers: Sequence[tuple[Part, ...]], stages: Sequence[Stage]) -> CardPlacement:
     """Return what a pod has, given what its annotation lists by container.
 
     If the annotation does not list exactly the containers that ask for cards, it is not known which of them are init
     containers, and all of them count together.
     """
     found = tuple(parts for parts in containers if parts)
-    return Placed(found, peak=at_peak(found, stages) if len(found) == len(stages) else None)
+    return CardPlacement(found, peak=at_peak(found, stages) if len(found) == len(stages) else None)
 
 
 def _listed(amounts: Mapping[int, I64]) -> list[tuple[int, list[int]]]:

@@ -16,9 +16,9 @@ from pumice.volcano.devices.cards import (
     MEMORY,
     NUM,
     Card,
+    CardPlacement,
     Cards,
     Part,
-    Placed,
     Wanted,
     unfit,
 )
@@ -55,7 +55,7 @@ class SharedGpus:
     def ids_excluded(self, wanted: Wanted, cards: Cards) -> Bool | None:
         return None
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> CardPlacement | Unfit:
         """Return the first card with enough memory left, or the first empty cards."""
         assert isinstance(wanted, int)
         open_to = [i for i, card in enumerate(cards.cards) if card.healthy and not excluded[i]]
@@ -63,21 +63,21 @@ class SharedGpus:
             empty = [i for i in open_to if not used[i, NUM]]
             if len(empty) < wanted:
                 return unfit("GpuNumber no enough gpu number")
-            return Placed((tuple(Part(i, 0) for i in empty[:wanted]),))
+            return CardPlacement((tuple(Part(i, 0) for i in empty[:wanted]),))
         roomy = (i for i in open_to if cards.cards[i].memory - used[i, MEMORY] >= wanted)
         first = next(roomy, None)
-        return unfit("GpuShare no enough gpu memory") if first is None else Placed(((Part(first, wanted),),))
+        return unfit("GpuShare no enough gpu memory") if first is None else CardPlacement(((Part(first, wanted),),))
 
-    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
+    def score(self, placed: CardPlacement, cards: Cards, used: I64) -> float:
         return 0.0
 
-    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
         assert isinstance(wanted, int)
         memory = 0 if self._by_number else wanted
         found = (i for i in gpu_index(annotations) if i < len(cards.cards))
-        return Placed((tuple(Part(i, memory) for i in dict.fromkeys(found)),))
+        return CardPlacement((tuple(Part(i, memory) for i in dict.fromkeys(found)),))
 
-    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         return {
             words.GPU_INDEX_ANNOTATION: ",".join(str(part.card) for part in placed.parts),
             words.PREDICATE_TIME_ANNOTATION: str(int(now * 1e9)),

@@ -23,7 +23,7 @@ from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import derived
-from pumice.volcano.devices.cards import COLUMNS, Cards, Family, Part, Placed, Wanted, as_both, unfit
+from pumice.volcano.devices.cards import COLUMNS, CardPlacement, Cards, Family, Part, Wanted, as_both, unfit
 from pumice.volcano.devices.exclusive import Rules
 from pumice.volcano.devices.vgpu import HAMI_CORE, Vgpus
 
@@ -51,7 +51,7 @@ class Here(NamedTuple):
 class Fit(Struct, frozen=True):
     """What a pod gets on a node, as (number of the kind, cards) pairs, and the score of that."""
 
-    placed: tuple[tuple[int, Placed], ...] = ()
+    placed: tuple[tuple[int, CardPlacement], ...] = ()
     score: float = 0.0
 
 
@@ -103,7 +103,7 @@ class CardLedger:
         self._apart = {row: keys for row in self._rows if (keys := rules.apart(pods[row]))}
         # Only grows: after a rollback, the columns no longer refer to an entry, which then does no harm.
         self._fits: list[Fit] = [_NONE]
-        self._found: dict[Hashable, Placed | Unfit] = {}
+        self._found: dict[Hashable, CardPlacement | Unfit] = {}
         self._leaving: tuple[tuple[int, int], bool] | None = None
         self._begin()
 
@@ -205,7 +205,7 @@ class CardLedger:
             score += family.score(placed, here.cards, used)
         return Fit(tuple(found), score)
 
-    def _placed(self, number: int, wanted: Wanted, here: Here, used: I64, excluded: Bool) -> Placed | Unfit:
+    def _placed(self, number: int, wanted: Wanted, here: Here, used: I64, excluded: Bool) -> CardPlacement | Unfit:
         """Return what a request gets of one kind."""
         # Nodes of one type have cards that differ only in names. With equal use, they share one answer.
         question = number, wanted, here.kind, used.tobytes(), excluded.tobytes()

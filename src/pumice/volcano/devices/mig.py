@@ -40,7 +40,7 @@ class Geometry(Struct, frozen=True):
         return 0
 
 
-class Found(NamedTuple):
+class InstanceSlot(NamedTuple):
     """An instance: its group from 1, its position in the group, and its memory in MiB."""
 
     group: int
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     memory: int
 
 
-def find(geometries: Sequence[Geometry], group: int, in_use: int, memory: int) -> Found | None:
+def find(geometries: Sequence[Geometry], group: int, in_use: int, memory: int) -> InstanceSlot | None:
     """Return the smallest free instance with enough memory, of the first group that has one.
 
     ``group``: the group by which the card is split (from 1, 0 for none); only that one counts then. ``in_use``: its
@@ -59,7 +59,7 @@ def find(geometries: Sequence[Geometry], group: int, in_use: int, memory: int) -
     for number in numbers:
         found = _smallest(geometries[number - 1], in_use, memory)
         if found is not None:
-            return Found(number, *found)
+            return InstanceSlot(number, *found)
     return None
 
 

@@ -24,9 +24,9 @@ from pumice.volcano.devices.cards import (
     MEMORY,
     NUM,
     Card,
+    CardPlacement,
     Cards,
     Part,
-    Placed,
     Wanted,
     at_peak,
     card_score,
@@ -117,7 +117,7 @@ class Npus:
 
     # -- what they get ------------------------------------------------------------------------------------------------
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> CardPlacement | Unfit:
         """Return the cards for each container; containers of a pod that run at the same time do not share
         a card."""
         assert isinstance(wanted, NpuWanted)
@@ -141,7 +141,7 @@ class Npus:
                 taken.update(part.card for part in chosen)
         # Quirk of Volcano, kept on purpose: of each container, only the first card counts in the score.
         score = sum(scores[part.card] for each in found for part in each[:1])
-        return Placed(tuple(found), score, at_peak(found, wanted.stages))
+        return CardPlacement(tuple(found), score, at_peak(found, wanted.stages))
 
     def _part(self, ask: NpuAsk, wanted: NpuWanted, cards: Cards, used: Sequence[int], at: int) -> Part | None:
         """Return the part of a card for a request, or None if it does not fit."""
@@ -164,7 +164,7 @@ class Npus:
         """Return True if all cards are in networks and the kind uses them."""
         return self.name.startswith(_WITH_NETWORK) and all(card.tag is not None for card in cards.cards)
 
-    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
+    def score(self, placed: CardPlacement, cards: Cards, used: I64) -> float:
         """Return the score with a bonus for cards in one network."""
         parts = placed.parts
         if not parts or not self._has_networks(cards):
@@ -174,12 +174,12 @@ class Npus:
 
     # -- what is written on pods --------------------------------------------------------------------------------------
 
-    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
         assert isinstance(wanted, NpuWanted)
         text = annotations.get(self._given, "")[: 1 << 17]
         return had_by_stage([given_npus(each, cards.ids) for each in text.split(";")], wanted.stages)
 
-    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
         sizes = ",".join(self._size(part, cards) for part in placed.parts)
         at = str(int(now))

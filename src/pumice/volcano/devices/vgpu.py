@@ -30,9 +30,9 @@ from pumice.volcano.devices.cards import (
     NUM,
     SPREAD,
     Card,
+    CardPlacement,
     Cards,
     Part,
-    Placed,
     Wanted,
     at_peak,
     card_score,
@@ -117,7 +117,7 @@ class Vgpus:
 
     # -- what they get ------------------------------------------------------------------------------------------------
 
-    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> Placed | Unfit:
+    def place(self, wanted: Wanted, cards: Cards, used: I64, excluded: Bool, policy: str) -> CardPlacement | Unfit:
         assert isinstance(wanted, VgpuWanted)
         if wanted.problem:
             return _refused(wanted.problem)
@@ -139,7 +139,7 @@ class Vgpus:
                 return _refused(f"not enough gpu fitted on this node{why}")
             score += sum(card_score(policy, cards.cards[p.card].memory, room[p.card].tolist()) for p in parts)
             found.append(tuple(parts))
-        return Placed(tuple(found), score, at_peak(found, wanted.stages))
+        return CardPlacement(tuple(found), score, at_peak(found, wanted.stages))
 
     def _of_container(
         self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: I64, excluded: Bool, policy: str
@@ -176,12 +176,12 @@ class Vgpus:
             return None
         return Part(at, instance.memory // factor, ask.cores, instance.group, instance.place)
 
-    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
+    def score(self, placed: CardPlacement, cards: Cards, used: I64) -> float:
         return placed.score
 
     # -- what is written on pods --------------------------------------------------------------------------------------
 
-    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
         assert isinstance(wanted, VgpuWanted)
         text = annotations.get(words.ASSIGNED_IDS_ANNOTATION, "")[: words.WISH_CHARACTERS_MAX * CARDS_MAX]
         at = {each: i for i, each in enumerate(cards.ids)}
@@ -191,7 +191,7 @@ class Vgpus:
             found.append(tuple(part for part in parts if part is not None))
         return had_by_stage(found, wanted.stages)
 
-    def _had(self, given: Given, at: Mapping[str, int], cards: Cards) -> Part | None:
+    def _had(self, given: ContainerCard, at: Mapping[str, int], cards: Cards) -> Part | None:
         """Return the part that an annotation describes, or None if the node does not have the card."""
         card = at.get(given.id.partition("[")[0])
         if card is None:
@@ -207,7 +207,7 @@ class Vgpus:
             return Part(card, 0, given.cores)
         return Part(card, memory // self._config.memory_factor, given.cores, number, place[1])
 
-    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
         at = str(int(now))
         return {
@@ -357,7 +357,7 @@ def may_use_id(wanted: VgpuWanted, card: str) -> bool:
     return bool(card) and card not in wanted.other_ids and (not wanted.ids or card in wanted.ids)
 
 
-class Given(NamedTuple):
+class ContainerCard(NamedTuple):
     """A card or an instance that a container was given."""
 
     id: str
@@ -366,7 +366,7 @@ class Given(NamedTuple):
     cores: int
 
 
-def decoded(container: str) -> list[Given]:
+def decoded(container: str) -> list[ContainerCard]:
     """Read what one container was given, ``uuid,type,memory,cores:`` each. Invalid entries are skipped."""
     found = []
     for entry in container.split(":"):
@@ -376,7 +376,7 @@ def decoded(container: str) -> list[Given]:
             continue
         memory, cores = whole(fields[2]), whole(fields[3])
         if memory is not None and cores is not None:
-            found.append(Given(fields[0], fields[1], memory, cores))
+            found.append(ContainerCard(fields[0], fields[1], memory, cores))
     return found
 
 

@@ -15,7 +15,7 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
 from pumice.model.status import PREEMPTABLE_STATUSES, STATUS_COUNT, TaskStatus
-from pumice.volcano.eviction.refuted_nodes import Refuted, Votes
+from pumice.volcano.eviction.refuted_nodes import RefutedNodes, Votes
 
 RUNNING_OR_BOUND = frozenset(PREEMPTABLE_STATUSES)
 RUNNING = frozenset({TaskStatus.RUNNING})
@@ -85,7 +85,7 @@ class Supply:
         self._counts = np.zeros(STATUS_COUNT, dtype=bool)
         self._counts[list(map(int, statuses))] = True
         self._rests_on = rows.tobytes(), self.starts.tobytes(), *ground(tasks["job"], tasks["cls"])
-        self._refuted: dict[Votes, Refuted] = {}
+        self._refuted: dict[Votes, RefutedNodes] = {}
 
     def on(
         self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False, below: Task | None = None
@@ -117,11 +117,11 @@ class Supply:
             kept &= _is_below(below, rows)
         return kept
 
-    def refuted(self, votes: Votes) -> Refuted:
+    def refuted(self, votes: Votes) -> RefutedNodes:
         """Return the nodes that votes have ruled out."""
         found = self._refuted.get(votes)
         if found is None:
-            found = self._refuted[votes] = Refuted(self._ssn, votes, self.rows, self._counts.tobytes())
+            found = self._refuted[votes] = RefutedNodes(self._ssn, votes, self.rows, self._counts.tobytes())
         return found
 
     def could_hold(self, cls: int) -> Bool:

@@ -31,7 +31,7 @@ from pumice.volcano.eviction.refuted_nodes import Votes
 _MORE = 4
 
 
-class Found(NamedTuple):
+class VictimChoice(NamedTuple):
     """A node with room for the task once the ``victims``, by row, are gone."""
 
     node: int
@@ -200,7 +200,7 @@ class Victims:
             found &= self._supply.has_any()
         return found
 
-    def on(self, some: Iterable[I64]) -> Iterator[Found]:
+    def on(self, some: Iterable[I64]) -> Iterator[VictimChoice]:
         """Yield those of some nodes that have room once all victims that plugins name are gone."""
         for nodes in some:
             candidates = self.candidates(nodes)
@@ -210,7 +210,7 @@ class Victims:
             self._refuted.add(self._task, nodes[~enough], *self._offered)
             for nth in enough.nonzero()[0].tolist():
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
-                yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
+                yield VictimChoice(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
 
     def candidates(self, nodes: I64) -> Candidates:
         """Return the candidates on some nodes."""

@@ -18,16 +18,16 @@ from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Ground, ground
-from pumice.framework.plugin.point import QUEUES, Asked
+from pumice.framework.plugin.point import QUEUES, MultiFormQuestion
 from pumice.framework.plugin.resolution import Reading
 from pumice.model.status import PREEMPTABLE_STATUSES
 
 #: A question about victims.
-Votes = Asked[[Task, Candidates], Bool]
+Votes = MultiFormQuestion[[Task, Candidates], Bool]
 _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
-class Known(NamedTuple):
+class Refutation(NamedTuple):
     """Nodes that are ruled out, ``refuted`` (N,), as of these stamps of nodes, jobs and queues. Replaced and never
     modified."""
 
@@ -37,7 +37,7 @@ class Known(NamedTuple):
     queues: I64
 
 
-class Refuted:
+class RefutedNodes:
     """The nodes that ``votes`` rule out, for tasks by row (K,) and where they run.
 
     The answers are in the memo, under the versions of what was read besides rows. Rows of nodes that changed are
@@ -69,7 +69,7 @@ class Refuted:
         """Return the nodes that are ruled out for a task (N,), or None. ``more``: what else the answer depends on.
         Read-only."""
         question, rests_on = self._question(task, more), self._rests_on()
-        known: Known | None = self._memo.recall(question, rests_on)
+        known: Refutation | None = self._memo.recall(question, rests_on)
         if known is None:
             return None
         still = self._still(known)
@@ -104,10 +104,10 @@ class Refuted:
         """Return the versions on which the answers rest."""
         return (*self._ground, *ground(*self._columns))
 
-    def _as_of_now(self, refuted: Bool) -> Known:
+    def _as_of_now(self, refuted: Bool) -> Refutation:
         """Return the answer with the present stamps."""
         # Copied, because the session writes into the stamps.
-        return Known(refuted, *(stamps.copy() for stamps in self._stamps()))
+        return Refutation(refuted, *(stamps.copy() for stamps in self._stamps()))
 
     def _stamps(self) -> tuple[I64, I64, I64]:
         """Return the stamps of nodes, jobs and queues."""
@@ -115,7 +115,7 @@ class Refuted:
         assert nodes is not None and jobs is not None and queues is not None
         return nodes, jobs, queues
 
-    def _still(self, known: Known) -> Bool:
+    def _still(self, known: Refutation) -> Bool:
         """Return what still holds of an answer; the same array if nothing has changed."""
         nodes, jobs, queues = self._stamps()
         if self._asks_queues and not np.array_equal(queues, known.queues):

@@ -13,7 +13,7 @@ from pumice.columns.nodes import FUTURE
 from pumice.columns.views import Node, Task
 from pumice.framework.cycle.session import Session
 from pumice.volcano import points
-from pumice.volcano.eviction.node_search import Found
+from pumice.volcano.eviction.node_search import VictimChoice
 from pumice.volcano.eviction.victim_order import eviction_order
 
 #: Added to every priority, so that negative ones do not make a sum smaller for more victims. Source: kube-scheduler.
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
         return min(max(nodes * self.percentage // 100, self.least), self.most, nodes)
 
 
-def least_harmful_first(ssn: Session, task: Task, found: Iterable[Found], wanted: int) -> list[Found]:
+def least_harmful_first(ssn: Session, task: Task, found: Iterable[VictimChoice], wanted: int) -> list[VictimChoice]:
     """Return the first ``wanted`` nodes on which evictions can make room, the least harmful first.
 
     Nodes are compared by the priority of their first victim, the sum of priorities, the number of victims, and the
@@ -45,7 +45,7 @@ def least_harmful_first(ssn: Session, task: Task, found: Iterable[Found], wanted
     return sorted(worth_it, key=lambda each: _harm(ssn, each))
 
 
-def _harm(ssn: Session, found: Found) -> tuple[float, ...]:
+def _harm(ssn: Session, found: VictimChoice) -> tuple[float, ...]:
     """Return the sort key of a node, lower for less harm."""
     pods = [ssn.tables.tasks.pods[row] for row in found.victims]
     priorities = [pod.spec.priority or 0 for pod in pods]
@@ -70,7 +70,7 @@ class _WhatIf:
         self.node, self.queue = Node(ssn.tables, node), task.queue
         self.future: F64 = ssn.tables.nodes.books[node, FUTURE].copy()
 
-    def victims_among(self, victims: list[int]) -> Found | None:
+    def victims_among(self, victims: list[int]) -> VictimChoice | None:
         """Return the victims that are needed, the most important ones spared first, or None if all are not enough or
         none is needed."""
         mark = self.ssn.journal.mark()
@@ -78,7 +78,7 @@ class _WhatIf:
             found = self._victims_among(victims)
         finally:
             self.ssn.journal.rollback(mark)
-        return Found(self.node.row, found) if found else None
+        return VictimChoice(self.node.row, found) if found else None
 
     def _victims_among(self, victims: list[int]) -> list[int]:
         """Return the victims that are needed, in order, or none."""

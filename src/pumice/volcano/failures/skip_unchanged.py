@@ -12,7 +12,7 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
-from pumice.framework.cycle.trace import Said
+from pumice.framework.cycle.trace import ActionRecord
 from pumice.framework.memo import Ground, ground_of_rows
 from pumice.framework.plugin.point import Question
 from pumice.framework.plugin.resolution import Reading
@@ -31,7 +31,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
         run()
         return
     rests_on = _rests_on(ssn, rows, ssn.hooks.reading(*asks, rows=True))
-    known: Said | None = ssn.memo.recall(("in vain", what), rests_on)
+    known: ActionRecord | None = ssn.memo.recall(("in vain", what), rests_on)
     if known is not None:
         trace.say_again(known)
         return

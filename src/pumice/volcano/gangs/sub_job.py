@@ -42,7 +42,7 @@ class Domain:
         self.name = "" if self.is_top else tree.names[hypernode]
 
 
-class Reached(IntEnum):
+class Progress(IntEnum):
     """What the placement of a sub-job has reached."""
 
     NOTHING = 0
@@ -59,22 +59,22 @@ def allocate_tasks(
     attempt: OpenAttempt,
     *,
     cached: bool = True,
-) -> Reached:
+) -> Progress:
     """Place tasks of the sub-job until it is ready or no more can be placed.
 
     ``cached``: a node that failed for one task of a role is not tried for the next one. If nothing is reached, the
     operations are rolled back.
     """
     if not len(domain.nodes):
-        return Reached.NOTHING
+        return Progress.NOTHING
     mark = stmt.mark()
     placer = _Placer(ssn, stmt, sub, sub_queue, domain, attempt, cached)
     if placer.run():
-        return Reached.READY
+        return Progress.READY
     if sub_pipelined(ssn, sub):
-        return Reached.PIPELINED
+        return Progress.PIPELINED
     stmt.rollback(mark)
-    return Reached.NOTHING
+    return Progress.NOTHING
 
 
 class _Placer:

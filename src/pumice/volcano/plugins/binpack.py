@@ -11,7 +11,7 @@ import numpy as np
 from pumice.api import EPS, F64, Bool, NodeRows, Session, TaskClass, plugin, points
 
 
-class Counted(NamedTuple):
+class WeightedResource(NamedTuple):
     """A resource with a weight: its column, and the allocatable amount of nodes (N,).
 
     ``has`` None: every node has some. Otherwise ``room`` is 1 where a node has none.
@@ -83,7 +83,7 @@ class Binpack:
         return score
 
     @cached_property
-    def _counted(self) -> list[Counted]:
+    def _counted(self) -> list[WeightedResource]:
         """The resources with a weight, in the order of their columns. Allocatable amounts do not change in a
         session."""
         found = []
@@ -95,5 +95,5 @@ class Binpack:
             has = (room != 0.0) & (weight != 0.0)
             # Dividing by 1 instead of 0; ``has`` then removes the term. The weight stays in the sum, as in Volcano.
             safe = np.where(has, room, 1.0)
-            found.append(Counted(column, np.array(weight), safe, None if has.all() else has))
+            found.append(WeightedResource(column, np.array(weight), safe, None if has.all() else has))
         return found

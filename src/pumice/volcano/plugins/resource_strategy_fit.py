@@ -33,7 +33,7 @@ from pumice.volcano.scorers.strategies import Proportions, Scarce, Strategies, a
 _MEMORY_UNIT = 1e6
 
 
-class Counted(NamedTuple):
+class StrategyColumns(NamedTuple):
     """Resources with a strategy: columns (K,), weights (K,), and whether fuller nodes are better (K,)."""
 
     columns: AnyArray
@@ -107,13 +107,13 @@ class ResourceStrategyFit:
         score[((used > room) & counts).any(axis=1)] = 0.0
         return score
 
-    def _by_column(self, strategies: Strategies) -> Counted:
+    def _by_column(self, strategies: Strategies) -> StrategyColumns:
         """Return the resources that have a strategy."""
         columns = self._axis.column.items()
         found = [(column, rule) for name, column in columns if (rule := strategies.of(name)) is not None]
         weights = np.array([rule.weight for _, rule in found], dtype=np.float64)
         most = np.array([rule.most for _, rule in found], dtype=bool)
-        return Counted(np.array([column for column, _ in found], dtype=np.int64), weights, most)
+        return StrategyColumns(np.array([column for column, _ in found], dtype=np.int64), weights, most)
 
     def _sparing(self, ssn: Session) -> F64 | None:
         """Return a score that is higher for nodes with fewer scarce resources (N,), or None if it is off."""

@@ -54,7 +54,7 @@ class Room(NamedTuple):
         return Room(amounts, has, mean, self.plain, self.gpus)
 
 
-class Asked(NamedTuple):
+class ClassRequests(NamedTuple):
     """Requests of C classes for the same resources.
 
     ``nonzero`` (C, 2, 1): CPU and memory with kube-scheduler's defaults for missing requests. ``shares``
@@ -105,7 +105,7 @@ class Allocation:
             found[some] = self._score(self._asked_by(classes.rows[some], kind), by_amount, room)
         return found
 
-    def _of_one(self, cls: int, node: int, asked: Asked, by_amount: F64) -> F64:
+    def _of_one(self, cls: int, node: int, asked: ClassRequests, by_amount: F64) -> F64:
         """Return the score of one node."""
 
         def build() -> F64:
@@ -116,7 +116,7 @@ class Allocation:
         # Evictions ask again and again for one node, which often holds the same amounts as before.
         return self._nodes.of_class(("allocation", *self._weights, node), cls, build, by_amount.tobytes())
 
-    def _score(self, asked: Asked, by_amount: F64, of_nodes: Room) -> F64:
+    def _score(self, asked: ClassRequests, by_amount: F64, of_nodes: Room) -> F64:
         """Return the scores of classes. Shape (C, rows)."""
         amounts = of_nodes.amounts
         total: F64 | None = None
@@ -135,20 +135,20 @@ class Allocation:
             total = _plus(total, _gain(balance[:-1], balance[-1]), self._balanced)
         return np.zeros((len(asked.nonzero), amounts.shape[1])) if total is None else total
 
-    def _ask(self, row: int) -> Asked:
+    def _ask(self, row: int) -> ClassRequests:
         """Return the request of a class."""
 
-        def build() -> Asked:
+        def build() -> ClassRequests:
             return self._asked_by(np.array([row]), self._kind(self._classes.req[row].tolist()))
 
         return self._nodes.of_class("allocation asks", row, build)
 
-    def _asked_by(self, rows: AnyArray, kind: tuple[bool, bool]) -> Asked:
+    def _asked_by(self, rows: AnyArray, kind: tuple[bool, bool]) -> ClassRequests:
         """Return the requests of classes of one kind."""
         nothing, columns = kind[0], [CPU, MEMORY] + [self._gpu] * kind[1]
         shares = np.zeros((len(rows) + 1, len(columns), 1))
         shares[:-1, :, 0] = self._classes.req[rows[:, None], columns]
-        return Asked(self._classes.nonzero[rows, :, None], shares, np.array(columns), nothing)
+        return ClassRequests(self._classes.nonzero[rows, :, None], shares, np.array(columns), nothing)
 
     def _kind(self, req: list[float]) -> tuple[bool, bool]:
         """Return whether a request is empty, and whether it includes GPUs."""

@@ -25,14 +25,14 @@ UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
 _WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
-class Fared(NamedTuple):
+class FailedAttempt(NamedTuple):
     """``placed``: pending tasks that an undone attempt had placed. ``text``: the job's text without the origin."""
 
     placed: int
     text: str
 
 
-class Told(NamedTuple):
+class LastOperation(NamedTuple):
     """Status of a task, its node (-1: none), and whether tasks were evicted for it: of the operation that was undone
     last, or else its present status."""
 
@@ -67,7 +67,7 @@ class FitTexts:
     def __init__(self, tables: Tables, trace: CycleTrace) -> None:
         self._tables, self._trace = tables, trace
 
-    def told(self, row: int) -> Told:
+    def told(self, row: int) -> LastOperation:
         """Return the reported status of a task."""
         tasks, job = self._tables.tasks, int(self._tables.tasks.job[row])
         # Volcano reports the last transaction of a task even if it was rolled back: a pod that would fit says so.
@@ -75,8 +75,8 @@ class FitTexts:
         if last_trial is not None:
             at = int((self._tables.jobs.tasks[job] == row).argmax())
             if last_trial.status[at] >= 0:
-                return Told(int(last_trial.status[at]), int(last_trial.node[at]), bool(last_trial.evicted[at]))
-        return Told(int(tasks.status[row]), int(tasks.node[row]), bool(tasks.evicted_for[row]))
+                return LastOperation(int(last_trial.status[at]), int(last_trial.node[at]), bool(last_trial.evicted[at]))
+        return LastOperation(int(tasks.status[row]), int(tasks.node[row]), bool(tasks.evicted_for[row]))
 
     def task_reason(self, row: int) -> tuple[str, str, str]:
         """Return the reason, the message and the nominated node of a task. Source: Volcano TaskSchedulingReason."""
@@ -108,7 +108,7 @@ class FitTexts:
         row, errors = first
         return f". Origin reason is {self._tables.tasks.pods[row].name}: {error_text(self._tables, row, errors)}"
 
-    def fared(self, job: int) -> Fared:
+    def fared(self, job: int) -> FailedAttempt:
         """Return the result of a job's tasks."""
         tasks, jobs, last_trial = self._tables.tasks, self._tables.jobs, self._trace.undone_of(job)
         counts: list[int] = jobs.counts[job].tolist()
@@ -120,7 +120,7 @@ class FitTexts:
 
 
 @lru_cache(maxsize=1024)
-def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bool) -> Fared:
+def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bool) -> FailedAttempt:
     """Return the result of a job's tasks, from ``counts`` by status, and from ``undone``: per pending task the status
     of its last undone attempt, one byte each, -1 for none."""
     parts = sorted(
@@ -132,7 +132,7 @@ def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bo
     if lasts:
         reasons = Counter(map(_pending_label, lasts))
         text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
-    return Fared(lasts.count(ALLOCATED), text)
+    return FailedAttempt(lasts.count(ALLOCATED), text)
 
 
 def _pending_label(last: int) -> str:

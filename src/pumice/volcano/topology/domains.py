@@ -62,7 +62,7 @@ def hypernode_scores(ssn: Session, sub: int, hypernodes: list[int]) -> AnyArray:
     return np.zeros(len(rows)) + ssn.ask(points.hyper_node_order, SubJob(ssn.tables, sub), rows)
 
 
-class Placed(NamedTuple):
+class DomainResult(NamedTuple):
     """The result for a job in one domain: the plan, the tasks that are left, and the hypernodes that its sub-jobs
     took."""
 
@@ -77,10 +77,10 @@ class Candidate(NamedTuple):
     hypernode: int
     score: float
     works: bool
-    found: Callable[[], Placed]
+    found: Callable[[], DomainResult]
 
 
-class Known(NamedTuple):
+class TrialResult(NamedTuple):
     """The result of a trial without its job: tasks by their position in the sub-job's queue.
 
     ``plan`` was found; ``undone`` and ``errors`` are what the trial left; ``touched`` are tasks of which something was
@@ -110,7 +110,7 @@ class JobTrials:
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
-        self._last: Known | None = None  # the trial last recalled, whose undone operations are not recorded yet
+        self._last: TrialResult | None = None  # the trial last recalled, whose undone operations are not recorded yet
 
     def _kind(self) -> Hashable:
         """Return what a trial depends on besides the domain, or None."""
@@ -155,7 +155,7 @@ class JobTrials:
         if self.kind is None:
             return self._try(hypernode)
         question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
-        known: Known | None = self.known.recall(question, self.columns, nodes)
+        known: TrialResult | None = self.known.recall(question, self.columns, nodes)
         if known is not None:
             return self._recalled(hypernode, known)
         # Now the trial writes its own undone operations, after those of the trial recalled before.
@@ -168,7 +168,7 @@ class JobTrials:
         ((sub, sub_queue),) = self.pending_tasks.sub_queues.items()
         position, found = {row: i for i, row in enumerate(sub_queue.rows)}, candidate.found()
         undone = _moved(tuple(self.stmt.undone[before:]), position.__getitem__)
-        known = Known(
+        known = TrialResult(
             _moved(found.plan, position.__getitem__),
             undone,
             frozenset(at for op in undone for at in op.placement.rows),
@@ -190,7 +190,7 @@ class JobTrials:
             self.stmt.undone += _moved(self._last.undone, sub_queue.rows.__getitem__)
             self._last = None
 
-    def _recalled(self, hypernode: int, known: Known) -> Candidate:
+    def _recalled(self, hypernode: int, known: TrialResult) -> Candidate:
         """Return the result of an equal job's trial."""
         if self._last is not None and not self._last.touched <= known.touched:
             self.end()
@@ -199,7 +199,7 @@ class JobTrials:
         self.attempt.errors = {sub_queue.rows[at]: errors for at, errors in known.errors}
         return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
 
-    def _carried_over(self, known: Known) -> Placed:
+    def _carried_over(self, known: TrialResult) -> DomainResult:
         """Return another job's result with the tasks of this one."""
         ((sub, sub_queue),) = self.pending_tasks.sub_queues.items()
         left = self.pending_tasks.copy()
@@ -207,7 +207,7 @@ class JobTrials:
         left.sub_queues[sub].position = known.position
         if left.sub_queues[sub]:
             left.push(sub)
-        return Placed(_moved(known.plan, sub_queue.rows.__getitem__), left, {sub: known.taken})
+        return DomainResult(_moved(known.plan, sub_queue.rows.__getitem__), left, {sub: known.taken})
 
     def _try(self, hypernode: int) -> Candidate:
         """Place the job in one domain, note the result, and undo it."""
@@ -220,7 +220,7 @@ class JobTrials:
         works = bool(plan) and (job_ready(ssn, job) or job_pipelined(ssn, job))
         if plan:
             stmt.rollback(mark)
-        found = Placed(plan, left, subs)
+        found = DomainResult(plan, left, subs)
         return Candidate(hypernode, score, works, lambda: found)
 
     def _place_sub_jobs(self, pending_tasks: PendingTasks, hypernode: int) -> tuple[float, dict[int, int]]:

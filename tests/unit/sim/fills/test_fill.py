@@ -15,7 +15,7 @@ from pumice.ours.fragments import Ask, Room, Shape, Typical
 from pumice.ours.typical_pods import TypicalPods
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.sim.fills.fill import Arrivals, Filled, arrivals_of, ask_of_spec, fill, gpus_of, policy_text, typical_of
+from pumice.sim.fills.fill import Arrivals, FillResult, arrivals_of, ask_of_spec, fill, gpus_of, policy_text, typical_of
 from pumice.sim.fills.fragments import fragments
 from pumice.sim.traces.fill_published import ALLOCATION, PublishedError, read_published
 from pumice.sim.traces.shapes import Shapes, amounts, node_of
@@ -34,7 +34,7 @@ def some(until: float = 1.3, seed: int = 1, specs: tuple[PodSpec, ...] = (PART, 
     return arrivals_of(specs * 3, NODES, until, seed)
 
 
-def filled(name: str, arrivals: Arrivals) -> Filled:
+def filled(name: str, arrivals: Arrivals) -> FillResult:
     return fill(arrivals, policy_of(policy_text(name, 0), builtin_registry()))
 
 
@@ -101,10 +101,10 @@ def test_a_fill_overcommits_nothing_and_honours_models_and_what_did_not_fit_did_
 def test_curves_round_and_average_as_the_study_does() -> None:
     arrivals = replace(some(), specs=(), gpus=())
     steps = (30.0, 60.0, 90.0, 180.0, 400.0)  # of 12,000: 0.25, 0.5, 0.75, 1.5 and 3.33 per cent
-    made = Filled(arrivals, (), (), steps, (30.0, 60.0, 60.0, 120.0, 240.0))
+    made = FillResult(arrivals, (), (), steps, (30.0, 60.0, 60.0, 120.0, 240.0))
     # 0.5 and 1.5 round to the even one; level 1 has 0.75 alone, level 2 has 1.5
     assert made.allocation() == [round((0.25 + 0.5) / 2, 2), 0.5, 1.0, 2.0]
-    gap = Filled(arrivals, (), (), (0.0, 1200.0), (0.0, 1200.0))
+    gap = FillResult(arrivals, (), (), (0.0, 1200.0), (0.0, 1200.0))
     assert [math.isnan(value) for value in gap.allocation()] == [False, False, *[True] * 7, False, False]
 
 

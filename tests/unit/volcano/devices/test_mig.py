@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.volcano.devices.mig import Found, Geometry, Instance, find, name_of, place_in
+from pumice.volcano.devices.mig import Geometry, Instance, InstanceSlot, find, name_of, place_in
 
 SMALL = Geometry("g1", (Instance("1g", 6, 2), Instance("3g", 18, 1)))
 LARGE = Geometry("g2", (Instance("4g", 24, 1),))
@@ -13,11 +13,11 @@ LARGE = Geometry("g2", (Instance("4g", 24, 1),))
 @pytest.mark.parametrize(
     ("group", "in_use", "memory", "found"),
     [
-        pytest.param(0, 0, 5, Found(1, 0, 6), id="the smallest that will do"),
-        pytest.param(0, 0b001, 5, Found(1, 1, 6), id="the next of its size"),
-        pytest.param(0, 0b011, 5, Found(1, 2, 18), id="a larger one where all small ones are in use"),
-        pytest.param(0, 0, 7, Found(1, 2, 18), id="of so much memory"),
-        pytest.param(0, 0, 20, Found(2, 0, 24), id="of the next group where the first has none"),
+        pytest.param(0, 0, 5, InstanceSlot(1, 0, 6), id="the smallest that will do"),
+        pytest.param(0, 0b001, 5, InstanceSlot(1, 1, 6), id="the next of its size"),
+        pytest.param(0, 0b011, 5, InstanceSlot(1, 2, 18), id="a larger one where all small ones are in use"),
+        pytest.param(0, 0, 7, InstanceSlot(1, 2, 18), id="of so much memory"),
+        pytest.param(0, 0, 20, InstanceSlot(2, 0, 24), id="of the next group where the first has none"),
         pytest.param(1, 0b001, 20, None, id="not of another group than the card is cut by"),
         pytest.param(2, 0b1, 1, None, id="all are in use"),
         pytest.param(3, 0, 1, None, id="no such group"),
@@ -25,7 +25,7 @@ LARGE = Geometry("g2", (Instance("4g", 24, 1),))
         pytest.param(0, 0, 25, None, id="more than any has"),
     ],
 )
-def test_which_instance_is_given(group: int, in_use: int, memory: int, found: Found | None) -> None:
+def test_which_instance_is_given(group: int, in_use: int, memory: int, found: InstanceSlot | None) -> None:
     assert find((SMALL, LARGE), group, in_use, memory) == found
 
 

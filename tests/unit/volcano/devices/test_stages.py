@@ -15,7 +15,7 @@ from pumice.model.manifest.decoder import Decoder
 from pumice.model.pod_request import pod_limit
 from pumice.testing.build import cluster, pod, podgroup, pods, run
 from pumice.testing.devices import shared_gpus
-from pumice.volcano.devices.cards import COLUMNS, MEMORY, NUM, Part, Placed, at_peak
+from pumice.volcano.devices.cards import COLUMNS, MEMORY, NUM, CardPlacement, Part, at_peak
 from pumice.volcano.devices.config import DeviceConfig
 from pumice.volcano.devices.vgpu import Vgpus, listed_cards
 from tests.unit.volcano.devices.given import cards_of, conf
@@ -42,7 +42,7 @@ def _manifest(dice: Random) -> dict[str, Any]:
     return {"metadata": {"name": "p", "namespace": "ns"}, "spec": spec}
 
 
-def _plain(manifest: dict[str, Any], placed: Placed, card: int) -> tuple[int, int]:
+def _plain(manifest: dict[str, Any], placed: CardPlacement, card: int) -> tuple[int, int]:
     """Return how many containers use a card at most at one time, and how much memory: a moment after the other."""
     moments, staying = [(0, 0)], (0, 0)
     each = [*manifest["spec"]["initContainers"], *manifest["spec"]["containers"]]

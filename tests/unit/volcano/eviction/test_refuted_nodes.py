@@ -9,7 +9,7 @@ import pytest
 
 from pumice.api import ROWS, Bool, Candidates, Session, Task, plugin, points
 from pumice.testing.build import cluster, node, session
-from pumice.volcano.eviction.refuted_nodes import Refuted
+from pumice.volcano.eviction.refuted_nodes import RefutedNodes
 from tests.unit.framework.kit import answers_equally
 from tests.unit.volcano.evicting import LEVELS, gang
 
@@ -50,7 +50,7 @@ class World:
         self.ssn = session(cluster(LEVELS, nodes, *waiting, runs), conf, plugins=[like, unlike, rows_alone])
         self.tasks = self.ssn.tables.tasks
         rows = np.array([self.row(name) for name in ("x-0", "x-1", "y-0")])
-        self.refuted = Refuted(self.ssn, points.preemptable_victims, rows)
+        self.refuted = RefutedNodes(self.ssn, points.preemptable_victims, rows)
 
     def row(self, name: str) -> int:
         return next(row for row, each in enumerate(self.tasks.pods) if each is not None and each.name == name)

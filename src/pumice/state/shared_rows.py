@@ -15,7 +15,7 @@ V = TypeVar("V", bound=Hashable)
 ALIASES_MAX = 8
 
 
-class Counted(Generic[V]):
+class SharedRows(Generic[V]):
     """Rows of values. ``make`` returns a row for a new value, ``drop`` takes back a row without users."""
 
     __slots__ = ("_drop", "_make", "_row_of", "_row_of_id", "_users", "_values")
@@ -72,7 +72,7 @@ class RoleNumbers:
     def __init__(self) -> None:
         self._free: list[int] = []
         self._next = 0
-        self._counted: Counted[str] = Counted(self._make, self._free.append)
+        self._counted: SharedRows[str] = SharedRows(self._make, self._free.append)
         # Never given back, so that 0 stays the number of tasks without a role.
         self._counted.take("")
 
