@@ -26,7 +26,7 @@ from pumice.model.pod import (
     Requirement,
     TopologySpreadConstraint,
 )
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import NAMESPACE, cluster, node, pod, podgroup, session
 
 HOST = "kubernetes.io/hostname"

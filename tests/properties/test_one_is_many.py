@@ -18,7 +18,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.events import Object
-from pumice.placing.choose import Placing, placing_of
+from pumice.placing.batch import Placing, placing_of
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, pods, run, session
 
 

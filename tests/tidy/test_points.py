@@ -31,6 +31,7 @@ ONE_BY_ONE = {
 }
 #: Who else may call hooks one by one, and not for an answer.
 AND_NOT_FOR_AN_ANSWER = {
+    "placing/batch.py",  # a trial booking is told to the plugins that are asked about nodes
     "framework/cycle/statement.py",  # a rollback tells the plugins that it concerns the inverse
     "volcano/failures/trials.py",  # whether a hook has anything to say of a task
 }

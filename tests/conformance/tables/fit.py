@@ -14,7 +14,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit
 from pumice.model.pod import Pod
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods
 from pumice.volcano.eviction.node_search import NodeSearch
 from pumice.volcano.status.fit_errors import FitTexts, error_text

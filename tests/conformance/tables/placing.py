@@ -15,7 +15,7 @@ from pumice.columns.views import SubJob, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.decisions import Bind
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano import points

@@ -37,7 +37,7 @@ from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import Ran, cluster, hypernode, node, pod, podgroup, pods, queue, resource, run, session
 from pumice.volcano import points
 from pumice.volcano.failures.failures import Failures

@@ -19,7 +19,7 @@ from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.blockers import NodeFilter, Shortage
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, podgroup, pods, policy, session
 from pumice.volcano.status.fit_errors import reasons

@@ -16,7 +16,7 @@ from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn, TaskFilter, TaskScore
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 
 

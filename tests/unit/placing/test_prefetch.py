@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.placing.k_best import LOOK_MAX
 from pumice.placing.prefetch import PrefetchedPlacements
 from pumice.testing.build import cluster, node, pods, session

@@ -14,7 +14,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.plugin import plugin
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.placing.speculative import LOOK_MAX, TASKS_MAX, tasks_at_once
 from pumice.testing.build import cluster, node, pod, podgroup, session
 

@@ -14,7 +14,7 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.hooks import Hook
 from pumice.framework.plugin.incremental import ALONE, FilterInTurn, InTurn, ScoreInTurn
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject

@@ -19,7 +19,7 @@ from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import DESERVED, HYPERNODES, JOB, Missing, QueueLimit, Refused
 from pumice.model.blockers import Domain as NoDomain
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures

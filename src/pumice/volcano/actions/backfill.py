@@ -17,7 +17,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.status import TaskStatus
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.readiness import job_ready
 

@@ -11,7 +11,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin.point import Question
 from pumice.model.blockers import Blocker, CannotEvict, Domain
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano.eviction.node_search import waiting_tasks
 from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised

@@ -19,7 +19,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.model.blockers import RECLAIM, Blocker, QueueLimit, RoomIsFree, TooFewVictims
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind

@@ -21,7 +21,7 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Named
 from pumice.framework.plugin.filter_result import Code
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.placing.feasibility import can_mend
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node

@@ -12,7 +12,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt, Failure
 from pumice.framework.plugin.filter_result import Code
 from pumice.framework.plugin.point import NOW, Question
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures

@@ -26,7 +26,7 @@ from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.plugin import point, points
 from pumice.framework.plugin.hooks import At, Hooks
 from pumice.framework.plugin.resolution import Reading
-from pumice.placing.choose import Placing
+from pumice.placing.batch import Placing
 
 
 class _Reads(NamedTuple):

@@ -14,7 +14,7 @@ from pumice.columns.dtypes import EPS, AnyArray
 from pumice.columns.nodes import FUTURE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano import points
 
 

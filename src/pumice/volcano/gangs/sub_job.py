@@ -17,7 +17,8 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import CAPACITY, PLACEMENT, QueueLimit, Refused
 from pumice.model.status import TaskStatus
-from pumice.placing.choose import Choice, placing_of
+from pumice.placing.batch import placing_of
+from pumice.placing.choose import Choice
 from pumice.volcano import points
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import SubJobQueue

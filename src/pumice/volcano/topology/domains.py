@@ -18,7 +18,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Mark, Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.trials import Trials
 from pumice.volcano.gangs.attempt import OpenAttempt

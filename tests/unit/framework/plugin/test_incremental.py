@@ -22,7 +22,7 @@ from pumice.framework.plugin.incremental import (
     length_alike,
     scores_of,
 )
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, session
 
 

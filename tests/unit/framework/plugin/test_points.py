@@ -16,7 +16,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginError, PluginFault
 from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, queue, run, session
 from tests.unit.framework.kit import anew
 

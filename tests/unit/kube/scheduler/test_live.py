@@ -497,6 +497,8 @@ async def test_a_scheduler_whose_cycles_all_fail_is_not_well(fault: Fault) -> No
             await at.page("/healthz")
         fault.do = lambda: None
         await at.bound("g-0")
+        # The bind is seen before the cycle that decided it has ended.
+        await until(lambda: at.live.failing_since is None)
         assert await at.page("/healthz") == "ok\n"
 
 

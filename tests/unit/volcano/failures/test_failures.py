@@ -14,7 +14,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, queue, session
 from pumice.volcano.failures.failures import Failures
 from tests.unit.framework.kit import anew, answers_equally

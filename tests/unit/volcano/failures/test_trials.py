@@ -17,7 +17,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.incremental import TaskFilter
 from pumice.framework.plugin.plugin import plugin
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, session
 from pumice.volcano.failures.trials import Trials
 from tests.unit.framework.kit import anew, answers_equally

@@ -8,7 +8,7 @@ import pytest
 
 from pumice.columns.views import TaskClass
 from pumice.framework.plugin import points
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import GPU, cluster, node, pod, podgroup, session
 
 #: Half of ``half``'s cpu is in use, and a quarter of its memory; ``gpu`` is empty.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.framework.plugin.plugin import FLOAT_MAX
-from pumice.placing.choose import placing_of
+from pumice.placing.batch import placing_of
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, run, session
 from pumice.volcano.plugins.network_topology_aware import tier_weights
 
