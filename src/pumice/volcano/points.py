@@ -6,6 +6,7 @@ Source: Volcano session functions and switches.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -79,12 +80,26 @@ hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
     {("SubJob", "I32"): "rows"},
     switch="HyperNodeOrder",
 )
+
+
+def _gradient(tiers: combine.Tiers, *args: object) -> list[list[int]] | None:
+    """Return the groups of hypernodes of the first plugin, None if it has none or no plugin has a hook."""
+    hook = next(chain.from_iterable(tiers), None)
+    answer = hook(*args) if hook is not None else None
+    if hook is None or answer is None:
+        return None
+    lists = isinstance(answer, list | tuple) and all(isinstance(group, list | tuple) for group in answer)
+    if not lists or not all(isinstance(row, int | np.integer) for group in answer for row in group):
+        raise WrongAnswer(hook, answer, "None, or lists of hypernodes")
+    return list(answer)
+
+
 hyper_node_gradient_for_job: Point[[Job, int, str], list[list[int]] | None, list[list[int]] | None] = Point(
     "hyper_node_gradient_for_job",
     "Which hypernodes below the given one should be tried, in groups of falling preference? None: nothing to try. The"
     " text is the purpose: allocate or evict.",
     "when a job with a topology is tried",
-    combine.first_registered,
+    _gradient,
     {("Job", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
@@ -92,7 +107,7 @@ hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | Non
     "hyper_node_gradient_for_sub_job",
     "Which hypernodes below the given one should be tried for the sub-job? As for a job.",
     "when its job is tried in a hypernode",
-    combine.first_registered,
+    _gradient,
     {("SubJob", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )

@@ -428,15 +428,6 @@ def first_registered(tiers: Tiers, *args: object) -> Any:
     return None
 
 
-def refine(tiers: Tiers, subject: object, whole: object) -> list[Any]:
-    """Return the parts into which hooks divide the whole, each hook dividing the parts of those before it."""
-    parts = [whole]
-    for tier in tiers:
-        for hook in tier:
-            parts = [finer for part in parts for finer in hook(subject, part)]
-    return parts
-
-
 def notify(tiers: Tiers, *args: object) -> Refusal | None:
     """Tell all hooks, in order. Return the first refusal, after all have been told."""
     refusal = None

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.plugin import combine
+from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.point import Point
 
 if TYPE_CHECKING:  # at run time, most importers of these points need no engine
@@ -28,6 +32,61 @@ class Turn(NamedTuple):
     victims: F64 | None = None
 
 
+def _reason(tiers: combine.Tiers, *args: object) -> str | None:
+    """Return the text of the first plugin, None if no plugin has a hook."""
+    hook = next(chain.from_iterable(tiers), None)
+    if hook is None:
+        return None
+    answer = hook(*args)
+    if not isinstance(answer, str):
+        raise WrongAnswer(hook, answer, "a text, empty to agree")
+    return answer
+
+
+def _first_yes_or_no(tiers: combine.Tiers, *args: object) -> bool | None:
+    """Return the answer of the first plugin, None if no plugin has a hook."""
+    hook = next(chain.from_iterable(tiers), None)
+    return None if hook is None else combine.all_of([[hook]], *args)
+
+
+def _numbers(tiers: combine.Tiers, *args: object) -> list[float]:
+    """Return the number of each plugin, in order."""
+    found = []
+    for hook in chain.from_iterable(tiers):
+        answer = hook(*args)
+        # A NaN compares with nothing, so that an order by it would depend on the sort.
+        if not isinstance(answer, bool | int | float | np.number) or np.isnan(answer):
+            raise WrongAnswer(hook, answer, "a number")
+        found.append(float(answer))
+    return found
+
+
+def _scores(tiers: combine.Tiers, task: Task, node: Node, used: F64) -> list[F64]:
+    """Return the scores of each plugin, one for each device, in order."""
+    found: list[F64] = []
+    for hook in chain.from_iterable(tiers):
+        answer = hook(task, node, used)
+        numeric = isinstance(answer, np.ndarray) and answer.dtype.kind in "bif" and answer.shape == used.shape
+        if not numeric or np.isnan(answer).any():
+            raise WrongAnswer(hook, answer, f"an array of {len(used)} numbers")
+        found.append(answer)
+    return found
+
+
+def _finer(tiers: combine.Tiers, group: Group, within: Subset) -> list[Subset]:
+    """Return the subsets into which plugins divide a subset, each plugin dividing those of the plugins before it."""
+    found = [within]
+    for hook in chain.from_iterable(tiers):
+        finer: list[Subset] = []
+        for each in found:
+            answer = hook(group, each)
+            if not isinstance(answer, list | tuple) or not all(isinstance(part, type(within)) for part in answer):
+                raise WrongAnswer(hook, answer, "a list of Subset")
+            finer += answer
+        found = finer
+    return found
+
+
 turn_order: Point[[Turn, Turn], int, int] = Point(
     "turn_order",
     "Which of two sibling queues is first, given the next job of each? Below 0: the left. Ties: older, then name.",
@@ -40,14 +99,14 @@ may_take: Point[[Queue, F64, bool], str, str | None] = Point(
     "May the queue take this amount, for a preemptible job or not? The reason if it may not, else an empty text. Only"
     " the first plugin is asked.",
     "before any task of a job is placed",
-    combine.first_registered,
+    _reason,
     {("Queue", "F64", "bool"): "amount"},
 )
 may_reclaim: Point[[Job, F64], bool, bool | None] = Point(
     "may_reclaim",
     "May the job reclaim this amount from other queues? Only the first plugin is asked.",
     "before reclaim searches for victims",
-    combine.first_registered,
+    _first_yes_or_no,
     {("Job", "F64"): "amount"},
 )
 _VICTIMS: Mapping[tuple[str, ...], str] = {("Job", "JobRows"): "jobs"}
@@ -91,14 +150,14 @@ pod_set_order: Point[[int, int], float, list[float]] = Point(
     "pod_set_order",
     "Which pod set of a job is first, given its active tasks and its minimum? A key, smaller first. Ties: name.",
     "when a job with all its minimums gets one more task, or loses one",
-    combine.each,
+    _numbers,
     {("int", "int"): "counts"},
 )
 node_subsets: Point[[Group, Subset], list[Subset], list[Subset]] = Point(
     "node_subsets",
     "In which subsets of these nodes may the group be placed, in the order to try? Plugins refine the answers.",
     "before a group of tasks, and each group in it, is placed",
-    combine.refine,
+    _finer,
     {("Group", "Subset"): "group"},
 )
 device_order: Point[[Task, Node, F64], F64, list[F64]] = Point(
@@ -106,7 +165,7 @@ device_order: Point[[Task, Node, F64], F64, list[F64]] = Point(
     "How good is each device of the node for the task, given its used part (0 for whole GPUs)? Higher is better; summed"
     " over plugins.",
     "when a task that shares GPUs has got a node",
-    combine.each,
+    _scores,
     {("Task", "Node", "F64"): "used"},
 )
 solution_start: Point[[], None, None] = Point(
