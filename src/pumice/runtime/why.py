@@ -78,6 +78,7 @@ class _Reader:
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
         self.full: dict[str, QueueLimit] = {}
+        self.no_domain: dict[str, str] = {}
         self.no_room: dict[str, list[str]] = {}
         self.not_placed: dict[int, str] = {}
         self.set_aside = {fault.subject: fault.text for fault in outcome.faults}
@@ -87,6 +88,8 @@ class _Reader:
                     self.full[entry.subject] = limit
                 case QueueLimit(queue, b.DESERVED):
                     self.overused.add(queue)
+                case b.Domain():
+                    self.no_domain[entry.subject] = sentence(entry.finding)
                 case b.CannotEvict():
                     self.no_room.setdefault(entry.subject, []).append(sentence(entry.finding))
                 case finding if isinstance(finding, b.Blocker) and is_invalid(finding):
@@ -147,6 +150,8 @@ class _Reader:
             return Why("gang not complete", self.texts.job_text(job))
         if key in self.set_aside:
             return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
+        if key in self.no_domain:
+            return Why("no domain has room", self.no_domain[key])
         return Why("not its turn", "others came first and the cycle ended")
 
     def _of_gang(self, job: int) -> Why:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.explain.blockers import blockers_of
 from pumice.framework.memo import Memo
-from pumice.model.blockers import CAPACITY, QueueLimit
+from pumice.model.blockers import CAPACITY, Domain, QueueLimit
+from pumice.runtime.why import why_jobs_wait
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, policy, queue, resource, run
 
 CONF = """
@@ -27,6 +29,19 @@ def test_a_recalled_trial_still_says_that_the_queue_was_full() -> None:
     first, second = (run(state, under, memo=memo).outcome.entries for _ in range(2))
     assert [(entry.subject, entry.finding) for entry in first] == [("ns/g", QueueLimit("small", CAPACITY))]
     assert second == first
+
+
+def test_a_gang_that_no_domain_takes_says_so() -> None:
+    state = cluster(
+        queue(),
+        node("n", cpu=4),
+        podgroup("g", 3, phase="Inqueue", tier=1, soft=True),
+        pods("g", 3, cpu=2),
+    )
+    outcome = run(state, policy(BY_DOMAIN)).outcome
+    assert [(entry.subject, entry.finding) for entry in outcome.entries] == [("ns/g", Domain())]
+    assert why_jobs_wait(outcome)["ns/g"].short == "no domain has room"
+    assert blockers_of(outcome)["ns/g"][-1] == Domain()
 
 
 #: Cores of nodes that together have six, by how many pods with two cores each have room there.
