@@ -150,7 +150,9 @@ class GpuPlacement:
         (rows,)."""
         room, found = self._free.room(nodes), np.full(len(nodes), 0.0 if self.policy == FGD else NO_ROOM)
         fits = (room.milli_cpu >= ask.milli_cpu) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
-        found[fits] = self._gain(room.part(fits), ask).max(axis=1)
+        # Without GPUs on these nodes there is no device to take the best of.
+        if fits.any():
+            found[fits] = self._gain(room.part(fits), ask).max(axis=1)
         return found
 
     def _gain(self, room: Room, ask: Ask) -> F64:
