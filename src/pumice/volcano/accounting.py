@@ -17,6 +17,7 @@ _MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.SUCCEEDED: frozenset(),
     TaskStatus.FAILED: frozenset(),
     TaskStatus.UNKNOWN: frozenset(),
+    TaskStatus.STUCK: frozenset(),
 }
 
 ACCOUNTING = Accounting(_MOVES)

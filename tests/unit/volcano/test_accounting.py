@@ -11,17 +11,18 @@ from pumice.volcano.table import volcano_registry
 
 #: From each state, a row, to each, a column: x is a move that there is.
 MOVES = """
-            Pending Allocated Pipelined Binding Bound Running Releasing Succeeded Failed Unknown
-Pending        .        x         x        .      .      .        .         .        .      .
-Allocated      x        .         .        x      .      .        .         .        .      .
-Pipelined      x        .         .        .      .      .        .         .        .      .
-Binding        x        .         .        .      .      .        x         .        .      .
-Bound          .        .         .        .      .      .        x         .        .      .
-Running        .        .         .        .      .      .        x         .        .      .
-Releasing      .        .         .        x      x      x        .         .        .      .
-Succeeded      .        .         .        .      .      .        .         .        .      .
-Failed         .        .         .        .      .      .        .         .        .      .
-Unknown        .        .         .        .      .      .        .         .        .      .
+            Pending Allocated Pipelined Binding Bound Running Releasing Succeeded Failed Unknown StuckInReleasing
+Pending        .        x         x        .      .      .        .         .        .      .          .
+Allocated      x        .         .        x      .      .        .         .        .      .          .
+Pipelined      x        .         .        .      .      .        .         .        .      .          .
+Binding        x        .         .        .      .      .        x         .        .      .          .
+Bound          .        .         .        .      .      .        x         .        .      .          .
+Running        .        .         .        .      .      .        x         .        .      .          .
+Releasing      .        .         .        x      x      x        .         .        .      .          .
+Succeeded      .        .         .        .      .      .        .         .        .      .          .
+Failed         .        .         .        .      .      .        .         .        .      .          .
+Unknown        .        .         .        .      .      .        .         .        .      .          .
+StuckInReleasing   .        .        .        .        .        .        .        .        .        .        .
 """
 STATES = {status.label: status for status in TaskStatus}
 
