@@ -82,7 +82,7 @@ hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
 )
 
 
-def _gradient(tiers: combine.Tiers, *args: object) -> list[list[int]] | None:
+def first_gradient(tiers: combine.Tiers, *args: object) -> list[list[int]] | None:
     """Return the groups of hypernodes of the first plugin, None if it has none or no plugin has a hook."""
     hook = next(chain.from_iterable(tiers), None)
     answer = hook(*args) if hook is not None else None
@@ -99,7 +99,7 @@ hyper_node_gradient_for_job: Point[[Job, int, str], list[list[int]] | None, list
     "Which hypernodes below the given one should be tried, in groups of falling preference? None: nothing to try. The"
     " text is the purpose: allocate or evict.",
     "when a job with a topology is tried",
-    _gradient,
+    first_gradient,
     {("Job", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
@@ -107,7 +107,7 @@ hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | Non
     "hyper_node_gradient_for_sub_job",
     "Which hypernodes below the given one should be tried for the sub-job? As for a job.",
     "when its job is tried in a hypernode",
-    _gradient,
+    first_gradient,
     {("SubJob", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
