@@ -41,7 +41,7 @@ class JobTable(Table):
     has_policy: Bool = number(np.bool_)
     has_topology: Bool = number(np.bool_)
     #: The PodGroup could not be parsed: the job is not admitted, placed or evicted, and its status is not written.
-    quarantined: Bool = number(np.bool_)
+    quarantined: Bool = number(np.bool_, moves=True)
     #: Its tasks may be evicted for other jobs, by the rules of the policy language.
     preemptible: Bool = number(np.bool_)
     size: I32 = number(np.int32)

@@ -21,7 +21,7 @@ from pumice.explain.view import View
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import Entry, is_invalid
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.kai.engine.members import may_wait
+from pumice.kai.engine.members import by_kai_rules, may_wait
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.status import why_not_placed, why_not_tried
 from pumice.kai.words import Waits
@@ -65,8 +65,8 @@ class Blockers:
         return found
 
     def _is_gang(self, job: int) -> bool:
-        """Return True for a gang of KAI's, which needs no admission."""
-        return self._tables.jobs.groups[job].gang is not None
+        """Return True for a gang that is placed as KAI places gangs, without admission."""
+        return by_kai_rules(self._tables.jobs.groups[job], self._outcome.policy.dialect.name)
 
     def of(self, job: int) -> tuple[Blocker, ...]:
         """Return those of a job that waits, by row: at least one, the nearest first."""
@@ -89,10 +89,15 @@ class Blockers:
     def _of_job(self, job: int) -> Iterator[Blocker]:
         jobs, queues_ = self._tables.jobs, self._tables.queues
         queue = int(jobs.queue[job])
+        findings = [entry.finding for entry in self._found.get(jobs.uids[job], ())]
+        # A gang that the language cannot place is not admitted either, and admission would not help it.
+        unreadable = [finding for finding in findings if isinstance(finding, Unreadable)]
+        if unreadable:
+            yield from unreadable
+            return
         if jobs.phase[job] == PENDING_PHASE:
             yield self._not_admitted(job, queue)
             return
-        findings = [entry.finding for entry in self._found.get(jobs.uids[job], ())]
         own = [finding for finding in findings if isinstance(finding, Blocker)]
         for finding in own:
             if isinstance(finding, GangIncomplete):

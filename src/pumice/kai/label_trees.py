@@ -10,6 +10,7 @@ from msgspec import Struct
 from pumice.columns.dtypes import I32
 from pumice.framework.cycle.session import Session
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import TopologyConstraint
 from pumice.placing.derived import Derived, derived
 
 
@@ -31,17 +32,23 @@ class LabelTree(Struct, frozen=True):
         return self.levels.index(label) if label in self.levels else -1
 
 
-def label_tree(ssn: Session, name: str) -> LabelTree | None:
-    """Return the tree of a Topology over all nodes, or None if the Topology does not exist."""
-    table = ssn.tables.topologies
-    row = next((row for row in range(table.capacity) if table.objs[row].name == name), -1)
-    if row < 0:
-        return None
-    topology: Topology = table.objs[row]
+def label_tree(ssn: Session, constraint: TopologyConstraint) -> LabelTree | None:
+    """Return the tree of the constraint's Topology over all nodes, or None if the Topology does not exist.
+
+    A constraint without a Topology, which Kubernetes' own PodGroups have, is about the domains of one node label.
+    """
+    levels: tuple[str, ...] = (constraint.required,)
+    if constraint.topology:
+        table = ssn.tables.topologies
+        row = next((row for row in range(table.capacity) if table.objs[row].name == constraint.topology), -1)
+        if row < 0:
+            return None
+        topology: Topology = table.objs[row]
+        levels = topology.levels
     facts = derived(ssn)
     # Keyed by the labels and not by the name: the tree depends only on them and on node labels, so it survives other
     # changes.
-    return facts.get(("label tree", topology.levels), lambda: _build(facts, topology.levels))
+    return facts.get(("label tree", levels), lambda: _build(facts, levels))
 
 
 def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:

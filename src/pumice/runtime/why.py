@@ -17,7 +17,7 @@ from pumice.columns.tasks import NO_GATE
 from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import is_invalid
-from pumice.kai.engine.members import may_wait
+from pumice.kai.engine.members import by_kai_rules, may_wait
 from pumice.kai.status import why_not_placed
 from pumice.kai.words import text_of
 from pumice.model import blockers as b
@@ -106,7 +106,7 @@ class _Reader:
         for job, key, group, phase, queue in zip(rows.tolist(), keys, groups, phases, queues, strict=True):
             if group.unparsable:
                 why = Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {group.unparsable[0]}")
-            elif group.gang is not None:
+            elif by_kai_rules(group, self.outcome.policy.dialect.name):
                 why = self._of_gang(job)
             elif phase == PENDING_PHASE:
                 why = self._not_admitted(queue, self.rejected.get(job))

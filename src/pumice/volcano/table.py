@@ -8,10 +8,11 @@ from collections.abc import Mapping
 
 from pumice.framework.plugin.registry import Dialect, Registry, Switches, actions_at, plugins_at
 from pumice.volcano.accounting import ACCOUNTING
+from pumice.volcano.begin import begin
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 from pumice.volcano.status.closing import close
 from pumice.volcano.status.fit_errors import nominations, notices
-from pumice.volcano.topology.rules import nothing_waits, recover_hypernodes
+from pumice.volcano.topology.rules import nothing_waits
 
 ACTIONS = actions_at(
     {
@@ -114,7 +115,7 @@ VOLCANO = Dialect(
     _conflict,
     ACCOUNTING,
     nothing_waits,
-    recover_hypernodes,
+    begin,
     close,
     notices,
     nominations,

@@ -15,6 +15,7 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import active_count
 from pumice.model.workloads.gang import Gang, SubGroup, TopologyConstraint
+from pumice.model.workloads.podgroup import PodGroup
 
 #: The number of active tasks of a pod set, given its row.
 Active = Callable[[int], int]
@@ -42,6 +43,12 @@ class Member(Struct, frozen=True):
         if self.is_set:
             return sum(each.is_satisfied(active) for each in self.inside)
         return active(self.sub) if self.sub >= 0 else 0
+
+
+def by_kai_rules(group: PodGroup, dialect: str) -> bool:
+    """Return True if a gang is placed by KAI's rules, without admission. ``dialect``: name of the policy's language."""
+    # KAI's own PodGroups are, under every policy; Kubernetes' own follow the rules of the policy.
+    return group.gang is not None and (group.native is None or dialect == "kai")
 
 
 def members_of(tables: Tables, job: int) -> Member:

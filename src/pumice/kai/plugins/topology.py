@@ -50,7 +50,7 @@ class TopologyPlugin:
         constraint = group.topology
         if constraint is None:
             return [within]
-        tree = label_tree(self.ssn, constraint.topology)
+        tree = label_tree(self.ssn, constraint)
         levels = _levels(tree, constraint) if tree is not None else None
         if tree is None or levels is None:
             return []

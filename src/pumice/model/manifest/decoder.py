@@ -26,6 +26,7 @@ from pumice.model.manifest.kai import (
     read_kai_queue,
     read_topology,
 )
+from pumice.model.manifest.native import read_native_pod_group
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.numa import read_numa_topology
 from pumice.model.manifest.pod_spec import SpecCache
@@ -36,6 +37,7 @@ from pumice.model.manifest.reading.unreadable import (
     salvaged_bind_request,
     salvaged_hypernode,
     salvaged_kai_queue,
+    salvaged_native_pod_group,
     salvaged_node,
     salvaged_numa_topology,
     salvaged_pod,
@@ -61,6 +63,7 @@ from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.model.workloads.job import BatchJob, VolcanoJob
 from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
+from pumice.model.workloads.native_group import NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.model.workloads.podgroup import PodGroup
 
 Value = (
@@ -191,6 +194,7 @@ def _short(value: object) -> str:
 
 
 _DEVICES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
+_NATIVE = tuple(f"{NATIVE_GROUP}/{version}" for version in NATIVE_VERSIONS)
 _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
     ("v1", "Node"): lambda _, obj: read_node(obj),
@@ -223,6 +227,10 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     **{(version, "ResourceClaimTemplate"): lambda _, obj: read_resource_claim_template(obj) for version in _DEVICES},
     **{(version, "ResourceSlice"): lambda _, obj: read_resource_slice(obj) for version in _DEVICES},
     **{(version, "DeviceClass"): lambda _, obj: read_device_class(obj) for version in _DEVICES},
+    **{
+        (version, "PodGroup"): lambda decoder, obj: read_native_pod_group(obj, decoder.default_queue)
+        for version in _NATIVE
+    },
 }
 
 #: Readers of what counts of an unreadable object. Each uses the strict reader of its kind.
@@ -239,6 +247,7 @@ _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] =
     ("scheduling.run.ai/v2", "Queue"): salvaged_kai_queue,
     ("scheduling.run.ai/v1alpha2", "BindRequest"): salvaged_bind_request,
     ("kai.scheduler/v1alpha1", "Topology"): salvaged_topology,
+    **{(version, "PodGroup"): salvaged_native_pod_group for version in _NATIVE},
 }
 
 #: ``(apiVersion, kind)`` of everything that can be decoded.

@@ -11,6 +11,7 @@ from pumice.model.manifest.reading.fields import (
     instant,
     is_name,
     name,
+    short_text,
     table,
     tables,
     text,
@@ -42,7 +43,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         spec=read_pod_spec(raw, cache),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=labels,
-        annotations=_with_group_name(annotations),
+        annotations=_with_group_name(annotations, _native_group_name(spec)),
         scheduler_name=text(spec, "schedulerName", "spec") or default_scheduler,
         node_name=text(spec, "nodeName", "spec"),
         phase=text(status, "phase", "status") or "Pending",
@@ -104,12 +105,23 @@ def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
     return None
 
 
-def _with_group_name(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    # One annotation for all, so that no other module needs to know three names.
+def _native_group_name(spec: Obj) -> str:
+    """Return the PodGroup of ``scheduling.k8s.io`` to which the pod belongs, or ""."""
+    if not spec.get("schedulingGroup"):
+        return ""
+    return short_text(table(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup")
+
+
+def _with_group_name(annotations: Mapping[str, str], native: str) -> Mapping[str, str]:
+    """Return the annotations with the name of the pod's group, if it has one.
+
+    ``native``: that in the spec. It counts before any annotation, because it cannot be changed.
+    """
+    # One annotation for all, so that no other module needs to know four names.
+    own = annotations.get(GROUP_NAME_ANNOTATION)
     second = annotations.get(SECOND_GROUP_NAME_ANNOTATION) or annotations.get(KAI_GROUP_NAME_ANNOTATION)
-    if not second or annotations.get(GROUP_NAME_ANNOTATION):
-        return annotations
-    return {**annotations, GROUP_NAME_ANNOTATION: second}
+    wanted = native or own or second
+    return annotations if not wanted or wanted == own else {**annotations, GROUP_NAME_ANNOTATION: wanted}
 
 
 def _conditions(status: Obj) -> tuple[PodCondition, ...]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
 from pumice.model.resources import Resource
 from pumice.model.workloads.gang import Gang, GroupResources, SchedulingCondition
+from pumice.model.workloads.native_group import NativeGroup
 
 #: Annotations with the waiting time of a job; the first valid one counts. Source: Volcano sla.
 SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
@@ -68,7 +69,8 @@ class PodGroupStatus(Struct, frozen=True):
 
 
 class PodGroup(Struct, frozen=True):
-    """A PodGroup. ``gang``: what KAI's PodGroup says in addition, None for one of Volcano.
+    """A PodGroup. ``gang``: the tree of sub-groups of KAI's and of Kubernetes' own PodGroup, None for one of Volcano.
+    ``native``: what only Kubernetes' own says, None for others.
 
     ``unparsable``: fields that could not be read, and why. Then ``min_member`` is out of reach: no pod of it is placed,
     and pods that run still count in its queue and are never victims.
@@ -90,6 +92,7 @@ class PodGroup(Struct, frozen=True):
     status: PodGroupStatus = PodGroupStatus()
     resource_version: str = ""
     gang: Gang | None = None
+    native: NativeGroup | None = None
     unparsable: tuple[str, ...] = ()
 
     @property

@@ -63,6 +63,9 @@ def _of_topologies(gang: Gang, by_name: dict[str, Topology], guess: Guess) -> It
 
 
 def _of_wish(wish: TopologyConstraint, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
+    # Without a name: the domains of one node label, which need no Topology.
+    if not wish.topology:
+        return
     topology = by_name.get(wish.topology)
     if topology is None:
         yield f"Topology {wish.topology} does not exist{guess(wish.topology, by_name)}", Severity.ERROR

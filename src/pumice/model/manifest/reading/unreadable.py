@@ -139,6 +139,25 @@ def _least_of_pod_group(obj: Obj) -> Obj:
     return _named(obj) | {"spec": texts_of(obj, "spec", "queue"), "status": texts_of(obj, "status", "phase")}
 
 
+def salvaged_native_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
+    """Return what counts of a PodGroup of ``scheduling.k8s.io``. Raises: FieldError for one without a name."""
+    found = salvage(obj, read, _NATIVE_POD_GROUP, _least_of_native_pod_group)
+    group = replace(found.value, unparsable=found.unparsable)
+    return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
+
+
+#: A policy is required, so an unreadable one is replaced and not removed.
+_ANY_POLICY: Obj = {"basic": {}}
+_NATIVE_POD_GROUP: tuple[Rule, ...] = (
+    rule(r"spec\.schedulingPolicy", forbids=True, instead=_ANY_POLICY),
+    *_POD_GROUP,
+)
+
+
+def _least_of_native_pod_group(obj: Obj) -> Obj:
+    return _named(obj) | {"apiVersion": obj["apiVersion"], "spec": {"schedulingPolicy": _ANY_POLICY}}
+
+
 def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
     """Return what counts of a queue. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _QUEUE, _least_of_queue)

@@ -1,0 +1,124 @@
+"""Decode Kubernetes' own PodGroups (``scheduling.k8s.io``). Source: kubernetes/api, ``scheduling/v1alpha2`` to v1."""
+
+from __future__ import annotations
+
+from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.reading.fields import (
+    FieldError,
+    Obj,
+    at,
+    instant,
+    maybe_table,
+    name,
+    short_text,
+    shown,
+    table,
+    tables,
+    text,
+    text_map,
+    whole,
+    wrong,
+)
+from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, NativeGroup
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+
+#: Label with the queue, if the annotation of Volcano's is not there. Source: KAI.
+QUEUE_LABEL = "kai.scheduler/queue"
+#: Conditions that are read. Bounded, because a status has no limit of its own.
+_CONDITIONS_MAX = 64
+
+
+def read_native_pod_group(obj: Obj, default_queue: str) -> PodGroup:
+    """Return a PodGroup. The API has no queues: an annotation or label names it, as on pods.
+
+    Raises: FieldError.
+    """
+    metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
+    own_name, namespace = name(metadata, "name", "metadata"), namespace_of(metadata)
+    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    is_gang, minimum = _policy(spec)
+    conditions = _conditions(status)
+    return PodGroup(
+        namespace=namespace,
+        name=own_name,
+        uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
+        queue=annotations.get(GROUP_QUEUE_ANNOTATION) or labels.get(QUEUE_LABEL) or default_queue,
+        min_member=minimum,
+        priority_class_name=short_text(spec, "priorityClassName", "spec"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=labels,
+        annotations=annotations,
+        status=PodGroupStatus(phase="Running" if _is_scheduled(conditions) else "Pending", conditions=conditions),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+        gang=Gang(topology=_topology(spec)),
+        native=NativeGroup(
+            api_version=text(obj, "apiVersion", ""),
+            parent=short_text(spec, "parentCompositePodGroupName", "spec"),
+            is_gang=is_gang,
+            leaves_whole=_leaves_whole(spec),
+        ),
+    )
+
+
+def _policy(spec: Obj) -> tuple[bool, int]:
+    """Return whether the group is a gang, and its minimum. Without a gang each pod is enough for itself."""
+    policy, path = table(spec, "schedulingPolicy", "spec"), "spec.schedulingPolicy"
+    gang, basic = maybe_table(policy, "gang", path), maybe_table(policy, "basic", path)
+    # A union of which exactly one member is set. With both or none the author's intent is unknown, and to place pods
+    # one by one could break a gang.
+    if (gang is None) == (basic is None):
+        found = "basic and gang" if gang is not None else shown(spec.get("schedulingPolicy"))
+        raise FieldError(path, found, "one of basic and gang")
+    if gang is None:
+        return False, 1
+    if gang.get("minCount") is None:
+        raise wrong(gang, "minCount", at(path, "gang"), "an integer of at least 1")
+    return True, whole(gang, "minCount", at(path, "gang"), 1, 1)
+
+
+def _topology(spec: Obj) -> TopologyConstraint | None:
+    """Return the constraint to one domain of a node label, or None. It names no Topology: the label is all of it."""
+    constraints, path = table(spec, "schedulingConstraints", "spec"), "spec.schedulingConstraints"
+    # v1alpha2 has longer names for both fields.
+    field, key = ("topology", "key") if "topology" in constraints else ("topologyConstraints", "topologyKey")
+    listed = tables(constraints, field, path)
+    if len(listed) > 1:
+        raise FieldError(at(path, field), f"{len(listed)} constraints", "at most one")
+    if not listed:
+        return None
+    label = short_text(listed[0], key, f"{path}.{field}[0]")
+    if not label:
+        raise wrong(listed[0], key, f"{path}.{field}[0]", "the key of a node label")
+    return TopologyConstraint("", label)
+
+
+def _leaves_whole(spec: Obj) -> bool:
+    mode, path = maybe_table(spec, "disruptionMode", "spec"), "spec.disruptionMode"
+    if mode is None:
+        return False
+    found = [key for key in ("single", "all") if mode.get(key) is not None]
+    if len(found) != 1:
+        raise FieldError(path, " and ".join(found) or shown(mode), "one of single and all")
+    return found == ["all"]
+
+
+def _conditions(status: Obj) -> tuple[PodGroupCondition, ...]:
+    listed = tables(status, "conditions", "status")[-_CONDITIONS_MAX:]
+    return tuple(
+        PodGroupCondition(
+            type=text(item, "type", path),
+            status=text(item, "status", path),
+            reason=text(item, "reason", path),
+            message=text(item, "message", path),
+            last_transition=instant(item, "lastTransitionTime", path) or 0.0,
+        )
+        for i, item in enumerate(listed)
+        for path in (f"status.conditions[{i}]",)
+    )
+
+
+def _is_scheduled(conditions: tuple[PodGroupCondition, ...]) -> bool:
+    types = (INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2)
+    return any(each.type in types and each.status == "True" for each in conditions)

@@ -1,0 +1,29 @@
+"""What Kubernetes' own PodGroups say beside the gang. Source: ``scheduling.k8s.io``, KEP-4671, KEP-5710, KEP-6012."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+#: The API group, and its versions with PodGroups that a pod names in ``spec.schedulingGroup``, the newest first.
+NATIVE_GROUP = "scheduling.k8s.io"
+NATIVE_VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
+#: The condition for "the minimum has a node": once True it stays so, even if pods are evicted later.
+INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
+#: Its name in v1alpha2, where it may become False again.
+SCHEDULED_IN_V1ALPHA2 = "PodGroupScheduled"
+
+
+class NativeGroup(Struct, frozen=True):
+    """A PodGroup of ``scheduling.k8s.io``. ``api_version``: in which it was read. ``parent``: its CompositePodGroup, ""
+    at the top. ``is_gang`` False is the policy ``basic``: pods are scheduled one by one. ``leaves_whole``: its pods are
+    evicted only together (disruption mode ``all``)."""
+
+    api_version: str
+    parent: str = ""
+    is_gang: bool = True
+    leaves_whole: bool = False
+
+    @property
+    def condition(self) -> str:
+        """The type of the condition that says whether the group has got its minimum."""
+        return SCHEDULED_IN_V1ALPHA2 if self.api_version.endswith("/v1alpha2") else INITIALLY_SCHEDULED

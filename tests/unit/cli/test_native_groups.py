@@ -1,0 +1,92 @@
+"""``pumice schedule`` on Kubernetes' own PodGroups, under both policy languages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.kit import Told, run
+
+Raw = dict[str, Any]
+QUOTA = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+QUEUES = {
+    "volcano": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}},
+    "kai": {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "default"},
+        "spec": {"resources": {"cpu": QUOTA, "memory": QUOTA, "gpu": QUOTA}},
+    },
+}
+SCHEDULERS = {"volcano": "volcano", "kai": "kai-scheduler"}
+
+
+def node(name: str, cpu: int, **labels: str) -> Raw:
+    allocatable = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": allocatable},
+    }
+
+
+def group(minimum: int, version: str = "v1beta1", **spec: Any) -> Raw:
+    spec = {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec}
+    metadata = {"name": "g", "namespace": "ml"}
+    return {"apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup", "metadata": metadata, "spec": spec}
+
+
+def pods(dialect: str, count: int) -> list[Raw]:
+    spec = {
+        "schedulerName": SCHEDULERS[dialect],
+        "schedulingGroup": {"podGroupName": "g"},
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+    }
+    head: Raw = {"apiVersion": "v1", "kind": "Pod"}
+    return [{**head, "metadata": {"name": f"p{i}", "namespace": "ml"}, "spec": spec} for i in range(count)]
+
+
+def schedule(tmp_path: Path, dialect: str, *objects: Raw) -> Told:
+    listed = {"apiVersion": "v1", "kind": "List", "items": [QUEUES[dialect], *objects]}
+    (tmp_path / "all.json").write_text(json.dumps(listed))
+    (tmp_path / "policy.conf").write_text("dialect: kai\n" if dialect == "kai" else 'actions: "enqueue, allocate"\n')
+    return run("schedule", tmp_path / "all.json", "--conf", tmp_path / "policy.conf", "--json")
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+@pytest.mark.parametrize("version", ["v1alpha2", "v1alpha3", "v1beta1", "v1"])
+def test_a_gang_is_bound_whole(tmp_path: Path, dialect: str, version: str) -> None:
+    found = schedule(tmp_path, dialect, node("n", 8), group(3, version), *pods(dialect, 3)).json
+    assert len(found["binds"]) == 3
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_no_pod_of_a_gang_is_bound_while_one_is_missing(tmp_path: Path, dialect: str) -> None:
+    found = schedule(tmp_path, dialect, node("n", 8), group(4), *pods(dialect, 3)).json
+    assert not found["binds"] and len(found["unscheduled"]) == 3
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_pods_of_a_basic_group_are_bound_as_far_as_they_fit(tmp_path: Path, dialect: str) -> None:
+    basic = group(0, schedulingPolicy={"basic": {}})
+    found = schedule(tmp_path, dialect, node("n", 2), basic, *pods(dialect, 3)).json
+    assert len(found["binds"]) == 2
+
+
+def test_under_kai_a_gang_stays_in_one_domain_of_the_label(tmp_path: Path) -> None:
+    racks = [node("a1", 2, rack="a"), node("a2", 1, rack="a"), node("b1", 2, rack="b"), node("none", 4)]
+    constraint = {"topology": [{"key": "rack"}]}
+    found = schedule(tmp_path, "kai", *racks, group(3, schedulingConstraints=constraint), *pods("kai", 3)).json
+    assert set(found["binds"].values()) == {"a1", "a2"}
+
+
+def test_under_volcano_a_gang_with_a_label_domain_waits_and_says_why(tmp_path: Path) -> None:
+    constraint = {"topology": [{"key": "rack"}]}
+    objects = (node("a", 8, rack="a"), group(3, schedulingConstraints=constraint), *pods("volcano", 3))
+    found = schedule(tmp_path, "volcano", *objects)
+    assert not found.json["binds"]
+    assert "spec.schedulingConstraints" in found.out and "not yet supported" in found.out

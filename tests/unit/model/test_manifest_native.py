@@ -1,0 +1,141 @@
+"""Kubernetes' own PodGroups, read: in each version, with what is unreadable in them, and how pods name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.model.manifest import Decoder, ManifestError
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
+from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.native_group import NATIVE_VERSIONS, NativeGroup
+from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
+
+Raw = dict[str, Any]
+READ = Decoder()
+GANG = {"gang": {"minCount": 4}}
+
+
+def group(version: str = "v1beta1", status: Raw | None = None, **spec: Any) -> Raw:
+    return {
+        "apiVersion": f"scheduling.k8s.io/{version}",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "n"},
+        "spec": {"schedulingPolicy": GANG, **spec},
+        "status": status or {},
+    }
+
+
+def pod(group_name: Any, **annotations: str) -> Raw:
+    spec = {"containers": [{"name": "c", "image": "i"}], "schedulingGroup": {"podGroupName": group_name}}
+    metadata = {"name": "p", "namespace": "n", "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def read(obj: Raw) -> PodGroup:
+    found = READ.decode(obj)
+    assert isinstance(found, PodGroup)
+    return found
+
+
+@pytest.mark.parametrize("version", NATIVE_VERSIONS)
+def test_a_gang_of_every_version_has_its_minimum(version: str) -> None:
+    found = read(group(version, priorityClassName="high"))
+    assert (found.key, found.min_member, found.priority_class_name) == ("n/g", 4, "high")
+    assert found.native == NativeGroup(f"scheduling.k8s.io/{version}")
+    assert found.gang == Gang()
+
+
+def test_pods_of_the_basic_policy_are_scheduled_one_by_one() -> None:
+    found = read(group(schedulingPolicy={"basic": {}}))
+    assert found.min_member == 1
+    assert found.native is not None and not found.native.is_gang
+
+
+@pytest.mark.parametrize(
+    "constraints", [{"topology": [{"key": "rack"}]}, {"topologyConstraints": [{"topologyKey": "rack"}]}]
+)
+def test_a_topology_is_one_domain_of_a_node_label(constraints: Raw) -> None:
+    found = read(group(schedulingConstraints=constraints))
+    assert found.gang == Gang(topology=TopologyConstraint("", "rack"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "queue"),
+    [
+        ({}, {}, "default"),
+        ({"kai.scheduler/queue": "a"}, {}, "a"),
+        ({"kai.scheduler/queue": "a"}, {"scheduling.volcano.sh/queue-name": "b"}, "b"),
+    ],
+)
+def test_the_queue_is_that_of_the_annotation_then_of_the_label(labels: Raw, annotations: Raw, queue: str) -> None:
+    obj = group()
+    obj["metadata"] |= {"labels": labels, "annotations": annotations}
+    assert read(obj).queue == queue
+
+
+@pytest.mark.parametrize(
+    ("version", "type_", "status", "phase"),
+    [
+        ("v1beta1", "PodGroupInitiallyScheduled", "True", "Running"),
+        ("v1alpha2", "PodGroupScheduled", "True", "Running"),
+        ("v1beta1", "PodGroupInitiallyScheduled", "False", "Pending"),
+        ("v1beta1", "DisruptionTarget", "True", "Pending"),
+    ],
+)
+def test_a_group_runs_once_its_minimum_was_scheduled(version: str, type_: str, status: str, phase: str) -> None:
+    found = read(group(version, {"conditions": [{"type": type_, "status": status}]}))
+    assert found.status.phase == phase
+
+
+@pytest.mark.parametrize(
+    ("version", "type_"), [("v1alpha2", "PodGroupScheduled"), ("v1alpha3", "PodGroupInitiallyScheduled")]
+)
+def test_the_condition_has_the_name_of_its_version(version: str, type_: str) -> None:
+    native = read(group(version)).native
+    assert native is not None and native.condition == type_
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"schedulingPolicy": {}}, "spec.schedulingPolicy: found an empty object, wanted one of basic and gang"),
+        ({"schedulingPolicy": None}, "spec.schedulingPolicy: found nothing, wanted one of basic and gang"),
+        (
+            {"schedulingPolicy": {"basic": {}, **GANG}},
+            "spec.schedulingPolicy: found basic and gang, wanted one of basic and gang",
+        ),
+        ({"schedulingPolicy": {"gang": {}}}, "spec.schedulingPolicy.gang.minCount: found nothing, wanted an integer"),
+        ({"schedulingPolicy": {"gang": {"minCount": 0}}}, "spec.schedulingPolicy.gang.minCount: found 0, wanted"),
+        ({"schedulingConstraints": {"topology": [{}]}}, "spec.schedulingConstraints.topology[0].key: found nothing"),
+        (
+            {"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}},
+            "spec.schedulingConstraints.topology: found 2 constraints, wanted at most one",
+        ),
+        ({"disruptionMode": {}}, "spec.disruptionMode: found an empty object, wanted one of single and all"),
+    ],
+)
+def test_what_is_unreadable_is_named_and_the_group_is_held(spec: Raw, why: str) -> None:
+    with pytest.raises(ManifestError) as error:
+        READ.decode(group(**spec))
+    assert f"PodGroup n/g: {why}" in str(error.value)
+    found = READ.read(group(**spec)).value
+    assert isinstance(found, PodGroup)
+    assert (found.key, found.min_member, found.quarantined) == ("n/g", OUT_OF_REACH, True)
+
+
+def test_pods_that_leave_only_together() -> None:
+    native = read(group(disruptionMode={"all": {}})).native
+    assert native is not None and native.leaves_whole
+
+
+@pytest.mark.parametrize("annotations", [{}, {GROUP_NAME_ANNOTATION: "other"}, {"pod-group-name": "other"}])
+def test_the_group_in_a_pod_s_spec_counts_before_annotations(annotations: dict[str, str]) -> None:
+    found = READ.decode(pod("g", **annotations))
+    assert isinstance(found, Pod) and found.group_key == "n/g"
+
+
+def test_a_pod_whose_group_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ManifestError, match=r"Pod n/p: spec.schedulingGroup.podGroupName: found 3, wanted a string"):
+        READ.decode(pod(3))
