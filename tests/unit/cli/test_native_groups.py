@@ -53,8 +53,9 @@ def pods(dialect: str, count: int) -> list[Raw]:
 def schedule(tmp_path: Path, dialect: str, *objects: Raw) -> Told:
     listed = {"apiVersion": "v1", "kind": "List", "items": [QUEUES[dialect], *objects]}
     (tmp_path / "all.json").write_text(json.dumps(listed))
-    (tmp_path / "policy.conf").write_text("dialect: kai\n" if dialect == "kai" else 'actions: "enqueue, allocate"\n')
-    return run("schedule", tmp_path / "all.json", "--conf", tmp_path / "policy.conf", "--json")
+    (tmp_path / "policy.conf").write_text("dialect: kai\n")
+    policy = ("--conf", tmp_path / "policy.conf") if dialect == "kai" else ()
+    return run("schedule", tmp_path / "all.json", *policy, "--json")
 
 
 @pytest.mark.parametrize("dialect", SCHEDULERS)

@@ -18,8 +18,7 @@ from pumice.model.manifest.claims import (
 from pumice.model.manifest.disruption import read_disruption_budget
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
 from pumice.model.manifest.hypernodes import read_hypernode
-from pumice.model.manifest.job_fields import read_batch_job, read_volcano_job
-from pumice.model.manifest.job_makers import read_job_maker
+from pumice.model.manifest.job_fields import read_batch_job, read_job_maker, read_volcano_job
 from pumice.model.manifest.kai import (
     read_bind_request,
     read_kai_pod_group,
@@ -194,6 +193,13 @@ def _short(value: object) -> str:
 
 
 _DEVICES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
+
+
+def _native_reader(version: str) -> Callable[[Decoder, Obj], Value]:
+    # Items of a list do not say their version themselves.
+    return lambda decoder, obj: read_native_pod_group(obj, version, decoder.default_queue)
+
+
 _NATIVE = tuple(f"{NATIVE_GROUP}/{version}" for version in NATIVE_VERSIONS)
 _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
@@ -227,10 +233,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     **{(version, "ResourceClaimTemplate"): lambda _, obj: read_resource_claim_template(obj) for version in _DEVICES},
     **{(version, "ResourceSlice"): lambda _, obj: read_resource_slice(obj) for version in _DEVICES},
     **{(version, "DeviceClass"): lambda _, obj: read_device_class(obj) for version in _DEVICES},
-    **{
-        (version, "PodGroup"): lambda decoder, obj: read_native_pod_group(obj, decoder.default_queue)
-        for version in _NATIVE
-    },
+    **{(version, "PodGroup"): _native_reader(version) for version in _NATIVE},
 }
 
 #: Readers of what counts of an unreadable object. Each uses the strict reader of its kind.

@@ -1,4 +1,5 @@
-"""Decode jobs, with the defaults and rules of Volcano's admission webhooks, which a file has not passed.
+"""Decode jobs and what makes jobs, with the defaults and rules of Volcano's admission webhooks, which a file has not
+passed.
 
 Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
 """
@@ -46,6 +47,7 @@ from pumice.model.workloads.job import (
     PodTemplate,
     VolcanoJob,
 )
+from pumice.model.workloads.job_makers import JobMaker
 
 _ACTIONS = (
     "AbortJob",
@@ -259,3 +261,14 @@ def _maybe_duration(obj: Obj, key: str, path: str) -> float | None:
         return parse_duration(written)
     except DurationError:
         raise wrong(obj, key, path, "a duration such as 1h30m") from None
+
+
+def read_job_maker(obj: Obj, kind: str) -> JobMaker:
+    """Return a CronJob, JobFlow or JobTemplate with its identity; its controller validates the spec. Raises:
+    FieldError."""
+    metadata = table(obj, "metadata", "")
+    # Read only to check them: a controller reads annotations without expecting errors.
+    text_map(metadata, "annotations", "metadata")
+    table(obj, "spec", "")
+    creation = instant(metadata, "creationTimestamp", "metadata") or 0.0
+    return JobMaker(kind, namespace_of(metadata), name(metadata, "name", "metadata"), obj, creation)

@@ -30,8 +30,8 @@ QUEUE_LABEL = "kai.scheduler/queue"
 _CONDITIONS_MAX = 64
 
 
-def read_native_pod_group(obj: Obj, default_queue: str) -> PodGroup:
-    """Return a PodGroup. The API has no queues: an annotation or label names it, as on pods.
+def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> PodGroup:
+    """Return a PodGroup of that version. The API has no queues: an annotation or label names it, as on pods.
 
     Raises: FieldError.
     """
@@ -54,7 +54,7 @@ def read_native_pod_group(obj: Obj, default_queue: str) -> PodGroup:
         resource_version=text(metadata, "resourceVersion", "metadata"),
         gang=Gang(topology=_topology(spec)),
         native=NativeGroup(
-            api_version=text(obj, "apiVersion", ""),
+            api_version=api_version,
             parent=short_text(spec, "parentCompositePodGroupName", "spec"),
             is_gang=is_gang,
             leaves_whole=_leaves_whole(spec),

@@ -155,7 +155,7 @@ _NATIVE_POD_GROUP: tuple[Rule, ...] = (
 
 
 def _least_of_native_pod_group(obj: Obj) -> Obj:
-    return _named(obj) | {"apiVersion": obj["apiVersion"], "spec": {"schedulingPolicy": _ANY_POLICY}}
+    return _named(obj) | {"spec": {"schedulingPolicy": _ANY_POLICY}}
 
 
 def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:

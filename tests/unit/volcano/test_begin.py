@@ -1,0 +1,27 @@
+"""What a session of Volcano's language does before its plugins open."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pumice.model.blockers import Unreadable
+from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.native_group import NativeGroup
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.testing.build import cluster, node, podgroup, pods, session
+
+POLICY = "tiers: [{plugins: [{name: gang}]}]"
+
+
+def native(name: str, topology: TopologyConstraint | None) -> PodGroup:
+    return replace(podgroup(name), gang=Gang(topology=topology), native=NativeGroup("scheduling.k8s.io/v1beta1"))
+
+
+def test_a_gang_that_must_stay_in_a_label_domain_is_held_back_and_others_are_not() -> None:
+    groups = [native("held", TopologyConstraint("", "rack")), native("free", None), podgroup("volcano", tier=1)]
+    ssn = session(cluster(node("a"), *groups, *(pods(each.name, 1) for each in groups)), POLICY)
+    jobs = ssn.tables.jobs
+    held = {jobs.uids[row] for row in (jobs.alive & jobs.quarantined).nonzero()[0].tolist()}
+    assert held == {groups[0].key}
+    (entry,) = [each for each in ssn.trace.told if isinstance(each.finding, Unreadable)]
+    assert entry.subject == groups[0].key
