@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from pumice.kube.api.access import bearer
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import EVENTS, LEASES, POD_GROUPS, PODS, QUEUES, RESOURCE_QUOTAS, Kind
-from pumice.kube.controllers.kinds import COMMANDS, JOBS, NATIVE_POD_GROUPS
+from pumice.kube.controllers.kinds import COMMANDS, JOBS
 from pumice.kube.controllers.leading import Controllers, Deference
 from pumice.kube.controllers.loop import ControlSettings
 from pumice.kube.controllers.owner_kinds import REPLICA_SETS
@@ -25,7 +24,7 @@ from pumice.runtime.telemetry.metrics import Metrics
 from tests.kube.objects import install_crds, pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.reflecting import FAST
-from tests.kube.server import ApiServer, running
+from tests.kube.server import ApiServer
 from tests.kube.waiting import PATIENCE_S, until
 
 Obj = dict[str, Any]
@@ -442,28 +441,3 @@ async def test_a_name_that_belongs_to_another_is_left_alone(client: Client, name
         await it.admit(2)
         there = await client.get(PODS.path(f"{namespace}/j-w-0"))
         assert "ownerReferences" not in there["metadata"]
-
-
-async def test_groups_of_kubernetes_own_are_read(assets: Path, tmp_path: Path) -> None:
-    gates = (
-        "--feature-gates=GenericWorkload=true,GangScheduling=true",
-        "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-    )
-    with running(assets, tmp_path, *gates) as server:
-        async with Client(bearer(server.url, server.token(), server.ssl_context())) as client:
-            await install_crds(client)
-            made = pod("default", "p", schedulingGroup={"podGroupName": "team"})
-            await client.post(PODS.namespace_path("default"), made)
-            async with controlling(client, "podgroup"):
-                policy = {"schedulingPolicy": {"gang": {"minCount": 3}}}
-                kind = NATIVE_POD_GROUPS
-                team = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "team"}, "spec": policy}
-                await client.post(kind.namespace_path("default"), team)
-
-                async def named() -> bool:
-                    there = await client.get(PODS.path("default/p"))
-                    return bool(there["metadata"].get("annotations"))
-
-                await eventually(named, "the pod stays without a group")
-                group = await client.get(POD_GROUPS.path("default/team"))
-                assert group["spec"]["minMember"] == 3

@@ -73,7 +73,11 @@ _BODIES: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("resource.k8s.io", "ResourceSlice"): {
         "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
     },
+    ("scheduling.k8s.io", "PodGroup"): {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}},
     ("scheduling.k8s.io", "PriorityClass"): {"value": 1},
+    ("scheduling.k8s.io", "Workload"): {
+        "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": {"basic": {}}}]},
+    },
     ("scheduling.volcano.sh", "PodGroup"): {"spec": {"minMember": 1}},
     ("scheduling.volcano.sh", "Queue"): {"spec": {"weight": 1}},
     ("shard.volcano.sh", "NodeShard"): {"spec": {"nodesDesired": ["n"]}},

@@ -14,6 +14,7 @@ from pumice.kube.api.kinds import (
     KAI_POD_GROUPS,
     KAI_QUEUES,
     LEASES,
+    NATIVE_POD_GROUPS,
     POD_GROUPS,
     PODS,
     QUEUES,
@@ -76,6 +77,7 @@ SCHEDULER = (
     | rights(POD_GROUPS, "patch")  # kube/writers/statuses: by the subresource where the CRD has one
     | rights(POD_GROUPS, "patch", below="status")
     | rights(QUEUES, "patch", below="status")
+    | rights(NATIVE_POD_GROUPS, "patch", below="status")
     | CLAIMED
 )
 CONTROLLERS = (
@@ -106,6 +108,8 @@ KAI_SCHEDULER = (
     | rights(KAI_POD_GROUPS, "patch")  # kube/writers/statuses: annotations
     | rights(KAI_POD_GROUPS, "patch", below="status")
     | rights(KAI_QUEUES, "patch", below="status")
+    | rights(NATIVE_POD_GROUPS, "patch")
+    | rights(NATIVE_POD_GROUPS, "patch", below="status")
     | rights(BIND_REQUESTS, "get", "create", "delete")  # kube/binding/bind_requests
 )
 KAI_GROUPING = (

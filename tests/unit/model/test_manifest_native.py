@@ -125,9 +125,12 @@ def test_what_is_unreadable_is_named_and_the_group_is_held(spec: Raw, why: str) 
     assert (found.key, found.min_member, found.quarantined) == ("n/g", OUT_OF_REACH, True)
 
 
-def test_pods_that_leave_only_together() -> None:
-    native = read(group(disruptionMode={"all": {}})).native
-    assert native is not None and native.leaves_whole
+@pytest.mark.parametrize(
+    ("mode", "whole"), [({"all": {}}, True), ({"single": {}}, False), ("PodGroup", True), ("Pod", False), (None, False)]
+)
+def test_whether_pods_leave_only_together(mode: Any, whole: bool) -> None:
+    native = read(group(disruptionMode=mode)).native
+    assert native is not None and native.leaves_whole is whole
 
 
 @pytest.mark.parametrize("annotations", [{}, {GROUP_NAME_ANNOTATION: "other"}, {"pod-group-name": "other"}])

@@ -127,6 +127,8 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", short=("netpol",), idle=True),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", status=True, short=("pdb",)),
     _wide("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc"),
+    Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", status=True),
+    Resource("scheduling.k8s.io", "v1beta1", "workloads", "Workload", idle=True),
     _wide("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds", status=True),
     _wide(_STORAGE, "storageclasses", "StorageClass", "sc"),
     _wide(_STORAGE, "csinodes", "CSINode"),

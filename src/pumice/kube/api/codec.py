@@ -77,6 +77,10 @@ class Codec:
         self._cut = msgspec.json.Decoder(_PARTIAL.get(kind.kind, partial_decoding.Other))
         self._modelled = (kind.api_version, kind.kind) in SUPPORTED_KINDS
 
+    def in_version(self, kind: Kind) -> Codec:
+        """Return a codec for the same kind in another version, with the same manifest decoder."""
+        return Codec(kind, self._decoder)
+
     def read(self, raw: bytes | msgspec.Raw) -> Object:
         """Return an object. Raises: BadObject if nothing of it counts."""
         try:

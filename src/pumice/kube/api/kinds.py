@@ -5,15 +5,18 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.queue import Queue
+from pumice.model.workloads.native_group import NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.model.workloads.podgroup import PodGroup
 
 
 class Kind(Struct, frozen=True):
     """A kind in one API version.
 
-    ``needed``: without it nothing can be scheduled. ``gives``: what is off if the kind is not installed.
+    ``needed``: without it nothing can be scheduled. ``gives``: what is off if the kind is not installed. ``also``:
+    older versions with the same objects; the newest that the server has is followed.
     """
 
     group: str
@@ -23,6 +26,12 @@ class Kind(Struct, frozen=True):
     namespaced: bool = True
     needed: bool = False
     gives: str = "what needs it"
+    also: tuple[str, ...] = ()
+
+    @property
+    def versions(self) -> tuple[Kind, ...]:
+        """The kind in each of its versions, the preferred one first."""
+        return self, *(replace(self, version=version, also=()) for version in self.also)
 
     @property
     def api_version(self) -> str:
@@ -82,6 +91,9 @@ KAI_QUEUES = Kind("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False
 KAI_POD_GROUPS = Kind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", gives="gang scheduling")
 BIND_REQUESTS = Kind("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest", gives="bindings by KAI's binder")
 TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False, gives="topologies")
+NATIVE_POD_GROUPS = Kind(
+    NATIVE_GROUP, NATIVE_VERSIONS[0], "podgroups", "PodGroup", gives="Kubernetes' own gangs", also=NATIVE_VERSIONS[1:]
+)
 EVENTS = Kind("", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
@@ -110,6 +122,8 @@ FOLLOWED = (
     NUMA_TOPOLOGIES,
     NODE_SHARDS,
     *_CLAIMED,
+    # Native ones first: where two kinds have an object of one name, that of the kind listed first counts.
+    NATIVE_POD_GROUPS,
     POD_GROUPS,
     PODS,
 )
@@ -121,6 +135,7 @@ KAI_FOLLOWED = (
     DISRUPTION_BUDGETS,
     NODES,
     TOPOLOGIES,
+    NATIVE_POD_GROUPS,
     KAI_POD_GROUPS,
     BIND_REQUESTS,
     *_CLAIMED,
@@ -129,7 +144,10 @@ KAI_FOLLOWED = (
 
 
 def kind_of_group(group: PodGroup) -> Kind:
-    """Return the kind of a PodGroup: Volcano's or KAI's."""
+    """Return the kind of a PodGroup: Volcano's, KAI's, or Kubernetes' own in the version in which it was read."""
+    if group.native is not None:
+        read_in = group.native.api_version
+        return next((kind for kind in NATIVE_POD_GROUPS.versions if kind.api_version == read_in), NATIVE_POD_GROUPS)
     return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
 
 

@@ -58,6 +58,7 @@ class _PodSpec(TypedDict, total=False):
     schedulerName: Any
     nodeName: Any
     schedulingGates: Any
+    schedulingGroup: Any
 
 
 class _Terminated(TypedDict, total=False):

@@ -34,9 +34,6 @@ CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 
-#: Kubernetes' own PodGroup, if the server has it, with what the template in its Workload said.
-NATIVE_POD_GROUPS = Kind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
-
 #: Kinds that each controller watches.
 WATCHED_BY: Final = {
     "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, NAMESPACES),
@@ -45,8 +42,8 @@ WATCHED_BY: Final = {
     "cronjob": (CRON_JOBS, JOBS),
     "jobflow": (JOB_FLOWS, JOB_TEMPLATES, JOBS),
 }
-#: Owners of pods, and groups, that are read one by one: they are asked once what they say about their gang.
-LOOKED_UP: Final = (*READ_FOR_VOLCANO, NATIVE_POD_GROUPS)
+#: Owners of pods that are read one by one: they are asked once what they say about their gang.
+LOOKED_UP: Final = READ_FOR_VOLCANO
 _WRITTEN = (
     PODS,
     POD_GROUPS,

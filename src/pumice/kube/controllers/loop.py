@@ -17,7 +17,6 @@ from pumice.kube.controllers.kinds import (
     JOB_TEMPLATES,
     JOBS,
     LOOKED_UP,
-    NATIVE_POD_GROUPS,
     WATCHED_BY,
     PlainCodec,
     kind_of,
@@ -29,7 +28,6 @@ from pumice.kube.writers.reminders import AGAIN_S
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.cron_jobs import reconcile_cron_job
-from pumice.runtime.controllers.gang_owners import native_group_of
 from pumice.runtime.controllers.job_flows import reconcile_job_flow, reconcile_job_template
 from pumice.runtime.controllers.job_policies import Request
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
@@ -155,14 +153,7 @@ class ControlLoop:
         return reconcile_set(owner, pods, group, self._settings.groups, self._specs, queue)
 
     async def _owner_of(self, pod: Obj) -> Obj | None:
-        """Return what says how large a pod's gang is: its native group, or else its controlling owner, if readable.
-
-        Raises: KubeError, also for a native group that does not exist (yet).
-        """
-        native = native_group_of(pod)
-        if native:
-            group: Obj = await self._client.get(NATIVE_POD_GROUPS.path(f"{meta(pod)['namespace']}/{native}"))
-            return group
+        """Return a pod's controlling owner, which says how large its gang is, if readable. Raises: KubeError."""
         for ref in meta(pod).get("ownerReferences") or ():
             kind = kind_of(str(ref.get("apiVersion")), str(ref.get("kind"))) if ref.get("controller") else None
             if kind is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec, Object
 from pumice.kube.api.kinds import FOLLOWED, Kind
 from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.informers.reflector import Reflector, Sink, every, ignored
+from pumice.kube.informers.shared_keys import SharedKeys
 from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.model import events
@@ -45,12 +46,13 @@ class InformerSet:
     ) -> None:
         decoder = decoder or Decoder()
         self._troubles = troubles or WatchFailures()
+        sinks = _sinks(sink, kinds)
         self.reflectors = {
             kind: Reflector(
                 client,
                 kind,
                 Codec(kind, decoder),
-                sink,
+                sinks[kind],
                 _TOLD.get(kind.kind),
                 retry_policy,
                 self._troubles,
@@ -88,6 +90,26 @@ class InformerSet:
         """Return the objects that cannot be read at present."""
         return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unparsable.standing()]
 
+    def counted(self) -> list[events.Object]:
+        """Return the objects that events have, as last seen. Of several with one key that of the first kind counts."""
+        found: dict[tuple[type, str], events.Object] = {}
+        for kind, reflector in self.reflectors.items():
+            if kind.kind in _TOLD:
+                for key, each in reflector.known.items():
+                    # The kinds of events are those of the model, whose objects are no dictionaries.
+                    found.setdefault((type(each.value), key), cast(events.Object, each.value))
+        return list(found.values())
+
     def objects(self, kind: Kind) -> Mapping[str, Object]:
         """Return the objects of a kind by ``namespace/name`` or name, as last seen."""
         return self.reflectors[kind].known
+
+
+def _sinks(sink: Sink, kinds: Sequence[Kind]) -> dict[Kind, Sink]:
+    """Return the sink of each kind: a shared one for kinds that events do not tell apart."""
+    found: dict[Kind, Sink] = {}
+    for name in dict.fromkeys(kind.kind for kind in kinds):
+        alike = [kind for kind in kinds if kind.kind == name]
+        shared = SharedKeys(sink, alike) if len(alike) > 1 else None
+        found.update({kind: shared.sink_of(kind) if shared is not None else sink for kind in alike})
+    return found

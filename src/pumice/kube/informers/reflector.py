@@ -1,8 +1,9 @@
 """The reflector: follows one kind on the API server and emits events.
 
 A stream of initial events if the server offers it (WatchList), else a paged list and a watch. After a gap that cannot
-be bridged (410, garbage), the kind is listed again and only differences are emitted, so that no deletion is lost. A
-kind that is not installed is off, with one line in the log, until discovery shows it.
+be bridged (410, garbage), the kind is listed again and only differences are emitted, so that no deletion is lost. Of a
+kind with several versions the newest one that the server has is followed. A kind that is not installed is off, with one
+line in the log, until discovery shows it.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Reflector:
         self._client, self._codec, self._sink, self._value, self._takes = client, codec, sink, value, takes
         self._retry_policy = retry_policy or RetryPolicy()
         self._troubles = troubles or WatchFailures()
+        self._versions = kind.versions
         self._version = ""
         self._listed: set[str] | None = None  # keys in the list that is being read
         self._unended = 0  # streams of initial events without a marked end
@@ -297,7 +299,8 @@ class Reflector:
         delay = retrying.refused(lasting=error.status in (401, 403), at_least_s=error.retry_after_s)
         match error.status:
             case 404 if retrying.believed or not self.known:
-                await self._wait_until_served(delay, retrying)
+                if not await self._follow_served_version():
+                    await self._wait_until_served(delay, retrying)
                 return 0.0
             case 401:
                 text = f"the API server does not accept these credentials: {error.message}"
@@ -311,6 +314,21 @@ class Reflector:
                 self._troubles.tell(self.kind, Cause.FAILS, str(error), aloud=retrying.believed)
         return delay
 
+    async def _follow_served_version(self) -> bool:
+        """Follow the newest version of the kind that the server has. Return False if it has none, or does not say."""
+        try:
+            served = [kind for kind in self._versions if await self._client.served(kind)]
+        except KubeError as trouble:
+            _log.debug("looking for %s: %s", self.kind.full_name, trouble)
+            return False
+        if not served:
+            return False
+        if served[0].version != self.kind.version:
+            self.kind = served[0]
+            _log.info("%s: following version %s", self.kind.full_name, self.kind.version)
+            self._codec, self._version = self._codec.in_version(self.kind), ""
+        return True
+
     async def _wait_until_served(self, delay: float, retrying: Retrying) -> None:
         """Wait for a kind that is not installed: all its objects are gone, and discovery is asked from time to time."""
         name = self.kind.full_name
@@ -322,11 +340,8 @@ class Reflector:
         self._nothing_to_wait_for()
         while True:
             await asyncio.sleep(delay)
-            try:
-                if await self._client.served(self.kind):
-                    break
-            except KubeError as trouble:
-                _log.debug("looking for %s: %s", name, trouble)
+            if await self._follow_served_version():
+                break
             delay = retrying.refused(lasting=True)
         self._troubles.over(self.kind, f"{name} is installed now: on")
 

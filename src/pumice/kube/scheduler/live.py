@@ -293,9 +293,9 @@ class Live:
                 self._schedule.begin(time.monotonic())
                 return
             self._news.clear()
-            waits_for = self._stopping if self._schedule.changed else self._news
+            # Also after a change: what the schedule puts off may be wanted at once, when all kinds are synced.
             with suppress(TimeoutError):
-                await asyncio.wait_for(waits_for.wait(), left_s)
+                await asyncio.wait_for(self._news.wait(), left_s)
 
     def _change(self) -> None:
         """Note a change that may affect a decision. From any thread."""
@@ -370,11 +370,9 @@ class Live:
         while len(self.cluster.in_flight) and not self._stopping.is_set():
             await asyncio.sleep(0.1)
         self.cluster.drain()  # the reflectors have all of it
-        known = [obj.value for each in self.informers.reflectors.values() for obj in each.known.values()]
         store = self._empty_store()
-        for value in known:
-            if not isinstance(value, dict):
-                store.apply(Seen(value))  # type: ignore[arg-type]  # the kinds that are followed are those of events
+        for value in self.informers.counted():
+            store.apply(Seen(value))
         self.loop.store = store
 
     def _dump(self, folder: Path) -> None:

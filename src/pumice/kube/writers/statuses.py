@@ -19,6 +19,7 @@ from pumice.kube.api.kinds import Kind, kind_of_group, kind_of_queue
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.kube.writers.kai_statuses import kai_group_status, kai_queue_status, time_annotations
+from pumice.kube.writers.native_statuses import native_status, with_native_condition
 from pumice.kube.writers.pending_writes import PendingWrites, version_of
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodGroupUpdate
@@ -59,8 +60,13 @@ def group_words(status: PodGroupStatus) -> PodGroupStatus:
     return replace(status, conditions=tuple(conditions), scheduling=tuple(scheduling))
 
 
-def group_difference(group: PodGroup, wanted: PodGroupStatus) -> dict[str, Any]:
-    """Return what to merge into the PodGroup's status, empty if nothing differs."""
+def group_difference(group: PodGroup, wanted: PodGroupStatus, now: float = 0.0) -> dict[str, Any]:
+    """Return what to merge into the PodGroup's status, empty if nothing differs. ``now``: seconds since the epoch, for
+    conditions that have to say since when they hold."""
+    if group.native is not None:
+        wanted = with_native_condition(group, wanted, now)
+        has_changed = wanted.conditions != group.status.conditions
+        return native_status(wanted) if has_changed else {}
     if group_words(group.status) == group_words(wanted):
         return {}
     written = group_status if group.gang is None else kai_group_status
@@ -98,7 +104,7 @@ def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
 
 
 class Statuses:
-    """Writes statuses, and nothing twice. ``keep_s``: how long to wait for an echo."""
+    """Writes statuses, and nothing twice. ``keep_s``: how long to wait for an echo. ``now``: seconds of the epoch."""
 
     def __init__(
         self,
@@ -107,7 +113,9 @@ class Statuses:
         recorder: EventRecorder,
         keep_s: float,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
+        self._now = now
         self.groups = PendingWrites(keep_s, clock)
         self.queues = PendingWrites(keep_s, clock)
         self._refused_groups, self._refused_queues = (
@@ -122,7 +130,7 @@ class Statuses:
         group = self._cache.groups.get(update.job)
         if group is None or self._refused_groups.holds_back(update.job):
             return False
-        wanted = bool(group_difference(group, update.status) or times_difference(group, update.times))
+        wanted = bool(group_difference(group, update.status, self._now()) or times_difference(group, update.times))
         return wanted and self.groups.begin(update.job, _said(update))
 
     def group_gone(self, job: str) -> None:
@@ -152,7 +160,7 @@ class Statuses:
         if annotations := times_difference(group, update.times):
             body = {"metadata": {"uid": group.uid, "annotations": annotations}}
             version = await self._patch(kind.path(update.job), body, update.job, self._refused_groups)
-        if change := group_difference(group, update.status):
+        if change := group_difference(group, update.status, self._now()):
             version = await self._merge(kind, update.job, group.uid, change, self._refused_groups)
         return version
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from collections.abc import Mapping
 
 from pumice.model.bind_request import REGULAR, BindRequest
 from pumice.model.instants import epoch_of
@@ -41,10 +41,12 @@ from pumice.model.workloads.gang import (
     STALE_ANNOTATION,
     SUB_GROUPS_MAX,
     Gang,
+    GangTimes,
     GroupResources,
     SchedulingCondition,
     SubGroup,
     TopologyConstraint,
+    gang_at,
     tree_problem,
 )
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
@@ -151,12 +153,16 @@ def read_kai_pod_group(obj: Obj, default_queue: str) -> PodGroup:
         annotations=annotations,
         status=_group_status(status),
         resource_version=text(metadata, "resourceVersion", "metadata"),
-        gang=replace(
-            _gang(spec),
-            stale_since=_stamp(annotations.get(STALE_ANNOTATION)),
-            last_start=_stamp(annotations.get(LAST_START_ANNOTATION)),
-            last_eviction=_stamp(annotations.get(LAST_EVICTION_ANNOTATION)),
-        ),
+        gang=gang_at(_gang(spec), times_of(annotations)),
+    )
+
+
+def times_of(annotations: Mapping[str, str]) -> GangTimes:
+    """Return the times that a scheduler noted in a PodGroup's annotations."""
+    return GangTimes(
+        last_start=_stamp(annotations.get(LAST_START_ANNOTATION)),
+        stale_since=_stamp(annotations.get(STALE_ANNOTATION)),
+        last_eviction=_stamp(annotations.get(LAST_EVICTION_ANNOTATION)),
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
+from pumice.model.manifest.kai import times_of
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.reading.fields import (
     FieldError,
     Obj,
     at,
+    choice,
     instant,
     maybe_table,
     name,
@@ -20,7 +22,7 @@ from pumice.model.manifest.reading.fields import (
     whole,
     wrong,
 )
-from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.gang import Gang, TopologyConstraint, gang_at
 from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
@@ -52,7 +54,7 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
         annotations=annotations,
         status=PodGroupStatus(phase="Running" if _is_scheduled(conditions) else "Pending", conditions=conditions),
         resource_version=text(metadata, "resourceVersion", "metadata"),
-        gang=Gang(topology=_topology(spec)),
+        gang=gang_at(Gang(topology=_topology(spec)), times_of(annotations)),
         native=NativeGroup(
             api_version=api_version,
             parent=short_text(spec, "parentCompositePodGroupName", "spec"),
@@ -95,6 +97,9 @@ def _topology(spec: Obj) -> TopologyConstraint | None:
 
 
 def _leaves_whole(spec: Obj) -> bool:
+    # v1alpha2 has a word for it, later versions a union.
+    if type(spec.get("disruptionMode")) is str:
+        return choice(spec, "disruptionMode", "spec", ("Pod", "PodGroup")) == "PodGroup"
     mode, path = maybe_table(spec, "disruptionMode", "spec"), "spec.disruptionMode"
     if mode is None:
         return False

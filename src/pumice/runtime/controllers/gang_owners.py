@@ -1,8 +1,7 @@
-"""The size of a gang by its owner: Kubeflow's training jobs, Ray's clusters, Kubernetes' own PodGroups.
+"""The size of a gang by its owner: Kubeflow's training jobs, Ray's clusters.
 
 Volcano's own controller knows only the annotation, and makes gangs of one otherwise. Kubeflow's and Ray's operators
-create the PodGroup themselves if their gang setting is on; this is for clusters where it is off. A PodGroup of
-``scheduling.k8s.io``, which a pod names in ``spec.schedulingGroup``, has what its Workload's template said.
+create the PodGroup themselves if their gang setting is on; this is for clusters where it is off.
 """
 
 from __future__ import annotations
@@ -11,11 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.writes import annotations_of, labels_of, part
-
-NATIVE_API = "scheduling.k8s.io/v1alpha2"
+from pumice.runtime.controllers.writes import labels_of, part
 
 _KUBEFLOW = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -45,29 +41,7 @@ def gang_wish(owner: Obj | None) -> GangWish:
         return _kubeflow(owner, _KUBEFLOW[str(kind)])
     if group == "ray.io" and kind == "RayCluster":
         return _ray(owner)
-    if is_native(owner):
-        return _native(owner)
     return GangWish()
-
-
-def native_group_of(pod: Obj) -> str:
-    """Return the name of the PodGroup of ``scheduling.k8s.io`` to which a pod belongs, or ""."""
-    return _text(part(pod, "spec", "schedulingGroup").get("podGroupName"))
-
-
-def is_native(owner: Obj | None) -> bool:
-    """Return True for a PodGroup of ``scheduling.k8s.io``."""
-    return owner is not None and (owner.get("apiVersion"), owner.get("kind")) == (NATIVE_API, "PodGroup")
-
-
-def _native(group: Obj) -> GangWish:
-    """Return its size, 1 if its pods are scheduled one by one. The queue is an annotation, as for pods."""
-    spec = part(group, "spec")
-    return GangWish(
-        min_member=_count(part(spec, "schedulingPolicy", "gang").get("minCount"), 1),
-        queue=annotations_of(group).get(GROUP_QUEUE_ANNOTATION, ""),
-        priority_class_name=_text(spec.get("priorityClassName")),
-    )
 
 
 def _kubeflow(owner: Obj, key: str) -> GangWish:

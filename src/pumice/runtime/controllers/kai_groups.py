@@ -26,6 +26,7 @@ from pumice.runtime.controllers.writes import (
     leaving,
     merge_patch,
     meta,
+    native_group_of,
     part,
     ref_of,
 )
@@ -59,6 +60,8 @@ def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
     return (
         part(pod, "spec").get("schedulerName") in settings.scheduler_names
         and not annotations_of(pod).get(KAI_GROUP_NAME_ANNOTATION)
+        # A pod of a native group is in a gang already; an own group of each would break it.
+        and not native_group_of(pod)
         and not leaving(pod)
         and part(pod, "status").get("phase") not in _FINISHED
     )

@@ -17,7 +17,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.encode import podgroup_object
-from pumice.runtime.controllers.gang_owners import GangWish, gang_wish, is_native, native_group_of
+from pumice.runtime.controllers.gang_owners import GangWish, gang_wish
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
@@ -30,6 +30,7 @@ from pumice.runtime.controllers.writes import (
     leaving,
     merge_patch,
     meta,
+    native_group_of,
     owner_reference,
     part,
     ref_of,
@@ -50,9 +51,8 @@ class GroupSettings(Struct, frozen=True):
 
 
 def group_name_for(pod: Obj) -> str:
-    """Return the name of the group of a pod that names none. A PodGroup of Kubernetes' own keeps its name."""
-    native = native_group_of(pod)
-    return native or f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
+    """Return the name of the group of a pod that names none."""
+    return f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
 
 
 def queue_of_namespace(namespace: Obj | None) -> str:
@@ -66,9 +66,8 @@ def queue_of_namespace(namespace: Obj | None) -> str:
 def reconcile_pod(
     pod: Obj, owner: Obj | None, group: Obj | None, settings: GroupSettings, cache: SpecCache, queue: str = ""
 ) -> list[Write]:
-    """Return the writes that give a pod its group. ``owner``: says how large that is: the PodGroup of
-    ``scheduling.k8s.io`` of the pod, else its controlling owner, if readable. ``group``: that named by
-    ``group_name_for``, or None. ``queue``: of its namespace."""
+    """Return the writes that give a pod its group. ``owner``: its controlling owner, which says how large that is, if
+    readable. ``group``: that named by ``group_name_for``, or None. ``queue``: of its namespace."""
     if (
         not _is_ours(pod, settings)
         or _group_named(pod)
@@ -126,13 +125,11 @@ def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCac
     inherited = annotations_of(owner) if inherits and owner is not None else {}
     group, _ = podgroup_for_bare_pod(read_pod(pod, cache, ""), inherited)
     group = replace(group, name=group_name_for(pod))
-    wish = gang_wish(owner) if settings.gangs or is_native(owner) else GangWish()
+    wish = gang_wish(owner) if settings.gangs else GangWish()
     if wish.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
         group = _as_gang(group, wish, pod, cache)
     if queue and group.queue == _DEFAULT_QUEUE:
         group = replace(group, queue=queue)
-    if owner is not None and is_native(owner):
-        return podgroup_object(group, [owner_reference(owner)])
     owners = list(meta(pod).get("ownerReferences") or ()) if controller_uid(pod) else [owner_reference(pod)]
     return podgroup_object(group, owners)
 
@@ -165,15 +162,16 @@ def _is_ours(pod: Obj, settings: GroupSettings) -> bool:
 
 
 def _group_named(pod: Obj) -> str:
+    """Return the PodGroup that a pod names, Volcano's or Kubernetes' own, or ""."""
     annotations = annotations_of(pod)
-    return annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION) or ""
+    own = annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION) or ""
+    return own or native_group_of(pod)
 
 
 def _speaks_for(pod: Obj, revision: str | None, settings: GroupSettings) -> bool:
     """Return True if a pod may determine what its set's group looks like."""
     of_revision = not revision or labels_of(pod).get(_REVISION) == revision
-    grouped = _group_named(pod) or native_group_of(pod)
-    return of_revision and _is_ours(pod, settings) and not grouped and not leaving(pod)
+    return of_revision and _is_ours(pod, settings) and not _group_named(pod) and not leaving(pod)
 
 
 def _age(pod: Obj) -> tuple[str, str]:

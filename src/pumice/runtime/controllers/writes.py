@@ -80,6 +80,12 @@ def part(obj: Obj, *path: str) -> Obj:
     return obj
 
 
+def native_group_of(pod: Obj) -> str:
+    """Return the name of the PodGroup of ``scheduling.k8s.io`` to which a pod belongs, or ""."""
+    found = part(pod, "spec", "schedulingGroup").get("podGroupName")
+    return found if isinstance(found, str) else ""
+
+
 def annotations_of(obj: Obj) -> dict[str, str]:
     """Return the annotations, empty if there are none."""
     found: dict[str, str] = meta(obj).get("annotations") or {}

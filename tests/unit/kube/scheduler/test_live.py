@@ -24,7 +24,7 @@ from pumice.framework.plugin.registry import Registry, action_spec
 from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError, KubeError
-from pumice.kube.api.kinds import EVENTS, LEASES, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.api.kinds import EVENTS, LEASES, NATIVE_POD_GROUPS, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.informers.watch_failures import Cause
 from pumice.kube.scheduler import logs
 from pumice.kube.scheduler.http import serving as pages
@@ -32,6 +32,7 @@ from pumice.kube.scheduler.lease import Election
 from pumice.kube.scheduler.live import Live, Settings
 from pumice.kube.scheduler.reload import ConfFile
 from pumice.model.pod import QUEUE_GATE
+from pumice.model.workloads.native_group import INITIALLY_SCHEDULED
 from pumice.runtime.serving.listening import Place
 from pumice.runtime.telemetry.metrics import Metrics
 from pumice.volcano.table import volcano_registry
@@ -161,6 +162,36 @@ async def test_a_gang_is_bound_and_it_ends_when_told(fault: Fault) -> None:
         await asyncio.wait_for(at.task, PATIENCE_S)
         lease = await at.client.get(LEASES.path("default/it"))
         assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_gang_of_kubernetes_own_is_bound_whole_and_its_group_says_so(fault: Fault) -> None:
+    kind = next(each for each in NATIVE_POD_GROUPS.versions if each.version == "v1beta1")
+    path = kind.path("default/team")
+    async with scheduling(fault) as at:
+
+        async def condition() -> tuple[str, str]:
+            found = (await at.client.get(path)).get("status", {}).get("conditions", [])
+            return next(((c["status"], c["reason"]) for c in found if c["type"] == INITIALLY_SCHEDULED), ("", ""))
+
+        async def waits() -> bool:
+            return await condition() == ("False", "Unschedulable")
+
+        async def scheduled() -> bool:
+            return await condition() == ("True", "Scheduled")
+
+        metadata = {"name": "team", "annotations": {"scheduling.volcano.sh/queue-name": "q"}}
+        spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+        await at.client.post(kind.namespace_path("default"), {"metadata": metadata, "spec": spec})
+        for i in range(2):
+            waiting = at.waiting(f"p-{i}", "")
+            waiting["metadata"].pop("annotations")
+            waiting["spec"]["schedulingGroup"] = {"podGroupName": "team"}
+            await at.client.post(PODS.namespace_path("default"), waiting)
+            if i == 0:
+                await until(waits)
+        await at.bound("p-0")
+        await at.bound("p-1")
+        await until(scheduled)
 
 
 async def test_a_gang_does_not_wait_for_the_period(fault: Fault) -> None:

@@ -190,26 +190,9 @@ def test_gangs(owner: dict[str, Any], change: dict[str, Any], minimum: int, cpu:
     assert (alone["spec"]["minMember"], alone["spec"]["queue"]) == (1, "default")
 
 
-def native(policy: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "team", "uid": "n", "annotations": {"scheduling.volcano.sh/queue-name": "q"}},
-        "spec": {"schedulingPolicy": policy, **spec},
-    }
-
-
-@pytest.mark.parametrize(("policy", "minimum"), [({"gang": {"minCount": 3}}, 3), ({"basic": {}}, 1)])
-@pytest.mark.parametrize("settings", [SETTINGS, GroupSettings(gangs=False)], ids=["gangs", "no gangs"])
-def test_groups_of_kubernetes_own(policy: dict[str, Any], minimum: int, settings: GroupSettings) -> None:
+def test_a_pod_of_kubernetes_own_group_is_given_no_other() -> None:
     member = merged(pod("p", ("batch/v1", "Job", "j")), {"spec": {"schedulingGroup": {"podGroupName": "team"}}})
-    create, patch = reconcile_pod(member, native(policy), None, settings, SpecCache())
-    assert isinstance(create, Create) and isinstance(patch, Patch)
-    group = create.obj
-    assert (group["apiVersion"], group["metadata"]["name"]) == ("scheduling.volcano.sh/v1beta1", "team")
-    assert (group["spec"]["minMember"], group["spec"]["queue"]) == (minimum, "q")
-    assert [owner["uid"] for owner in group["metadata"]["ownerReferences"]] == ["n"]
-    assert patch.merge == {"metadata": {"annotations": {GROUP: "team"}}}
+    assert reconcile_pod(member, None, None, SETTINGS, SpecCache()) == []
 
 
 def test_a_set_does_not_group_what_is_in_a_group_of_kubernetes_own() -> None:
