@@ -21,8 +21,8 @@ class Snapshot(Struct, frozen=True):
     """All that a cycle reads of a cluster.
 
     ``number`` counts the snapshots of one store and names the session in conditions. ``shard`` is None without
-    sharding. ``notes`` are numbers that plugins keep from cycle to cycle, by ``plugin.name``. ``node_pool`` is the name
-    of the nodes in this snapshot if a cluster is divided among schedulers.
+    sharding. ``notes`` are numbers that plugins and actions keep from cycle to cycle, by ``plugin.name``, until a
+    cycle writes NaN. ``node_pool`` is the name of the nodes in this snapshot if a cluster is divided among schedulers.
     """
 
     tables: Tables

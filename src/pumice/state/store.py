@@ -8,6 +8,7 @@ Source: Volcano cache event handlers (which pods count, when a job exists).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import isnan
 from operator import attrgetter
 
 import numpy as np
@@ -276,13 +277,14 @@ class Store:
             self._tables.nodes.adopt(left)
 
     def remember(self, writes: Writes) -> None:
-        """Keep the hypernodes that a cycle chose for jobs and sub-jobs, and the notes of its plugins."""
+        """Keep the hypernodes that a cycle chose for jobs and sub-jobs, and its notes; one that is NaN ends."""
         for row, hypernode in writes.job_hypernodes.items():
             self._tables.jobs.write(row, hypernode=hypernode)
         for row, hypernode in writes.sub_hypernodes.items():
             self._tables.subs.write(row, hypernode=hypernode)
         if writes.notes:
-            self._notes = {**self._notes, **writes.notes}
+            notes = {**self._notes, **writes.notes}
+            self._notes = {name: value for name, value in notes.items() if not isnan(value)}
 
     def keep_usage(self, windows: Sequence[UsageWindow]) -> None:
         """Keep usage over these windows from now on, and over no others."""

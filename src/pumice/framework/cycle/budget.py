@@ -1,0 +1,220 @@
+"""Limit the work of an action by counted steps, shared out over queues and namespaces.
+
+The work that a job causes depends on what it asks for, which its owner chooses. So an action that searches has a budget
+of steps in each cycle, its argument ``maxSearchSteps``. What a step is the action says: an attempt of about equal cost,
+such as a task tried in a domain.
+
+1. The jobs of one namespace in one queue share an *account*. An account that begins gets an equal part of what is not
+   given out yet, and always ``FLOOR``. So no tenant uses up what others need, whatever queues its jobs name.
+2. A search that has no step left ends. It proves nothing, so nothing that it found may be remembered; the trace has a
+   ``SearchCut`` for it, and for each job of the account that was not tried.
+3. The next cycle goes on where this one ended: the first job that was not tried comes first in its account. Where that
+   is is a note of the snapshot, so a cycle remains a function of its inputs.
+4. Steps are counted as if nothing were remembered. An answer from the memo costs what it cost when it was computed
+   (``spend_once``), so a cycle with an empty memo is cut at the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Protocol
+from zlib import crc32
+
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
+from pumice.framework.cycle.session import Session
+from pumice.model.blockers import SearchCut
+
+#: Default of ``maxSearchSteps``: steps of one action in one cycle.
+SEARCH_STEPS_MAX = 20_000
+#: Steps that each account has in any case.
+FLOOR = 32
+_NOTE = "search"
+
+#: A queue, by row, and a namespace.
+Account = tuple[int, str]
+
+
+class Jobs(Protocol):
+    """Jobs in order: a ``Heap`` or a ``Line``."""
+
+    def __len__(self) -> int: ...
+
+    def pop(self) -> int:
+        """Remove and return the first job."""
+        ...
+
+    def push(self, job: int, /) -> None:
+        """Add a job with its present key."""
+        ...
+
+
+class Budget:
+    """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
+    below 1 there is no limit.
+
+    ``cut``: the current job had no step left, so that its failure proves nothing.
+    """
+
+    def __init__(self, ssn: Session, rows: AnyArray, steps: int) -> None:
+        self._ssn, self._action = ssn, ssn.trace.action
+        self._limited, self._free = steps > 0, steps
+        self._of = {job: self._account_of(job) for job in rows.tolist()}
+        self._not_begun = set(self._of.values())
+        self._left: dict[Account, int] = {}
+        self._spent: dict[Account, int] = {}
+        self._paid: set[Hashable] = set()
+        self._first_of: dict[Account, int] = {}  # the job that spent first
+        self._cut: dict[Account, list[int]] = {}
+        self._resume = self._resumed()
+        self._account: Account | None = None
+        self._job, self.cut = -1, False
+
+    # -- jobs in order ------------------------------------------------------------------------------------------------
+
+    def turns(self, jobs: Jobs) -> Iterator[int]:
+        """Yield jobs that have steps left, in order, those first that the last cycle did not try. The caller may remove
+        jobs meanwhile. Jobs without steps are noted."""
+        postponed: list[int] = []
+        while jobs or postponed:
+            if not jobs:
+                # Those after them had their turn, or the first of those has gone.
+                for job in postponed:
+                    self._resume.pop(self._of[job], None)
+                    jobs.push(job)
+                postponed = []
+            job = jobs.pop()
+            if self.is_postponed(job):
+                postponed.append(job)
+            elif self.begin(job):
+                yield job
+
+    def is_postponed(self, job: int) -> bool:
+        """Return True if the last cycle tried the job and not those after it. To be asked in the order of jobs."""
+        account = self._of[job]
+        if self._resume.get(account) == job:
+            del self._resume[account]
+        return account in self._resume
+
+    def begin(self, job: int) -> bool:
+        """Begin to count for a job. Return False, and note it, if its account has no steps left."""
+        account = self._account = self._of[job]
+        self._job, self.cut = job, False
+        if self._limited and account in self._not_begun:
+            self._open(account)
+        if not self._limited or self._left[account] > 0:
+            return True
+        self._note(job)
+        return False
+
+    def close(self, rows: AnyArray) -> None:
+        """Give what the accounts of these jobs have left to those that have not begun. Call it after the last of
+        their jobs."""
+        if not self._limited:
+            return
+        for account in dict.fromkeys(self._of[job] for job in rows.tolist()):
+            self._not_begun.discard(account)
+            # What an account has beyond its part was never taken from the others.
+            self._free += max(self._left.get(account, 0), 0)
+            self._left[account] = 0
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def spend(self, steps: int = 1) -> bool:
+        """Take steps for the current job. Return False if none was left: then end its search."""
+        account = self._account
+        if account is None or not self._limited:
+            return True
+        if self._left[account] <= 0:
+            self._note(self._job)
+            return False
+        self._first_of.setdefault(account, self._job)
+        self._left[account] -= steps
+        self._spent[account] = self._spent.get(account, 0) + steps
+        return True
+
+    def spend_once(self, key: Hashable, steps: int) -> bool:
+        """Take the steps of an answer that the session may have had before. Return False if none was left."""
+        key = self._account, key
+        if key in self._paid:
+            return True
+        if not self.spend(steps):
+            return False
+        self._paid.add(key)
+        return True
+
+    def has_spent(self, job: int) -> int:
+        """Return the steps that the account of a job has spent."""
+        return self._spent.get(self._of[job], 0)
+
+    # -- the end ------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Trace the jobs that were cut, and note where the next cycle goes on."""
+        notes = self._ssn.snapshot.notes
+        for account in dict.fromkeys(self._of.values()):
+            jobs = self._cut.get(account, [])
+            if jobs:
+                spent = self._spent.get(account, 0)
+                self._ssn.trace.tell_of_jobs(np.array(jobs), SearchCut(self._action, spent))
+                # A job that alone needs more than its account has must not hold back those after it.
+                alone = len(jobs) > 1 and self._first_of.get(account) == jobs[0]
+                self._ssn.notes[self._key(account)] = float(self._digest(jobs[1] if alone else jobs[0]))
+            elif self._key(account) in notes:
+                self._ssn.notes[self._key(account)] = float("nan")
+
+    # -- accounts -----------------------------------------------------------------------------------------------------
+
+    def _account_of(self, job: int) -> Account:
+        """Return whose steps a job takes."""
+        jobs = self._ssn.tables.jobs
+        return int(jobs.queue[job]), jobs.groups[job].namespace
+
+    def _open(self, account: Account) -> None:
+        """Give an account its part."""
+        part = max(self._free, 0) // len(self._not_begun)
+        self._not_begun.remove(account)
+        self._free -= part
+        self._left[account] = max(part, FLOOR)
+
+    def _note(self, job: int) -> None:
+        """Note a job that was cut, or not tried."""
+        self.cut = True
+        cut = self._cut.setdefault(self._of[job], [])
+        if job not in cut[-1:]:
+            cut.append(job)
+
+    # -- from cycle to cycle ------------------------------------------------------------------------------------------
+
+    def _resumed(self) -> dict[Account, int]:
+        """Return the job with which each account goes on."""
+        notes, found = self._ssn.snapshot.notes, dict[Account, int]()
+        if not any(key.startswith(_prefix(self._action)) for key in notes):
+            return found
+        at = {account: notes.get(self._key(account)) for account in self._not_begun}
+        for job, account in self._of.items():
+            if at[account] is not None and at[account] == self._digest(job):
+                found.setdefault(account, job)
+        return found
+
+    def _key(self, account: Account) -> str:
+        """Return the name of an account's note."""
+        queue, namespace = account
+        return f"{_prefix(self._action)}{self._ssn.tables.queues.names[queue]}/{namespace}"
+
+    def _digest(self, job: int) -> int:
+        """Return a number that stands for a job in a note."""
+        return crc32(self._ssn.tables.jobs.uids[job].encode())
+
+
+def is_carried_on(ssn: Session) -> bool:
+    """Return True if the last cycle cut the current action, or this one did so just now. Such a run may not be left
+    out for an equal one."""
+    prefix = _prefix(ssn.trace.action)
+    return any(key.startswith(prefix) for notes in (ssn.snapshot.notes, ssn.notes) for key in notes)
+
+
+def _prefix(action: str) -> str:
+    """Return how the names of an action's notes begin."""
+    return f"{_NOTE}.{action}."

@@ -1,0 +1,174 @@
+"""Steps of a search: shared out over queues and namespaces, counted once, and carried on in the next cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pumice.framework.cycle.budget import FLOOR, Budget, is_carried_on
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.outcome import Writes
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import JobsEntry
+from pumice.model.blockers import SearchCut
+from pumice.model.events import Gone
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.state.store import Store
+from pumice.testing.build import cluster, node, podgroup, pods, queue, session
+
+
+def store_of(*jobs: str) -> Store:
+    """``queue/namespace/name`` of each job."""
+    made: list[Any] = []
+    for each in jobs:
+        of, namespace, name = each.split("/")
+        made += [podgroup(name, 1, queue=of, namespace=namespace, phase="Inqueue")]
+        made += pods(name, 1, namespace=namespace)
+    return cluster(node("n"), *(queue(name) for name in sorted({each.split("/")[0] for each in jobs})), *made)
+
+
+def opened(store: Store, action: str = "preempt") -> Session:
+    ssn = session(store)
+    ssn.trace.action = action
+    return ssn
+
+
+def run(ssn: Session, steps: int, cost: int) -> tuple[list[str], Budget]:
+    """Search for each job by name at a cost in steps. Return those that had all of them."""
+    rows = ssn.jobs.rows
+    budget, done = Budget(ssn, rows, steps), list[str]()
+    by_name = {int(row): ssn.tables.jobs.groups[row].name for row in rows}
+    for of in range(len(ssn.tables.queues.names)):
+        mine = rows[ssn.tables.jobs.queue[rows] == of]
+        jobs = Heap(lambda rows: [by_name[row] for row in rows], mine.tolist())
+        for job in budget.turns(jobs):
+            if all(budget.spend() for _ in range(cost)):
+                done.append(by_name[job])
+        budget.close(mine)
+    budget.end()
+    return done, budget
+
+
+def cut(ssn: Session) -> list[str]:
+    entries = [told for told in ssn.trace.told if isinstance(told, JobsEntry) and isinstance(told.finding, SearchCut)]
+    return sorted(ssn.tables.jobs.groups[row].name for told in entries for row in told.jobs.tolist())
+
+
+def in_cycles(store: Store, steps: int, cost: int, cycles: int) -> list[list[str]]:
+    found = []
+    for _ in range(cycles):
+        ssn = opened(store)
+        found.append(run(ssn, steps, cost)[0])
+        store.remember(Writes(notes=dict(ssn.notes)))
+    return found
+
+
+STORM = [f"q/bad/a{i}" for i in range(9)]
+
+
+def test_what_fits_is_not_cut_and_leaves_no_note() -> None:
+    ssn = opened(store_of(*STORM))
+    done, _ = run(ssn, 900, 100)
+    assert len(done) == 9
+    assert ssn.notes == {}
+    assert not is_carried_on(ssn)
+
+
+def test_jobs_without_steps_are_named() -> None:
+    ssn = opened(store_of(*STORM))
+    done, _ = run(ssn, 300, 100)
+    assert done == ["a0", "a1", "a2"]
+    assert cut(ssn) == [f"a{i}" for i in range(3, 9)]
+    assert is_carried_on(ssn)
+
+
+@pytest.mark.parametrize("jobs", [[*STORM, "q/good/z"], [*STORM, "r/good/z"], [*STORM, "r/bad/b", "r/good/z"]])
+def test_a_storm_leaves_others_their_part(jobs: Sequence[str]) -> None:
+    done, _ = run(opened(store_of(*jobs)), 400, 100)
+    assert "z" in done
+
+
+def test_what_a_queue_leaves_over_is_for_later_ones() -> None:
+    done, _ = run(opened(store_of("p/x/a", *(f"q/x/b{i}" for i in range(9)))), 400, 100)
+    assert len(done) == 4
+
+
+def test_every_account_has_a_floor() -> None:
+    done, _ = run(opened(store_of(*(f"q{i}/x/a{i}" for i in range(9)))), 9, FLOOR)
+    assert len(done) == 9
+
+
+def test_the_next_cycle_goes_on_where_the_last_one_ended() -> None:
+    first, second, third, fourth = in_cycles(store_of(*STORM), 300, 100, 4)
+    assert [first, second, third] == [[f"a{i}" for i in range(k, k + 3)] for k in (0, 3, 6)]
+    assert fourth == first
+
+
+def test_a_job_that_needs_more_than_all_does_not_hold_back_the_rest() -> None:
+    store = store_of("q/x/a", "q/x/b", "q/x/c")
+    cycles = [first_needs_too_much(store) for _ in range(4)]
+    assert cycles[:2] == [["a"], ["b", "c", "a"]]
+    assert "b" in cycles[2] + cycles[3]
+
+
+def first_needs_too_much(store: Store) -> list[str]:
+    """Return the jobs that were begun in one cycle, of which "a" takes all steps that there are."""
+    ssn, begun = opened(store), list[str]()
+    budget = Budget(ssn, ssn.jobs.rows, 100)
+    for job in budget.turns(
+        Heap(lambda rows: [ssn.tables.jobs.groups[row].name for row in rows], ssn.jobs.rows.tolist())
+    ):
+        begun.append(ssn.tables.jobs.groups[job].name)
+        while budget.spend() and begun[-1] == "a":
+            pass
+    budget.end()
+    store.remember(Writes(notes=dict(ssn.notes)))
+    return begun
+
+
+def test_a_note_ends_when_nothing_is_cut_any_more() -> None:
+    store = store_of(*STORM)
+    in_cycles(store, 300, 100, 1)
+    assert store.snapshot().notes
+    ssn = opened(store)
+    run(ssn, 0, 100)
+    assert [math.isnan(value) for value in ssn.notes.values()] == [True]
+    store.remember(Writes(notes=dict(ssn.notes)))
+    assert store.snapshot().notes == {}
+
+
+def test_where_the_job_to_go_on_with_has_gone_all_have_their_turn() -> None:
+    store = store_of(*STORM)
+    in_cycles(store, 300, 100, 1)
+    store.apply(Gone(PodGroup, "bad/a3"))
+    done, _ = run(opened(store), 300, 100)
+    assert done == ["a0", "a1", "a2"]
+
+
+def test_an_answer_that_was_there_before_costs_nothing_again() -> None:
+    ssn = opened(store_of(*STORM))
+    budget = Budget(ssn, ssn.jobs.rows, 100)
+    first, second = ssn.jobs.rows[:2].tolist()
+    for job in (first, second):
+        assert budget.begin(job)
+        assert budget.spend_once("domain", 60)
+    assert budget.has_spent(second) == 60
+    assert budget.spend_once("other domain", 60)
+    assert not budget.spend_once("a third", 1)
+    assert budget.cut
+
+
+def test_without_a_limit_nothing_is_cut() -> None:
+    ssn = opened(store_of(*STORM))
+    assert len(run(ssn, 0, 1000)[0]) == 9
+    assert not cut(ssn)
+
+
+def test_notes_of_one_action_say_nothing_about_another() -> None:
+    store = store_of(*STORM)
+    in_cycles(store, 300, 100, 1)
+    assert not is_carried_on(opened(store, "reclaim"))
+    assert run(opened(store, "reclaim"), 300, 100)[0] == ["a0", "a1", "a2"]
