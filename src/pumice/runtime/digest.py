@@ -28,3 +28,10 @@ class Digest:
     @property
     def hex(self) -> str:
         return self._hash.hexdigest()[:32]
+
+
+def digest_of(now: float, decisions: Sequence[Decision]) -> str:
+    """Return the digest of one cycle at ``now`` (seconds since the epoch)."""
+    digest = Digest()
+    digest.add(now, decisions)
+    return digest.hex

@@ -11,6 +11,7 @@ from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
 from pumice.model.events import Object
 from pumice.model.pod import Pod
+from pumice.model.queue import PriorityClass
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
 
@@ -42,3 +43,45 @@ def pods_in(tables: Tables, now: float) -> Iterator[Pod]:
         elif status is TaskStatus.RELEASING and pod.deletion is None:
             pod = replace(pod, deletion=now)
         yield pod
+
+
+def all_objects_in(snapshot: Snapshot, now: float) -> list[Object]:
+    """Return all objects, also those that have a table by kind, and priority classes as jobs have their values."""
+    tables = snapshot.tables
+    found = objects_in(snapshot, now)
+    for name in _BESIDE:
+        found += getattr(tables, name).objs
+    return [*_priority_classes(tables), *found]
+
+
+def scheduler_names_in(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the scheduler names of the pods of all jobs."""
+    tasks = snapshot.tables.tasks
+    rows = np.flatnonzero(tasks.alive & (tasks.job >= 0)).tolist()
+    return tuple(sorted({tasks.pods[row].scheduler_name for row in rows}))
+
+
+#: Tables of which each row is one object, apart from nodes and queues.
+_BESIDE = (
+    "budgets",
+    "topologies",
+    "quotas",
+    "numas",
+    "claims",
+    "slices",
+    "device_classes",
+    "volumes",
+    "volume_claims",
+    "storage_classes",
+    "csi_nodes",
+    "storage_capacities",
+)
+
+
+def _priority_classes(tables: Tables) -> list[PriorityClass]:
+    jobs, found = tables.jobs, dict[str, int]()
+    for row in np.flatnonzero(jobs.alive).tolist():
+        group = jobs.groups[row]
+        if group is not None and group.priority_class_name:
+            found.setdefault(group.priority_class_name, int(jobs.priority[row]))
+    return [PriorityClass(name, value) for name, value in found.items()]

@@ -1,0 +1,196 @@
+"""The answer to "why does this job wait": a verdict, a reason that was checked, and ways out that were run."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from enum import StrEnum
+
+from msgspec import Struct
+
+from pumice.answers.codes import WORDS, Code, code_of
+from pumice.answers.reason import Reason, reason_of
+from pumice.answers.ways import Way, ways_out
+from pumice.answers.world import ENDED, REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts
+from pumice.explain.blockers import Blockers
+from pumice.explain.hints import blockers_outside
+from pumice.explain.sentences import sentence
+from pumice.model.blockers import Blocker, Reserved, SearchCut
+from pumice.model.pod import Pod
+from pumice.model.workloads.podgroup import PodGroup
+
+#: Cycles that are run for the ways out of one job at most.
+WAYS_TRIALS_MAX = 240
+#: Codes of what holds a job back on purpose.
+_HOLDS = (Code.GATE, Code.QUEUE_CLOSED)
+#: Codes that no change of the cluster lifts.
+_WRONG = (Code.MISSING, Code.UNREADABLE)
+_NAMES_MAX = 3
+
+
+class Verdict(StrEnum):
+    """The first word of an answer."""
+
+    STARTS = "starts"
+    NOT_NOW = "not now"
+    NEVER = "never"
+    HELD = "held"
+    UNKNOWN = "unknown"
+
+
+class Part(Struct, frozen=True):
+    """One thing that stands in the way. ``name``: which resource. ``sentence``: with numbers. ``blocker``: what the
+    cycle recorded, None where it recorded nothing."""
+
+    code: Code
+    name: str
+    sentence: str
+    blocker: Blocker | None = None
+
+
+class Explanation(Struct, frozen=True):
+    """Why a job waits. ``parts``: without all of them it starts, without some of them it does not, if ``is_checked``.
+    ``not_because``: what was lifted in trials and need not be. ``trials``: how many cycles were run on changed
+    clusters; ``is_cut``: they ran out, so that ways out may be missing."""
+
+    job: str
+    verdict: Verdict
+    queue: str
+    pods: int
+    waiting: int
+    minimum: int
+    parts: tuple[Part, ...] = ()
+    not_because: tuple[str, ...] = ()
+    ways: tuple[Way, ...] = ()
+    trials: int = 0
+    is_checked: bool = False
+    is_cut: bool = False
+
+
+class NoSuchJob(LookupError):
+    """No job has this name. ``near``: names that are there and like it."""
+
+    def __init__(self, name: str, near: list[str]) -> None:
+        self.name, self.near = name, near
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(f"found no job {name!r} in the input{hint}")
+
+
+def find_job(world: World, name: str) -> str:
+    """Return the key of the job that is meant: by its key, by its name if only one has it, or by one of its pods.
+
+    Raises: NoSuchJob."""
+    keys = sorted({*world.groups, *world.pods_of})
+    if name in keys:
+        return name
+    pod = world.objects.get((Pod, name))
+    if isinstance(pod, Pod) and pod.group_key:
+        return pod.group_key
+    plain = name.rpartition("/")[2]
+    same = [key for key in keys if key.partition("/")[2] == plain]
+    if "/" not in name and len(same) == 1:
+        return same[0]
+    if same:
+        raise NoSuchJob(name, same[:_NAMES_MAX])
+    near = get_close_matches(name, keys, _NAMES_MAX, 0.5)
+    near += [key for key in keys if plain in get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
+    near += [key for key in keys if get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
+    raise NoSuchJob(name, list(dict.fromkeys(near))[:_NAMES_MAX])
+
+
+def explain(world: World, job: str, *, ways: bool = True, trials: Trials | None = None) -> Explanation:
+    """Return why a job waits, by key, with ways out if they are wanted. ``trials``: of this world, to be shared by the
+    questions about several jobs."""
+    runs = trials or Trials(world, REASON_TRIALS_MAX)
+    before = runs.run_count
+    runs.most = before + REASON_TRIALS_MAX
+    found = _Answer(runs, job)
+    row = row_of(runs.base.outcome, job)
+    outside = blockers_outside(list(world.objects.values()), world.scheduler_names).get(job)
+    if row is None or (outside is not None and not starts(runs.base, world, job)):
+        return found.outside(outside)
+    waiting = [pod for pod in world.pods_of.get(job, ()) if not pod.node_name and pod.deletion is None]
+    holds = [pod for pod in world.pods_of.get(job, ()) if pod.node_name]
+    if starts(runs.base, world, job) or (holds and not waiting):
+        return found.of_start(row)
+    reason = reason_of(runs, job)
+    verdict = found.verdict(reason, row)
+    is_cut = runs.is_cut
+    runs.most = runs.run_count + WAYS_TRIALS_MAX
+    out = tuple(ways_out(runs, job, reason)) if ways else ()
+    return found.of_reason(verdict, reason, row, out, runs.run_count - before, is_cut=is_cut or (ways and runs.is_cut))
+
+
+class _Answer:
+    def __init__(self, trials: Trials, job: str) -> None:
+        self.trials, self.world, self.job = trials, trials.world, job
+        pods, group = self.world.pods_of.get(job, []), self.world.groups.get(job)
+        self.facts = {
+            "queue": group.queue if group is not None else "",
+            "pods": len(pods),
+            "waiting": sum(1 for pod in pods if not pod.node_name),
+            "minimum": group.min_member if group is not None else 0,
+        }
+
+    def _make(self, verdict: Verdict, parts: tuple[Part, ...] = (), **more: object) -> Explanation:
+        return Explanation(job=self.job, verdict=verdict, parts=parts, **self.facts, **more)  # type: ignore[arg-type]
+
+    def outside(self, why: Blocker | None) -> Explanation:
+        """Answer for a job that no session sees, or not with all its pods."""
+        if why is None:
+            group = self.world.groups.get(self.job)
+            text = "it has no pod that waits" if group is not None else "its PodGroup does not exist"
+            return self._make(Verdict.UNKNOWN, (Part(Code.MISSING, "", text),))
+        return self._make(Verdict.NEVER, (_part(why),), is_checked=True)
+
+    def of_start(self, row: int) -> Explanation:
+        """Answer for a job that starts in this cycle, or has started."""
+        said = Blockers(self.trials.base.outcome).of(row)
+        reserved = next((each for each in said if isinstance(each, Reserved)), None)
+        placed = self.trials.base.placed.get(self.job, 0)
+        if reserved is not None:
+            return self._make(Verdict.STARTS, (Part(Code.ROOM, "", sentence(reserved), reserved),), is_checked=True)
+        text = f"{placed} of its pods get a node in this cycle" if placed else "each of its pods has a node"
+        return self._make(Verdict.STARTS, (Part(Code.OTHER, "", text),), is_checked=True)
+
+    def verdict(self, reason: Reason, row: int) -> Verdict:
+        codes = {each.code for each in reason.lifts}
+        if codes & set(_HOLDS):
+            return Verdict.HELD
+        said = Blockers(self.trials.base.outcome).of(row)
+        if not reason.lifts:
+            return Verdict.NEVER if code_of(said[0]) in _WRONG else Verdict.UNKNOWN
+        if any(isinstance(each, SearchCut) for each in said) and not reason.is_minimal:
+            return Verdict.UNKNOWN
+        return Verdict.NOT_NOW if self._starts_alone() else Verdict.NEVER
+
+    def _starts_alone(self) -> bool:
+        """Return True if the job starts once all others have ended."""
+        draft = Draft(self.world)
+        for obj in self.world.objects.values():
+            if isinstance(obj, Pod) and obj.group_key != self.job and obj.phase not in ENDED:
+                draft.remove(Pod, obj.key)
+            if isinstance(obj, PodGroup) and obj.key != self.job:
+                draft.remove(PodGroup, obj.key)
+        return starts(self.trials.run(draft), self.world, self.job)
+
+    def of_reason(
+        self, verdict: Verdict, reason: Reason, row: int, ways: tuple[Way, ...], trials: int, *, is_cut: bool
+    ) -> Explanation:
+        said = Blockers(self.trials.base.outcome).of(row)
+        parts = tuple(
+            Part(each.code, each.name, sentence(blocker) if blocker is not None else WORDS[each.code].meaning, blocker)
+            for each, blocker in zip(reason.lifts, reason.blockers, strict=True)
+        )
+        return self._make(
+            verdict,
+            parts or tuple(_part(each) for each in said[:1]),
+            not_because=tuple(WORDS[each.code].meaning for each in reason.tried if reason.lifts),
+            ways=ways,
+            trials=trials,
+            is_checked=reason.is_minimal,
+            is_cut=is_cut,
+        )
+
+
+def _part(blocker: Blocker) -> Part:
+    return Part(code_of(blocker), "", sentence(blocker), blocker)

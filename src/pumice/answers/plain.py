@@ -1,0 +1,54 @@
+"""Answers as dictionaries for JSON. A field keeps its name and meaning as long as the schema keeps its number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.answers.codes import WORDS
+from pumice.answers.explanation import Explanation
+
+EXPLAIN_SCHEMA = "pumice.explain/1"
+
+
+def described(found: Explanation, digest: str) -> dict[str, Any]:
+    """Return an explanation as ``pumice explain --json`` prints it. ``digest``: of the cycle as things are."""
+    return {
+        "schema": EXPLAIN_SCHEMA,
+        "job": found.job,
+        "verdict": found.verdict.value,
+        "queue": found.queue,
+        "pods": found.pods,
+        "waiting": found.waiting,
+        "minimum": found.minimum,
+        "reason": [
+            {
+                "code": part.code.value,
+                "name": part.name,
+                "sentence": part.sentence,
+                "also_known_as": {
+                    who: text for who, text in WORDS[part.code]._asdict().items() if who != "meaning" and text
+                },
+                "blocker": None if part.blocker is None else part.blocker.plain,
+            }
+            for part in found.parts
+        ],
+        "not_because": list(found.not_because),
+        "ways_out": [
+            {
+                "text": list(way.text),
+                "commands": list(way.commands),
+                "whatif": list(way.changes),
+                "cost": {
+                    "minimum_lowered": way.cost.lowered,
+                    "resources_added": way.cost.added,
+                    "work_lost_hours": way.cost.lost,
+                    "edits": way.cost.edits,
+                    "rank": way.cost.rank[0],
+                },
+                "loses": list(way.losers),
+                "waits_for_evictions": way.waits,
+            }
+            for way in found.ways
+        ],
+        "proof": {"digest": digest, "trials": found.trials, "minimal": found.is_checked, "cut": found.is_cut},
+    }

@@ -1,0 +1,136 @@
+"""The smallest set of obstacles without which a job starts, found and checked by running cycles.
+
+The cycle's own blockers lead the search: the nearest is lifted, the next cycle names the next. What was lifted is then
+made minimal: of its subsets, smaller ones first, the first one without which the job starts is the reason. So that no
+part of a reason starts the job: each part was run. A scheduler is not monotone, which is why nothing is inferred from
+a larger or a smaller set. After U. Junker, QuickXplain (AAAI 2004), and the hitting sets of R. Reiter (1987).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from msgspec import Struct
+
+from pumice.answers.codes import Code
+from pumice.answers.lifts import Lift, lift, lifts_of, relevant
+from pumice.answers.world import Draft, Trial, Trials, row_of, starts
+from pumice.explain.blockers import Blockers
+from pumice.model.blockers import Blocker
+
+#: Obstacles lifted one after another before all that could be are lifted at once.
+_STEPS_MAX = 6
+#: A larger set is made smaller one by one, and not by all its subsets.
+_SUBSETS_OF_MAX = 5
+
+
+class Reason(Struct, frozen=True):
+    """Why a job does not start. ``lifts``: without them together it does, and without a part of them it does not.
+    ``blockers``: what the cycle says about each. ``tried``: obstacles that were lifted and need not be.
+    ``is_minimal``: every part was run; False where the trials ran out, or nothing was found."""
+
+    lifts: tuple[Lift, ...] = ()
+    blockers: tuple[Blocker | None, ...] = ()
+    tried: tuple[Lift, ...] = ()
+    is_minimal: bool = False
+
+
+class _Search:
+    def __init__(self, trials: Trials, job: str) -> None:
+        self.trials, self.job = trials, job
+        self.results: dict[frozenset[Lift], Trial] = {frozenset(): trials.base}
+        self.said: dict[Lift, Blocker] = {}
+
+    def run(self, lifts: tuple[Lift, ...]) -> Trial | None:
+        """Return the cycle without these obstacles, None where the trials have run out."""
+        known = self.results.get(frozenset(lifts))
+        if known is not None or self.trials.is_cut:
+            return known
+        draft = Draft(self.trials.world)
+        for each in lifts:
+            lift(draft, self.job, each)
+        found = self.results[frozenset(lifts)] = self.trials.run(draft)
+        return found
+
+    def succeeds(self, lifts: tuple[Lift, ...]) -> bool:
+        found = self.run(lifts)
+        return found is not None and starts(found, self.trials.world, self.job)
+
+    def named(self, trial: Trial) -> list[Lift]:
+        """Return what the cycle says against the job, the nearest first."""
+        row = row_of(trial.outcome, self.job)
+        found: list[Lift] = []
+        for blocker in Blockers(trial.outcome).of(row) if row is not None else ():
+            for each in lifts_of(blocker, self.trials.world, self.job):
+                self.said.setdefault(each, blocker)
+                found.append(each)
+        return list(dict.fromkeys(found))
+
+    def led(self, candidates: list[Lift]) -> tuple[Lift, ...]:
+        """Return obstacles without which the job starts, found by asking the cycle for the next; empty for none."""
+        lifted: tuple[Lift, ...] = ()
+        for _ in range(_STEPS_MAX):
+            trial = self.run(lifted)
+            if trial is None:
+                return ()
+            if starts(trial, self.trials.world, self.job):
+                return lifted
+            following = [each for each in self.named(trial) if each not in lifted]
+            if not following:
+                break
+            lifted += (following[0],)
+        everything = tuple(dict.fromkeys((*lifted, *candidates)))
+        # The order is a last resort: where the others are gone hardly anything is in the way.
+        for some in (tuple(each for each in everything if each.code is not Code.ORDER), everything):
+            if self.succeeds(some):
+                return self.shrunk(some)
+        return ()
+
+    def shrunk(self, lifts: tuple[Lift, ...]) -> tuple[Lift, ...]:
+        """Return a part without which the job starts, and does not where any one of it is left in place."""
+        keeps = lifts
+        # What the cycle named is kept if possible, so the others are tried first.
+        for each in sorted(lifts, key=lambda each: each in self.said):
+            fewer = tuple(other for other in keeps if other != each)
+            if self.succeeds(fewer):
+                keeps = fewer
+        return keeps
+
+    def smallest(self, lifts: tuple[Lift, ...]) -> tuple[tuple[Lift, ...], bool]:
+        """Return the smallest part without which the job starts, and whether every smaller part of it was run."""
+        if len(lifts) > _SUBSETS_OF_MAX:
+            lifts = self.shrunk(lifts)
+        for size in range(1, len(lifts)):
+            for part in combinations(lifts, size):
+                if self.succeeds(part):
+                    return part, True
+                if self.trials.is_cut:
+                    return lifts, False
+        return lifts, True
+
+
+def reason_of(trials: Trials, job: str) -> Reason:
+    """Return why a job of the session that does not start does not."""
+    search = _Search(trials, job)
+    candidates = list(relevant(trials.world, job))
+    found = search.led(candidates)
+    if not found:
+        return Reason(tried=tuple(search.said))
+    smallest, is_minimal = search.smallest(found)
+    if len(smallest) > 1 and is_minimal:
+        # The cycle may have led past one obstacle that does alone.
+        alone = next((each for each in candidates if each not in found and search.succeeds((each,))), None)
+        smallest = (alone,) if alone is not None else smallest
+    for each in smallest:
+        if each not in search.said:
+            _name(search, smallest, each)
+    ordered = tuple(sorted(smallest, key=lambda each: list(Code).index(each.code)))
+    tried = tuple(each for each in found if each not in smallest)
+    return Reason(ordered, tuple(search.said.get(each) for each in ordered), tried, is_minimal)
+
+
+def _name(search: _Search, lifts: tuple[Lift, ...], which: Lift) -> None:
+    """Ask the cycle for the blocker of one obstacle, with the others of the reason lifted."""
+    trial = search.run(tuple(each for each in lifts if each != which))
+    if trial is not None:
+        search.named(trial)

@@ -1,0 +1,40 @@
+"""Which steps may help against which obstacle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pumice.answers.codes import Code
+from pumice.answers.lifts import Lift
+from pumice.answers.step import Step, lower_minimum, whole
+from pumice.answers.steps_of_nodes import add_nodes, remove_jobs, untaint
+from pumice.answers.steps_of_queues import raise_limits, raise_overcommit, raise_quotas, raise_share
+from pumice.answers.world import Trials, World
+
+
+def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[Step], list[list[Step]]]:
+    """Return steps that may do for all obstacles of a job, and steps for each obstacle; cheap ones first."""
+    world = trials.world
+    codes = {each.code for each in lifts}
+    general = list(lower_minimum(world, job))
+    by_lift: list[list[Step]] = []
+    if codes & {Code.ROOM, Code.DOMAIN, Code.PORT, Code.SPREAD, Code.AFFINITY, Code.TAINT}:
+        general += remove_jobs(world, job, [each.name for each in lifts if each.name])
+    rooms = [each for each in lifts if each.code is Code.ROOM]
+    if rooms:
+        by_lift.append(list(add_nodes(world, job)))
+    for each in lifts:
+        if each.code is Code.ROOM:
+            continue
+        found = list(_STEPS[each.code](world, job)) if each.code in _STEPS else []
+        by_lift.append(found or [whole(world, job, each)])
+    return general, by_lift
+
+
+_STEPS: dict[Code, Callable[[World, str], Iterator[Step]]] = {
+    Code.QUEUE_LIMIT: raise_limits,
+    Code.QUEUE_SHARE: raise_share,
+    Code.ADMISSION: raise_overcommit,
+    Code.RESOURCE_QUOTA: raise_quotas,
+    Code.TAINT: untaint,
+}

@@ -1,0 +1,231 @@
+"""Ways to get room: nodes that are added or opened, and running jobs that leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from pumice.answers.amounts import amount_text
+from pumice.answers.codes import Code
+from pumice.answers.lifts import Lift, with_more
+from pumice.answers.step import GPU, Step, main_resource, nothing, sum_of, whole
+from pumice.answers.world import Draft, World, new_name
+from pumice.explain.selection import text_of
+from pumice.explain.words import counted
+from pumice.model.node import Node
+from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
+from pumice.model.resources import CPU, MEMORY, Resource
+from pumice.model.selectors import matches
+from pumice.model.workloads.podgroup import PodGroup
+
+#: Running jobs that are looked at for one to leave.
+_VICTIMS_MAX = 6
+_HOUR_S = 3600.0
+
+
+def add_nodes(world: World, job: str) -> Iterator[Step]:
+    """Add nodes like one that the pods may use: the smallest and the largest kind that has room for one."""
+    specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
+    if not specs:
+        return
+    kinds: dict[Resource, Node] = {}
+    for node in world.nodes:
+        if not node.unschedulable and not node.unparsable and _may_use(specs[0], node):
+            kinds.setdefault(node.allocatable, node)
+    fitting = [node for room, node in kinds.items() if _fits(specs[0].request, room)]
+    fitting.sort(key=lambda node: (node.allocatable.get(GPU), node.allocatable.milli_cpu, node.name))
+    ask = sum_of(spec.request for spec in specs)
+    for kind in fitting[:1] + fitting[1:][-1:]:
+        yield _nodes_like(world, kind, job, len(specs))
+    if not fitting:
+        first = world.nodes[0] if world.nodes else Node("node", Resource())
+        room = sum_of([specs[0].request])
+        wanted = with_more(room, "pods", 109.0)
+        base = next((each for each in world.nodes if _may_use(specs[0], each)), first)
+        grown = base.allocatable.set_max(replace(wanted, max_task_num=110))
+        labels = {**base.labels, **dict(specs[0].node_selector)}
+        made = replace(base, allocatable=grown, capacity=grown, labels=labels, taints=(), unschedulable=False)
+        yield _nodes_like(world, made, job, max(len(specs), int(ask.get("pods"))))
+
+
+def _nodes_like(world: World, like: Node, job: str, most: int) -> Step:
+    specs = [pod.spec for pod in world.pods_of.get(job, ())]
+    main = main_resource(specs)
+    size = like.allocatable.get(main) / 1000.0
+
+    def apply(draft: Draft, count: int) -> None:
+        for number in range(count):
+            name = f"{new_name(world, like.name)}-{number}"
+            labels = {**like.labels, "kubernetes.io/hostname": name}
+            draft.put(replace(like, name=name, uid=name, labels=labels, unschedulable=False))
+
+    known = any(node is like for node in world.nodes)
+    what = _size_text(like, specs)
+    return Step(
+        min(most, 256),
+        apply,
+        lambda count: f"{count} more node{'s' * (count > 1)} {f'like {like.name} ' if known else ''}({what})",
+        changes=(lambda count: (f"--add-nodes {count}x{like.name}",)) if known else nothing,
+        cost=lambda count: (0.0, size * count, 0.0),
+    )
+
+
+def _size_text(node: Node, specs: list[PodSpec]) -> str:
+    names = [name for name in (GPU, CPU, MEMORY) if node.allocatable.get(name) >= 1.0]
+    return ", ".join(amount_text(name, node.allocatable.get(name)) for name in names)
+
+
+def _may_use(spec: PodSpec, node: Node) -> bool:
+    wanted = tuple(Requirement(key, "In", (value,)) for key, value in spec.node_selector)
+    if wanted and not matches(LabelSelector(wanted), node.labels):
+        return False
+    terms = spec.affinity.node_required
+    if terms is None:
+        return True
+    return any(not term.fields and matches(LabelSelector(term.labels), node.labels) for term in terms)
+
+
+def _fits(asked: Resource, room: Resource) -> bool:
+    return all(asked.get(name) <= room.get(name) for name in (CPU, MEMORY, *(asked.scalars or ())))
+
+
+def remove_jobs(world: World, job: str, names: list[str]) -> list[Step]:
+    """Let a running job leave: those that lose least work first."""
+    specs = [pod.spec for pod in world.pods_of.get(job, ())]
+    main = main_resource(specs)
+    wanted = names or [main]
+    found = []
+    for key, pods in world.pods_of.items():
+        running = [pod for pod in pods if pod.node_name and pod.deletion is None]
+        held = sum_of([pod.spec.request for pod in running])
+        if key != job and running and any(held.get(name) for name in wanted):
+            hours = sum(pod.spec.request.get(main) / 1000.0 * _age(pod, world.now) / _HOUR_S for pod in running)
+            found.append((hours, held.get(main) / 1000.0, key))
+    # Of equal work the larger one, which makes more room.
+    ordered = sorted(found, key=lambda each: (each[0], -each[1], each[2]))
+    steps = [_remove(world, (key,), hours, held) for hours, held, key in ordered[:_VICTIMS_MAX]]
+    if len(ordered) > 1:
+        steps.append(_remove_first(world, ordered[:32]))
+    return steps
+
+
+def _age(pod: Pod, now: float) -> float:
+    """Return for how many seconds a pod has run, 0 where that is not known."""
+    since = pod.start_time or pod.creation
+    return max(now - since, 0.0) if since else 0.0
+
+
+def _remove(world: World, keys: tuple[str, ...], hours: float, held: float) -> Step:
+    def apply(draft: Draft, count: int) -> None:
+        for key in keys if count else ():
+            _take_away(draft, key)
+
+    return Step(
+        1,
+        apply,
+        lambda count: f"{keys[0]} leaves",
+        lambda count: _delete(world, keys[0]),
+        lambda count: (f"--remove job/{keys[0]}",),
+        # What a job has done is lost, and what it holds must be done again somewhere: a small price even at its start.
+        lambda count: (0.0, 0.0, hours + held / 100.0),
+        lambda count: keys,
+    )
+
+
+def _remove_first(world: World, ordered: list[tuple[float, float, str]]) -> Step:
+    """Let the first so many running jobs leave."""
+    keys = [key for _, _, key in ordered]
+
+    def apply(draft: Draft, count: int) -> None:
+        for key in keys[:count]:
+            _take_away(draft, key)
+
+    return Step(
+        len(keys),
+        apply,
+        lambda count: f"{', '.join(keys[:count])} leave{'s' * (count == 1)}",
+        lambda count: tuple(line for key in keys[:count] for line in _delete(world, key)),
+        lambda count: tuple(f"--remove job/{key}" for key in keys[:count]),
+        lambda count: (0.0, 0.0, sum(hours + held / 100.0 for hours, held, _ in ordered[:count])),
+        lambda count: tuple(keys[:count]),
+        edits=lambda count: count,
+    )
+
+
+def _take_away(draft: Draft, key: str) -> None:
+    draft.remove(PodGroup, key)
+    for pod in draft.world.pods_of.get(key, ()):
+        draft.remove(Pod, pod.key)
+
+
+def _delete(world: World, key: str) -> tuple[str, ...]:
+    """Return the command that ends a job: of its owner where that is known."""
+    pods, space = world.pods_of.get(key, []), key.partition("/")[0]
+    owners = {pod.owner[:2] for pod in pods if pod.owner is not None}
+    if len(owners) == 1 and all(pod.owner is not None for pod in pods):
+        kind, name = owners.pop()
+        return (f"kubectl delete {kind.lower()} {name} -n {space}",)
+    names = [pod.name for pod in pods]
+    return (f"kubectl delete pod -n {space} {' '.join(names)}",)
+
+
+# -- nodes that keep pods off
+
+
+def untaint(world: World, job: str) -> Iterator[Step]:
+    """Take taints and cordons from the first so many nodes that have room."""
+    specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
+    closed = [
+        node
+        for node in world.nodes
+        if (node.taints or node.unschedulable) and not node.unparsable and specs and _may_use(specs[0], node)
+    ]
+    closed = [node for node in closed if _fits(specs[0].request, node.allocatable)][:64]
+    if not closed:
+        return
+
+    def apply(draft: Draft, count: int) -> None:
+        for node in closed[:count]:
+            draft.put(_opened(node))
+
+    # One node after another may be the right one, and all the first ones need not be.
+    yield from (_open_node(node) for node in closed[:4])
+    if len(closed) > 1:
+        yield Step(
+            len(closed),
+            apply,
+            lambda count: f"open {counted(count, 'node')}: {', '.join(node.name for node in closed[:count])}",
+            lambda count: tuple(line for node in closed[:count] for line in _commands_to_open(node)),
+            edits=lambda count: count,
+        )
+    yield whole(world, job, Lift(Code.TAINT))
+
+
+def _opened(node: Node) -> Node:
+    return replace(node, taints=(), unschedulable=False)
+
+
+def _open_node(node: Node) -> Step:
+    taints = ", ".join(text_of(taint) for taint in node.taints)
+    what = f"without {taints}" if taints else "uncordoned"
+    return Step(
+        1,
+        lambda draft, count: draft.put(_opened(node)) if count else None,
+        lambda count: f"node {node.name} {what}",
+        lambda count: _commands_to_open(node),
+    )
+
+
+def _commands_to_open(node: Node) -> tuple[str, ...]:
+    lines = [f"kubectl uncordon {node.name}"] if node.unschedulable else []
+    broken = [taint for taint in node.taints if taint.key in _NOT_READY]
+    if broken:
+        # Kubernetes sets the taint again for as long as the node is not ready.
+        lines.append(f"# make node {node.name} ready; it has the taint {text_of(broken[0])}")
+    shown = [f"{each.key}:{each.effect}-" for each in node.taints if each not in broken and each.key != _CORDONED]
+    return (*lines, f"kubectl taint nodes {node.name} {' '.join(shown)}") if shown else tuple(lines)
+
+
+_CORDONED = "node.kubernetes.io/unschedulable"
+_NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

@@ -1,0 +1,219 @@
+"""Ways to raise what a queue or a namespace may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from pumice.answers.amounts import amount_text, quantity_text, unit_of
+from pumice.answers.codes import Code
+from pumice.answers.lifts import Lift, line_of, with_more, with_overcommit
+from pumice.answers.step import GPU, Step, patch_of, sum_of, whole
+from pumice.answers.world import Draft, World
+from pumice.model.pod import PodSpec
+from pumice.model.queue import Queue, ResourceQuota
+from pumice.model.resources import CPU, MEMORY, Resource
+
+_UNITS_MAX = 1 << 16
+
+
+def raise_limits(world: World, job: str) -> Iterator[Step]:
+    """Raise the limit of the queue and of those above it, in the resources that the job asks for."""
+    line = [queue for queue in line_of(world, job) if queue.capability is not None]
+    specs = [pod.spec for pod in world.pods_of.get(job, ())]
+    asked = sum_of([spec.request for spec in specs])
+    names = [name for name in (GPU, CPU, MEMORY) if asked.get(name)]
+    names += [name for name in sorted(asked.scalars or ()) if name not in (*names, "pods")]
+    for queue in line:
+        limited = [n for n in names if _has(queue.capability, n)]
+        yield from (_raise(queue, (name,), asked, specs) for name in limited)
+        if len(limited) > 1:
+            yield _raise(queue, tuple(limited), asked, specs)
+    if len(line) > 1:
+        yield from (_raise_line(line, name, asked, specs) for name in names)
+    kai = [queue for queue in line_of(world, job) if queue.sharing is not None]
+    if kai:
+        yield from (_raise_sharing(kai, part, name, "limit", asked) for part, name in _PARTS if asked.get(name))
+        yield whole(world, job, Lift(Code.QUEUE_LIMIT))
+
+
+_PARTS = (("gpu", GPU), ("cpu", CPU), ("memory", MEMORY))
+
+
+def _has(amount: Resource | None, name: str) -> bool:
+    return amount is not None and (name in (amount.scalars or ()) or (name in (CPU, MEMORY) and amount.get(name) > 0))
+
+
+def _unit(name: str, asked: Resource, specs: list[PodSpec]) -> float:
+    return unit_of(name, min((spec.request.get(name) for spec in specs if spec.request.get(name)), default=0.0))
+
+
+def _raise(queue: Queue, names: tuple[str, ...], asked: Resource, specs: list[PodSpec]) -> Step:
+    """Raise one limit by whole units; several resources together by parts of what the job asks for."""
+    units = {name: _unit(name, asked, specs) for name in names}
+    if len(names) > 1:  # step by step as pods ask for them
+        units = {name: asked.get(name) / max(len(specs), 1) for name in names}
+    most = max(2, *(int(2 * asked.get(name) / units[name]) + 2 for name in names)) if units else 2
+
+    def raised(found: Resource | None, count: int) -> Resource:
+        room = found or Resource()
+        for name in names:
+            room = with_more(room, name, units[name] * count)
+        return room
+
+    def apply(draft: Draft, count: int) -> None:
+        obj = draft.get(Queue, queue.name)
+        if isinstance(obj, Queue):
+            draft.put(replace(obj, capability=raised(obj.capability, count)))
+
+    def patch(count: int) -> tuple[str, ...]:
+        room = raised(queue.capability, count)
+        values = {name: quantity_text(name, room.get(name)) for name in names}
+        return (patch_of("queue", queue.name, {"spec": {"capability": values}}),)
+
+    def text(count: int) -> str:
+        parts = [amount_text(name, units[name] * count) for name in names]
+        return f"queue {queue.name}: capability {' and '.join(f'+{part}' for part in parts)}"
+
+    def changes(count: int) -> tuple[str, ...]:
+        room = raised(queue.capability, count)
+        return tuple(
+            f"--set queue/{queue.name}.capability.{name}={quantity_text(name, room.get(name))}" for name in names
+        )
+
+    main = names[0]
+    return Step(
+        min(most, _UNITS_MAX),
+        apply,
+        text,
+        patch,
+        changes,
+        lambda count: (
+            (0.0, 0.01 * count * units[main] / 1000.0, 0.0) if main not in (MEMORY,) else (0.0, 0.01 * count, 0.0)
+        ),
+    )
+
+
+def _raise_line(line: list[Queue], name: str, asked: Resource, specs: list[PodSpec]) -> Step:
+    """Raise the limits of all queues of a line together."""
+    steps = [_raise(queue, (name,), asked, specs) for queue in line if _has(queue.capability, name)]
+
+    def apply(draft: Draft, count: int) -> None:
+        for step in steps:
+            step.apply(draft, count)
+
+    return Step(
+        max((step.most for step in steps), default=1),
+        apply,
+        lambda count: "; ".join(step.text(count) for step in steps),
+        lambda count: tuple(line for step in steps for line in step.commands(count)),
+        lambda count: tuple(line for step in steps for line in step.changes(count)),
+        lambda count: (0.0, sum(step.cost(count)[1] for step in steps), 0.0),
+        edits=lambda count: len(steps),
+    )
+
+
+def _raise_sharing(line: list[Queue], part: str, name: str, field: str, asked: Resource) -> Step:
+    """Raise the limit or the quota of queues of KAI."""
+    unit = unit_of(name, 0.0)
+
+    def amounts(queue: Queue, count: int) -> float | None:
+        value: float | None = getattr(getattr(queue.sharing, part), field)
+        return None if value is None else value + unit * count
+
+    def apply(draft: Draft, count: int) -> None:
+        for each in line:
+            obj = draft.get(Queue, each.name)
+            if isinstance(obj, Queue) and obj.sharing is not None:
+                quota = replace(getattr(obj.sharing, part), **{field: amounts(each, count)})
+                draft.put(replace(obj, sharing=replace(obj.sharing, **{part: quota})))
+
+    limited = [queue for queue in line if amounts(queue, 0) is not None]
+
+    def patch(count: int) -> tuple[str, ...]:
+        scale = 1e6 if name == MEMORY else 1.0 if name == CPU else 1000.0
+        return tuple(
+            patch_of("queue", q.name, {"spec": {"resources": {part: {field: (amounts(q, count) or 0.0) / scale}}}})
+            for q in limited
+        )
+
+    return Step(
+        int(2 * asked.get(name) / unit) + 2,
+        apply,
+        lambda count: "; ".join(f"queue {q.name}: {part} {field} +{amount_text(name, unit * count)}" for q in limited),
+        patch,
+        cost=lambda count: (0.0, 0.01 * count * len(limited), 0.0),
+        edits=lambda count: len(limited),
+    )
+
+
+def raise_share(world: World, job: str) -> Iterator[Step]:
+    line = line_of(world, job)
+    kai = [queue for queue in line if queue.sharing is not None]
+    asked = sum_of([pod.spec.request for pod in world.pods_of.get(job, ())])
+    if kai:
+        yield from (_raise_sharing(kai, part, name, "quota", asked) for part, name in _PARTS if asked.get(name))
+    elif line and line[0].deserved is None:
+        queue = line[0]
+
+        def apply(draft: Draft, count: int) -> None:
+            obj = draft.get(Queue, queue.name)
+            if isinstance(obj, Queue):
+                draft.put(replace(obj, weight=queue.weight + count))
+
+        yield Step(
+            1024,
+            apply,
+            lambda count: f"queue {queue.name}: weight {queue.weight + count} instead of {queue.weight}",
+            lambda count: (patch_of("queue", queue.name, {"spec": {"weight": queue.weight + count}}),),
+            lambda count: (f"--set queue/{queue.name}.weight={queue.weight + count}",),
+            lambda count: (0.0, 0.01 * count, 0.0),
+        )
+    yield whole(world, job, Lift(Code.QUEUE_SHARE))
+
+
+def raise_overcommit(world: World, job: str) -> Iterator[Step]:
+    option = next((each for each in world.policy.options if each.spec.name == "overcommit"), None)
+    factor = float((option.arguments if option else {}).get("overcommit_factor", 1.2))
+    factor = factor if factor >= 1.0 else 1.2
+    yield Step(
+        1000,
+        lambda draft, count: with_overcommit(draft, round(factor + 0.1 * count, 1)) if count else None,
+        lambda count: f"plugin overcommit: overcommit-factor {factor + 0.1 * count:.1f} instead of {factor:g}",
+        lambda count: (f"# in the policy file: overcommit-factor: {factor + 0.1 * count:.1f}",),
+        cost=lambda count: (0.0, 0.01 * count, 0.0),
+    )
+
+
+def raise_quotas(world: World, job: str) -> Iterator[Step]:
+    space = job.partition("/")[0]
+    asked = sum_of([pod.spec.request for pod in world.pods_of.get(job, ())])
+    for obj in world.objects.values():
+        if not isinstance(obj, ResourceQuota) or obj.namespace != space:
+            continue
+        for name in obj.limited:
+            if asked.get(name):
+                yield _raise_quota(obj, name, asked.get(name))
+
+
+def _raise_quota(quota: ResourceQuota, name: str, asked: float) -> Step:
+    unit = unit_of(name, 0.0)
+
+    def apply(draft: Draft, count: int) -> None:
+        obj = draft.get(ResourceQuota, quota.key)
+        if isinstance(obj, ResourceQuota):
+            draft.put(replace(obj, hard=with_more(obj.hard, name, unit * count)))
+
+    def patch(count: int) -> tuple[str, ...]:
+        value = quantity_text(name, quota.hard.get(name) + unit * count)
+        wanted = f"requests.{name}" if name not in ("pods",) else name
+        return (patch_of("resourcequota", quota.name, {"spec": {"hard": {wanted: value}}}, quota.namespace),)
+
+    return Step(
+        int(2 * asked / unit) + 2,
+        apply,
+        lambda count: f"ResourceQuota {quota.key}: {name} +{amount_text(name, unit * count)}",
+        patch,
+        cost=lambda count: (0.0, 0.01 * count, 0.0),
+    )

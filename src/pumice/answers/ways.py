@@ -1,0 +1,180 @@
+"""Ways out: changes that a user can make, each run, as small as they may be, and what each costs and to which jobs.
+
+A way changes whole steps in units that people use (a GPU, a core, a node, a pod of the minimum). A way that is given
+was run and places the job; one step less was run and does not, nor does half of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice, product
+
+from msgspec import Struct
+
+from pumice.answers.lifts import Lift
+from pumice.answers.reason import Reason
+from pumice.answers.step import Step
+from pumice.answers.steps import steps_for
+from pumice.answers.world import Draft, Trial, Trials, starts
+
+#: Combinations of steps that are tried for a reason of several parts.
+_COMBINATIONS_MAX = 12
+#: Ways that are given.
+WAYS_MAX = 4
+
+
+class Cost(Struct, frozen=True):
+    """What a way takes. ``lowered``: part of the gang's minimum that it starts without. ``added``: resources in GPUs,
+    or in cores where none are asked for. ``lost``: work of jobs that leave, in hours of the same. ``edits``: how many
+    objects are changed."""
+
+    lowered: float = 0.0
+    added: float = 0.0
+    lost: float = 0.0
+    edits: int = 0
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Return the order of ways: a GPU that is added counts as an hour of it that is lost, and a minimum that is
+        lowered to nothing as ten."""
+        return (self.lost + self.added + 10.0 * self.lowered, self.edits)
+
+
+class Way(Struct, frozen=True):
+    """What to do, as sentences and as commands, with its cost. ``waits``: the job gets nodes that others have yet to
+    leave. ``losers``: jobs that would have started in this cycle and do not, or that lose pods."""
+
+    text: tuple[str, ...]
+    commands: tuple[str, ...]
+    changes: tuple[str, ...]
+    cost: Cost
+    losers: tuple[str, ...] = ()
+    waits: bool = False
+
+
+class _Chosen(Struct, frozen=True):
+    """A step, and how many of it."""
+
+    step: Step
+    count: int
+
+
+def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
+    """Return ways out of a reason that were run and place the job, the cheapest first."""
+    finder = _Finder(trials, job)
+    found: dict[tuple[str, ...], Way] = {}
+    for steps in islice(_combinations(trials, job, reason.lifts), _COMBINATIONS_MAX):
+        chosen = finder.smallest(steps)
+        if chosen is not None:
+            way = finder.way(chosen)
+            found.setdefault(way.text, way)
+        if trials.is_cut:
+            break
+    return sorted(found.values(), key=lambda way: (*way.cost.rank, way.text))[:WAYS_MAX]
+
+
+def _combinations(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> Iterator[tuple[Step, ...]]:
+    """Yield steps that may do together: one for all obstacles, and one for each of them."""
+    if not lifts:
+        return
+    general, by_lift = steps_for(trials, job, lifts)
+    yield from ((step,) for step in general)
+    # The first steps of each obstacle are the cheap ones, so combinations of early ones come first.
+    choices = sorted(product(*(list(enumerate(steps)) for steps in by_lift)), key=lambda one: sum(i for i, _ in one))
+    for choice in choices:
+        yield tuple(dict.fromkeys(step for _, step in choice))
+
+
+class _Finder:
+    def __init__(self, trials: Trials, job: str) -> None:
+        self.trials, self.job = trials, job
+
+    def run(self, chosen: tuple[_Chosen, ...]) -> Trial | None:
+        if self.trials.is_cut:
+            return None
+        draft = Draft(self.trials.world)
+        for each in chosen:
+            each.step.apply(draft, each.count)
+        return self.trials.run(draft)
+
+    def succeeds(self, chosen: tuple[_Chosen, ...]) -> bool:
+        trial = self.run(chosen)
+        return trial is not None and starts(trial, self.trials.world, self.job)
+
+    def smallest(self, steps: tuple[Step, ...]) -> tuple[_Chosen, ...] | None:
+        """Return the smallest counts with which these steps place the job, None where they do not at all."""
+        most = tuple(_Chosen(step, step.most) for step in steps)
+        if not self.succeeds(most):
+            return None
+        chosen = most
+        for place in range(len(most)):
+            chosen = self._with_least(chosen, place)
+        return tuple(each for each in chosen if each.count)
+
+    def _with_least(self, chosen: tuple[_Chosen, ...], place: int) -> tuple[_Chosen, ...]:
+        """Return the steps with the smallest count at one place that is enough with the others as they are."""
+
+        def at(count: int) -> tuple[_Chosen, ...]:
+            return (*chosen[:place], _Chosen(chosen[place].step, count), *chosen[place + 1 :])
+
+        found = _least(chosen[place].count, lambda count: self.succeeds(at(count)), may_be_none=len(chosen) > 1)
+        return at(found)
+
+    def way(self, chosen: tuple[_Chosen, ...]) -> Way:
+        trial = self.run(chosen)
+        cost = Cost(edits=sum(each.step.edits(each.count) for each in chosen))
+        for each in chosen:
+            lowered, added, lost = each.step.cost(each.count)
+            cost = Cost(cost.lowered + lowered, cost.added + added, cost.lost + lost, cost.edits)
+        leaves = [key for each in chosen for key in each.step.leaving(each.count)]
+        losers = tuple(dict.fromkeys((*leaves, *(losers_by(self.trials, trial, self.job) if trial else ()))))
+        return Way(
+            tuple(each.step.text(each.count) for each in chosen),
+            tuple(line for each in chosen for line in each.step.commands(each.count)),
+            tuple(line for each in chosen for line in each.step.changes(each.count)),
+            cost,
+            losers,
+            trial is not None and any(key in trial.outcome.pipelined for key in _keys(self.trials, self.job)),
+        )
+
+
+def _keys(trials: Trials, job: str) -> list[str]:
+    return [pod.key for pod in trials.world.pods_of.get(job, ())]
+
+
+def _least(most: int, enough: Callable[[int], bool], *, may_be_none: bool = False) -> int:
+    """Return a count that is enough while one less is not, and half of it is not. ``most`` is enough.
+
+    ``may_be_none``: 0 may be enough, for there are other steps."""
+    if may_be_none and enough(0):
+        return 0
+    low, high = 0, most
+    # Doubling first: what is needed is small as a rule, and the most is far away.
+    count = 1
+    while count < high:
+        if enough(count):
+            high = count
+            break
+        low, count = count, 2 * count
+    while True:
+        while high - low > 1:
+            middle = (low + high) // 2
+            if enough(middle):
+                high = middle
+            else:
+                low = middle
+        # What is enough need not grow evenly, so half of it is asked for itself.
+        if high > 1 and low > high // 2 and enough(high // 2):
+            low, high = 0, high // 2
+        else:
+            return high
+
+
+def losers_by(trials: Trials, trial: Trial, job: str) -> list[str]:
+    """Return the jobs that start in the cycle as it is and not in this one, and those that lose pods in this one."""
+    before, after = trials.base.placed, trial.placed
+    evicted = {each.pod for each in trials.base.evicts}
+    group_of = {pod.key: key for key, pods in trials.world.pods_of.items() for pod in pods}
+    gone = [group_of.get(each.pod, each.pod) for each in trial.evicts if each.pod not in evicted]
+    fewer = [key for key, count in sorted(before.items()) if key != job and after.get(key, 0) < count]
+    return list(dict.fromkeys([*fewer, *gone]))

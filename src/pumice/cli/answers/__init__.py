@@ -1,0 +1,1 @@
+"""The cluster that a question is asked about, and answers as text."""

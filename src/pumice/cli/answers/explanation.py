@@ -1,0 +1,59 @@
+"""An explanation as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.cli.console import Column, Table
+from pumice.cli.output import console
+from pumice.report.units import counted
+from pumice.runtime.printing import escaped
+
+if TYPE_CHECKING:
+    from pumice.answers.explanation import Explanation
+    from pumice.answers.ways import Way
+
+_STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yellow", "unknown": "red"}
+
+
+def print_explanation(found: Explanation, digest: str) -> None:
+    """Print the verdict, the reason, and ways out with their commands."""
+    out = console()
+    pods = f"{counted(found.pods, 'pod')}, {found.waiting:,} waiting, minimum {found.minimum:,}"
+    facts = f"queue {found.queue or '-'}, {pods}"
+    out.print_parts((escaped(found.job), "bold"), (f"  {escaped(facts)}", "dim"))
+    out.print_parts((found.verdict.value, _STYLES[found.verdict.value]), (f"  {_summary(found)}", ""))
+    lines = Table(Column(wraps=False), Column(), gap=2)
+    for number, part in enumerate(found.parts, 1):
+        lines.add((f"{number} {part.code.value}", "red" if found.verdict != "starts" else ""), escaped(part.sentence))
+    for each in found.not_because:
+        lines.add(("not because", "dim"), escaped(each))
+    for letter, way in zip("abcdefgh", found.ways, strict=False):
+        lines.add((f"way {letter}", "cyan"), escaped(_way(way)))
+        for command in way.commands[:4]:
+            lines.add("", (escaped(command), "dim"))
+    out.print_table(lines)
+    if not found.ways and found.verdict.value in ("not now", "never", "held"):
+        out.print("no way out was found by the changes that are known here")
+    out.print(f"\ndigest {digest}", style="dim")
+
+
+def _summary(found: Explanation) -> str:
+    proof = f"{counted(found.trials, 'trial')}{', minimal' if found.is_checked else ', not proven minimal'}"
+    proof += ", search cut" if found.is_cut else ""
+    if found.verdict == "starts":
+        return ""
+    count = len(found.parts)
+    return f"{counted(count, 'thing')} {'stands' if count == 1 else 'stand'} in its way ({proof})"
+
+
+def _way(way: Way) -> str:
+    cost = []
+    if way.cost.lowered:
+        cost.append(f"{way.cost.lowered:.0%} of the minimum given up")
+    if way.cost.lost:
+        cost.append(f"{way.cost.lost:,.1f} hours of work lost")
+    text = "; ".join(way.text)
+    when = "starts once evicted pods have left" if way.waits else "starts now"
+    loses = f"; loses: {', '.join(way.losers[:4])}" if way.losers else ""
+    return f"{text}: {when}{', ' + ', '.join(cost) if cost else ''}{loses}"

@@ -1,0 +1,139 @@
+"""What ``explain`` and ``whatif`` ask about: a cluster from files, a snapshot or standard input, with its policy."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct
+
+from pumice.cli.errors import InputError, nothing_usable
+from pumice.cli.output import say, tell_problems
+from pumice.cli.params import require_there
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option, saved_policy
+
+if TYPE_CHECKING:
+    from pumice.answers.world import World
+    from pumice.runtime.problems.problem import Problem
+    from pumice.sim.scenes.inputs import Inputs
+
+STDIN = "-"
+
+
+class WorldOptions(Struct, frozen=True):
+    """``now``: None takes the time of the input. ``names``: scheduler names, empty if none was given."""
+
+    conf: Path | None
+    strict: bool
+    plugins_dir: str
+    now: float | None
+    names: tuple[str, ...]
+
+
+class Question(Struct, frozen=True):
+    """A world, its policy with where it comes from, and what of the input could not be used."""
+
+    world: World
+    chosen: PolicyChoice
+    problems: tuple[Problem, ...] = ()
+
+
+def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which world is meant, except for the files."""
+    for option in (
+        click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP),
+        click.option(
+            "--scheduler-name",
+            multiple=True,
+            help="Scheduler name of the pods. Can be repeated. Default: volcano, or kai-scheduler under dialect: kai.",
+        ),
+        click.option(
+            "--now",
+            type=float,
+            metavar="SECONDS",
+            help="Time of the cycle, seconds since the epoch. Default: the newest creationTimestamp.",
+        ),
+        plugins_option,
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def readable(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield paths to read, with a file in the place of ``-`` that has what standard input says."""
+    if STDIN not in paths:
+        yield tuple(paths)
+        return
+    if list(paths).count(STDIN) > 1:
+        raise InputError("standard input (-) can be read once")
+    with tempfile.TemporaryDirectory() as folder:
+        content = sys.stdin.buffer.read()
+        # An archive begins like any ZIP file, which is how it is told from manifests.
+        path = Path(folder) / ("stdin.pumice" if content[:2] == b"PK" else "stdin.yaml")
+        path.write_bytes(content)
+        yield tuple(str(path) if each == STDIN else each for each in paths)
+
+
+def read_world(paths: Sequence[str], options: WorldOptions) -> Question:
+    """Return what the paths name. Raises: InputError, PolicyError, OSError."""
+    from pumice.runtime.files.file_signs import is_archive
+
+    with readable(paths) as there:
+        require_there(there)
+        if any(is_archive(Path(path)) for path in there):
+            return _of_snapshot(there, options)
+        return _of_manifests(there, options)
+
+
+def _of_manifests(paths: Sequence[str], options: WorldOptions) -> Question:
+    from pumice.answers.world import World
+    from pumice.sim.scenes.inputs import read_inputs
+
+    found: Inputs = read_inputs(paths)
+    chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
+    tell_problems(found.scene.problems)
+    if not found.scene.objects and not found.scene.works:
+        raise nothing_usable(paths)
+    moment = found.newest if options.now is None else options.now
+    objects = list(found.scene.objects)
+    for work in found.scene.works:
+        group, pods = work.expand(moment)
+        objects += (group, *pods)
+    names = options.names or (chosen.policy.dialect.scheduler,)
+    return Question(World(objects, chosen.policy, moment, names), chosen, tuple(found.scene.problems))
+
+
+def _of_snapshot(paths: Sequence[str], options: WorldOptions) -> Question:
+    from pumice.answers.world import World
+    from pumice.runtime.files.known_objects import all_objects_in, scheduler_names_in
+    from pumice.runtime.files.snapshot_file import SnapshotError, read_cycle
+
+    if len(paths) > 1:
+        raise InputError("a snapshot contains a whole cluster: wanted no other input")
+    try:
+        cycle = read_cycle(Path(paths[0]))
+    except SnapshotError as error:
+        raise InputError(f"{paths[0]}: {error}") from None
+    if options.conf is not None:
+        chosen = choose_policy(options.conf, (), strict=options.strict, plugins_dir=options.plugins_dir)
+    else:
+        strict = options.strict and not cycle.lenient
+        chosen = saved_policy(cycle.conf, f"{paths[0]}: policy", strict=strict, plugins_dir=options.plugins_dir)
+    moment = cycle.now if options.now is None else options.now
+    objects = all_objects_in(cycle.snapshot, moment)
+    names = scheduler_names_in(cycle.snapshot) or (chosen.policy.dialect.scheduler,)
+    if cycle.snapshot.shard is not None:
+        say("note: the snapshot is of one shard; its nodes are used without that")
+    return Question(World(objects, chosen.policy, moment, names), chosen)
+
+
+def conf_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--conf", type=click.Path(path_type=Path), help=f"{CONF_HELP} A snapshot contains a policy.")(
+        command
+    )

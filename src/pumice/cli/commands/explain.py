@@ -1,0 +1,66 @@
+"""``pumice explain``: why a job waits, checked by trials, and what would help it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pumice.cli.answers.world import WorldOptions, conf_option, read_world, world_options
+from pumice.cli.errors import InputError
+from pumice.cli.output import fail_for, print_json
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.argument("files", metavar="FILES…|SNAPSHOT|-", nargs=-1, required=True)
+@conf_option
+@world_options
+@click.option("--no-ways", is_flag=True, help="Only the reason, without a search for ways out.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    job: str,
+    files: tuple[str, ...],
+    conf: Path | None,
+    plugins_dir: str,
+    now: float | None,
+    scheduler_name: tuple[str, ...],
+    no_ways: bool,
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Say why JOB waits in a cluster given by FILES (manifests, as pumice schedule reads them), a SNAPSHOT, or standard
+    input (-), and what would help it.
+
+    The first word is starts, not now, never (also without all other jobs), held (by a gate or a closed queue) or
+    unknown. A reason is a smallest set of obstacles: cycles were run to see that the job starts without all of them and
+    does not without some of them. Ways out were run too, and are as small as they may be.
+
+    \b
+    Examples:
+      pumice explain ml/bert cluster/ jobs.yaml
+      kubectl get nodes,queues,podgroups,pods -A -o json | pumice explain ml/bert -
+      pumice explain ml/bert cycle.pumice --json | jq .ways_out
+    """
+    from pumice.answers.explanation import NoSuchJob, find_job
+    from pumice.answers.explanation import explain as answer
+    from pumice.answers.plain import described
+    from pumice.answers.world import REASON_TRIALS_MAX, Trials
+    from pumice.cli.answers.explanation import print_explanation
+    from pumice.runtime.digest import digest_of
+
+    asked = read_world(files, WorldOptions(conf, strict, plugins_dir, now, scheduler_name))
+    try:
+        key = find_job(asked.world, job)
+    except NoSuchJob as error:
+        raise InputError(str(error)) from None
+    trials = Trials(asked.world, REASON_TRIALS_MAX)
+    found = answer(asked.world, key, ways=not no_ways, trials=trials)
+    digest = digest_of(asked.world.now, trials.base.decisions)
+    if as_json:
+        print_json(described(found, digest))
+    else:
+        print_explanation(found, digest)
+    fail_for(ctx, asked.problems)

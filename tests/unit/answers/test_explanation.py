@@ -1,0 +1,126 @@
+"""Each situation of the cases for hints, explained: the reason is minimal, and the first way out places the gang."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from pumice.answers.codes import WORDS, Code
+from pumice.answers.explanation import Explanation, NoSuchJob, Verdict, explain, find_job
+from pumice.answers.lifts import lift, lifts_of
+from pumice.answers.reason import reason_of
+from pumice.answers.world import Draft, Trials, World, starts
+from pumice.model.blockers import Blocker
+from pumice.model.manifest import Decoder
+from pumice.runtime.policy.conf import policy_of
+from pumice.volcano.table import volcano_registry
+from tests.cases.hints.test_hints import CASES, NOW, conf_of
+from tests.cases.hints.world import manifests
+
+ASK = "ns/ask"
+each_case = pytest.mark.parametrize("case", [pytest.param(case, id=case["case"]) for case in CASES])
+#: Codes that the cases have, in the words of a hint, and the code that the answer gives.
+CODES = {
+    "6 of 8 GPUs used": Code.QUEUE_LIMIT,
+    "0 of 6 cores left to it used": Code.GUARANTEE,
+    "queue team is closed": Code.QUEUE_CLOSED,
+    "the cluster has 8 GPUs": Code.ROOM,
+    "4 of 4 deserved cores": Code.QUEUE_SHARE,
+    "takes them first": Code.ORDER,
+    "6 of the 8 pods of minMember exist": Code.INCOMPLETE,
+    "held back by the gate": Code.GATE,
+    "in one HyperNode of tier 1": Code.DOMAIN,
+    "largest node has 4": Code.ROOM,
+    "no node has gpu-type": Code.SELECTOR,
+    "has the taint dedicated": Code.TAINT,
+    "are cordoned": Code.TAINT,
+    "port 8080": Code.PORT,
+    "near which it may not run": Code.AFFINITY,
+    "must be near one": Code.AFFINITY,
+    "zone a would have 2 more": Code.SPREAD,
+    "does not exist": Code.MISSING,
+    "its pods name the scheduler": Code.MISSING,
+}
+
+
+def world_of(case: dict[str, Any]) -> World:
+    decoder = Decoder()
+    objects = [decoder.decode(raw) for raw in manifests(case["objects"])]
+    return World(objects, policy_of(conf_of(case), volcano_registry()), NOW, ("volcano",))  # type: ignore[arg-type]
+
+
+def explained(case: dict[str, Any], *, ways: bool = False) -> Explanation:
+    return explain(world_of(case), ASK, ways=ways)
+
+
+@each_case
+def test_a_reason_lifted_starts_the_gang_and_no_part_of_it_does(case: dict[str, Any]) -> None:
+    world = world_of(case)
+    found = reason_of(Trials(world, 80), ASK)
+    if not found.lifts:
+        assert explained(case).verdict in (Verdict.STARTS, Verdict.NEVER, Verdict.UNKNOWN)
+        return
+    for size in range(len(found.lifts) + 1):
+        for part in combinations(found.lifts, size):
+            draft = Draft(world)
+            for each in part:
+                lift(draft, ASK, each)
+            fresh = World(draft.objects(), draft.policy, NOW, world.scheduler_names)
+            assert starts(Trials(fresh, 1).base, fresh, ASK) == (size == len(found.lifts))
+
+
+@each_case
+def test_a_waiting_gang_gets_an_answer_with_a_verdict(case: dict[str, Any]) -> None:
+    found = explained(case)
+    assert found.parts and all(part.sentence for part in found.parts)
+    if found.verdict is Verdict.STARTS:
+        assert "reserved" in case["hint"]
+
+
+@pytest.mark.parametrize(("words", "code"), CODES.items())
+def test_the_code_is_that_of_the_cause(words: str, code: Code) -> None:
+    found = [explained(case) for case in CASES if words in case["hint"]]
+    assert found and all(each.parts[0].code is code for each in found)
+
+
+@pytest.mark.parametrize(("words", "verdict"), [("is closed", Verdict.HELD), ("held back", Verdict.HELD)])
+def test_gates_and_closed_queues_hold_a_job(words: str, verdict: Verdict) -> None:
+    assert [explained(case).verdict for case in CASES if words in case["hint"]] == [verdict]
+
+
+def test_a_gang_that_needs_more_than_there_is_never_starts_and_one_that_waits_for_others_does() -> None:
+    never = next(case for case in CASES if "largest node has 4" in case["hint"])
+    later = next(case for case in CASES if case["hint"].startswith("24 GPUs are free"))
+    assert (explained(never).verdict, explained(later).verdict) == (Verdict.NEVER, Verdict.NOT_NOW)
+
+
+def test_the_first_way_out_of_a_queue_limit_is_the_smallest_raise_of_it() -> None:
+    case = next(case for case in CASES if "6 of 8 GPUs used" in case["hint"])
+    found = explained(case, ways=True)
+    assert found.ways[0].text == ("queue team: capability +2 GPUs",)
+    patch = '{"spec":{"capability":{"nvidia.com/gpu":"10"}}}'
+    assert found.ways[0].commands == (f"kubectl patch queue team --type merge -p '{patch}'",)
+
+
+def test_a_lower_minimum_is_the_largest_with_which_it_starts() -> None:
+    case = next(case for case in CASES if case["hint"].startswith("6 of 8 pods fit"))
+    found = explained(case, ways=True)
+    assert "minMember 6 instead of 8" in [text for way in found.ways for text in way.text]
+
+
+def test_each_code_has_a_meaning() -> None:
+    assert WORDS.keys() == set(Code)
+    assert all(words.meaning for words in WORDS.values())
+
+
+def test_a_name_that_is_not_there_gets_the_nearest() -> None:
+    world = world_of(CASES[0])
+    assert find_job(world, "ask") == find_job(world, ASK) == find_job(world, "ns/ask-0") == ASK
+    with pytest.raises(NoSuchJob, match="did you mean ns/ask"):
+        find_job(world, "ns/ak")
+
+
+def test_a_blocker_without_a_lift_names_none() -> None:
+    assert lifts_of(Blocker(), world_of(CASES[0]), ASK) == []

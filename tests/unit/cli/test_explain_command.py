@@ -1,0 +1,43 @@
+"""``pumice explain`` on files and standard input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from pumice.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+GANG = str(ROOT / "examples/debug-gang")
+
+
+def test_a_gang_that_lacks_room_is_explained_with_a_way_out() -> None:
+    result = CliRunner().invoke(main, ["explain", "ml/tf", GANG])
+    assert result.exit_code == 0
+    assert "1 Shortage  6 of 8 pods fit; the other 2 ask for 1 core each" in result.stdout
+    assert "2 more nodes like n0" in result.stdout and "minMember 6 instead of 8" in result.stdout
+
+
+def test_json_has_the_schema_and_the_proof() -> None:
+    result = CliRunner().invoke(main, ["explain", "tf", GANG, "--json", "--no-ways"])
+    found = json.loads(result.stdout)
+    assert found["schema"] == "pumice.explain/1"
+    assert [part["code"] for part in found["reason"]] == ["Shortage"]
+    assert found["proof"]["minimal"] is True and found["proof"]["cut"] is False
+    assert found["ways_out"] == []
+
+
+def test_a_job_that_is_not_there_is_wrong_input() -> None:
+    result = CliRunner().invoke(main, ["explain", "ml/tff", GANG])
+    assert result.exit_code == 2
+    assert "did you mean ml/tf?" in result.stderr
+
+
+def test_manifests_come_from_standard_input() -> None:
+    files = sorted(Path(GANG).glob("*.yaml"))
+    text = "\n---\n".join(file.read_text() for file in files)
+    conf = str(Path(GANG) / "volcano-scheduler.conf")
+    result = CliRunner().invoke(main, ["explain", "ml/tf", "-", "--conf", conf], input=text)
+    assert result.exit_code == 0 and "Shortage" in result.stdout
