@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.devices.claims import Allocation
+from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
@@ -70,6 +72,16 @@ class Evict(NamedTuple):
 
 
 Decision = Bind | Evict
+
+
+def device_grant(bind: Bind) -> DeviceGrant | None:
+    """Return the shared devices that a bind gives its pod: cards, groups of GPUs or both. None if it gives none."""
+    cards, groups = bind.context.get(DEVICES), bind.context.get(GPU_GROUPS)
+    given = cards if isinstance(cards, DeviceGrant) else None
+    if not isinstance(groups, tuple) or not groups:
+        return given
+    namespace, _, name = bind.pod.partition("/")
+    return replace(given or DeviceGrant(namespace, name, ()), gpu_groups=groups)
 
 
 class Refusal(Struct, frozen=True):

@@ -16,8 +16,6 @@ from typing import Any, get_args
 from msgspec.structs import replace
 
 from pumice.model.decisions import (
-    DEVICES,
-    GPU_GROUPS,
     Bind,
     Decision,
     Evict,
@@ -25,9 +23,9 @@ from pumice.model.decisions import (
     PodGroupUpdate,
     PodNotice,
     Refusal,
+    device_grant,
 )
-from pumice.model.devices.gpu import labels_of_groups
-from pumice.model.devices.shared_devices import DeviceGrant
+from pumice.model.devices.given import with_devices
 from pumice.model.events import News, Object
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, Pod, PodCondition, without_queue_gate
@@ -418,10 +416,5 @@ def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> boo
 def _given(pod: Pod, bind: Bind) -> Pod:
     """Return a pod as it is bound: with the annotations of its shared devices, and with the labels of its GPU
     groups."""
-    devices, groups = bind.context.get(DEVICES), bind.context.get(GPU_GROUPS)
-    annotations, labels = pod.annotations, pod.labels
-    if isinstance(devices, DeviceGrant):
-        annotations = {**annotations, **dict(devices.annotations)}
-    if isinstance(groups, tuple):
-        labels = {**labels, **labels_of_groups(groups, pod.spec.gpu_share)}
-    return replace(pod, annotations=annotations, labels=labels)
+    given = device_grant(bind)
+    return pod if given is None else with_devices(pod, given)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from pumice.model.decisions import CLAIMS, DEVICES, VOLUMES, Bind, VolumeGrant
+from pumice.model.decisions import CLAIMS, VOLUMES, Bind, VolumeGrant, device_grant
 from pumice.model.devices.claims import Allocation, ResourceClaim
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim
@@ -54,14 +54,14 @@ class Grants:
         for volume in _listed(bind, VOLUMES):
             self._volumes.setdefault(volume.claim, _Given(volume)).pods[bind.pod] = None
             self.stale[PersistentVolumeClaim] = self.stale[PersistentVolume] = None
-        cards = bind.context.get(DEVICES)
-        if isinstance(cards, DeviceGrant):
+        cards = device_grant(bind)
+        if cards is not None:
             self._cards[bind.pod] = cards
             self.stale[DeviceGrant] = None
 
     def bound(self, pods: Iterable[str]) -> None:
         """Drop the shared devices of pods that were seen on their nodes."""
-        # The write that binds a pod also puts its devices into its annotations, so the event has them.
+        # Annotations of devices are written with the binding, and labels of groups before it, so the event has them.
         for pod in pods if self._cards else ():
             if self._cards.pop(pod, None) is not None:
                 self.stale[DeviceGrant] = None

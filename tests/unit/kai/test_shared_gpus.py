@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
@@ -11,11 +13,12 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.policy_file import read_policy
 from pumice.kai import points
 from pumice.model.decisions import GPU_GROUPS, Bind, Refusal
-from pumice.model.devices.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare, gpu_share
-from pumice.model.events import Object
+from pumice.model.devices.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare, gpu_groups, gpu_share
+from pumice.model.events import Object, Seen
 from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
+from pumice.runtime.files.known_objects import pods_in
 from pumice.runtime.policy.languages import builtin_registry
-from tests.unit.kai.cluster import PLUGINS, cycle, job, node, policy, queue, store
+from tests.unit.kai.cluster import NOW, PLUGINS, Ran, cycle, job, node, policy, queue, store
 
 HALF = GpuShare(0.5)
 SHARING = (*PLUGINS, "gpusharingorder", "gpupack")
@@ -137,3 +140,55 @@ def test_the_gpu_of_a_reservation_pod_is_the_device_that_others_share() -> None:
         objects = (node("a", 2, labels=MEMORY), node("b", 1), queue("q"), *runs, other, *job("j", "q", [""], gpus=1))
         bound = cycle(store(*objects), policy(["allocate"], SHARING)).binds
         assert bound == ({"j-0": "b"} if other.node_name == "a" else {"j-0": "a"})
+
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def half(name: str, on: str = "") -> list[Object]:
+    """A job of one pod with half a GPU, whose uid is one of Kubernetes'."""
+    made = job_of(name, [on])
+    return [
+        replace(each, uid=f"0f8fad5b-d9cb-469f-a165-7086772{name}") if isinstance(each, Pod) else each for each in made
+    ]
+
+
+def groups_of(ran: Ran) -> list[tuple[str, ...]]:
+    return [each.context[GPU_GROUPS] for each in ran.decisions if isinstance(each, Bind)]  # type: ignore[misc]
+
+
+def test_names_of_groups_are_label_values_even_beside_a_pod_that_names_none() -> None:
+    found = store(node("a", 2, labels=MEMORY), queue("q"), *half("89501", "a"), *half("89502"))
+    (groups,) = groups_of(cycle(found, policy(["allocate"], SHARING)))
+    assert all(_LABEL_VALUE.fullmatch(group) for group in groups), groups
+
+
+@pytest.mark.parametrize("stale", [{}, {GPU_GROUP_LABEL: "of-an-earlier-attempt"}], ids=["unlabelled", "stale label"])
+def test_a_pod_in_flight_keeps_the_groups_of_its_decision(stale: dict[str, str]) -> None:
+    """The label arrives after the decision: until then, the next half joins the group that was decided."""
+    found, sharing_policy = store(node("a", 4, labels=MEMORY), queue("q")), policy(["allocate"], SHARING)
+    for each in half("89501"):
+        found.apply(Seen(replace(each, labels=stale) if isinstance(each, Pod) else each))
+    first = cycle(found, sharing_policy)
+    found.assume(first.decisions)
+    for each in half("89502"):
+        found.apply(Seen(each))
+    second = cycle(found, sharing_policy)
+    assert groups_of(second) == groups_of(first)
+    assert [len(groups) for groups in groups_of(first)] == [1]
+
+
+def test_a_dump_has_the_groups_of_pods_in_flight() -> None:
+    found = store(node("a", 4, labels=MEMORY), queue("q"), *half("89501"))
+    ran = cycle(found, policy(["allocate"], SHARING))
+    found.assume(ran.decisions)
+    (in_flight,) = pods_in(found.snapshot().tables, NOW)
+    assert (in_flight.node_name, gpu_groups(in_flight.labels)) == ("a", groups_of(ran)[0])
+
+
+def test_nothing_is_moved_for_a_pod_whose_bind_was_refused_although_it_has_room() -> None:
+    runs = [*job_of("r", ["a"], group="g"), *job_of("s", ["b"], group="h")]
+    found = store(node("a", 6, labels=MEMORY), node("b", 6, labels=MEMORY), queue("q"), *runs, *half("89501"))
+    assert cycle(found, policy(["allocate", "consolidation"], SHARING)).evicted == []
+    ran = cycle(found, policy(["allocate", "consolidation"], SHARING), refuses=["89501-0"])
+    assert (ran.evicted, ran.binds) == ([], {})

@@ -19,6 +19,7 @@ from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE, PIPELINED, RELEASING, USED, NodeFacts
 from pumice.columns.tables import Tables
 from pumice.model.devices.gpu import GPU_RESOURCE, UNKNOWN_GPU_MEMORY_MIB, GpuShare, gpu_groups, node_gpu_memory
+from pumice.model.pod import Pod
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
 #: The most slots of a node. A task's slots are the bits of one int64, whose sign bit must stay 0.
@@ -265,14 +266,15 @@ class DeviceLedger:
         """Put tasks that are on nodes already on the slots that their pods name, or on free ones if they name none."""
         # Summed in arrays and written once: no slot is in use before, so no sum has to be read from a column.
         tasks, sums = self.tables.tasks, np.zeros_like(self.shares.array)
-        taken, entered = self._slots, dict[int, int]()
+        taken, entered, named = self._slots, dict[int, int](), _named_groups(self.tables)
         for row in rows:
             node, share = int(tasks.node[row]), self.share_of(int(tasks.cls[row]))
             column = _SUM_BY_STATE[tasks.status[row]]
             if share is None or node < 0 or column < 0:
                 continue
             pod = tasks.pods[row]
-            groups = gpu_groups(pod.labels) or tuple(f"{pod.uid}/{i}" for i in range(share.devices))
+            # A slot without a name gets one that is a valid label, because pods that join it are labelled with it.
+            groups = named(pod) or tuple(f"{pod.uid}-{i}" for i in range(share.devices))
             for group in groups:
                 seen = self._first_seen.get((node, group), pod.creation)
                 self._first_seen[node, group] = min(seen, pod.creation)
@@ -315,6 +317,16 @@ class DeviceLedger:
             if excess > 0:
                 ranked = sorted(((node, g) not in reserved, self._first_seen[node, g], g) for g in slots)
                 self.closed[node, [slots[group] for *_, group in ranked[-excess:]]] = True
+
+
+def _named_groups(tables: Tables) -> Callable[[Pod], tuple[str, ...]]:
+    """Return a function from a pod to the groups with which it shares its devices, () if they have no name."""
+    # The labels of a pod that is about to be bound are written after the decision, and those of a failed attempt may
+    # still be there: until it is seen on its node, what was decided counts.
+    decided = {grant.key: grant.gpu_groups for grant in tables.device_grants.objs if grant.gpu_groups}
+    if not decided:
+        return lambda pod: gpu_groups(pod.labels)
+    return lambda pod: decided.get(pod.key) or gpu_groups(pod.labels)
 
 
 def _sums(shares: F64) -> tuple[F64, F64, F64]:
@@ -369,11 +381,11 @@ def slot_count(tables: Tables, rows: Iterable[int]) -> int:
     # A device can be left by one group and promised to another, and each of the two needs a slot.
     gpu = tables.axis.column[GPU_RESOURCE]
     most = int(tables.nodes.facts.allocatable[:, gpu].max(initial=0.0) / _MILLI)
-    groups: dict[int, set[str]] = {}
+    groups, named = dict[int, set[str]](), _named_groups(tables)
     for row in rows:
         node, pod = int(tables.tasks.node[row]), tables.tasks.pods[row]
         if node >= 0:
-            groups.setdefault(node, set()).update(gpu_groups(pod.labels) or {pod.uid})
+            groups.setdefault(node, set()).update(named(pod) or {pod.uid})
     return min(SLOTS_MAX, most + max(most, *(len(each) for each in groups.values()), 0))
 
 

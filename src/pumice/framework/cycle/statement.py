@@ -341,6 +341,8 @@ class Statement:
         binds = op.kind is Kind.ALLOCATE
         for i in sorted(refusals):
             self._trace.tell(decisions[i].pod, Refused(BIND if binds else EVICT, refusals[i].reason))
+        if binds and refusals:
+            self._world.refused.add(int(self._world.tables.tasks.job[rows[0]]))
         if binds and len(refusals) < len(rows):
             taken = op.placement
             # Placements move to BINDING before refusals are undone, so that each is undone from the status that it has.

@@ -28,7 +28,8 @@ class World:
 
     ``now``: a column of one row, so that answers can rest on the clock. ``to_write`` False: the tables are those of the
     snapshot itself, and a write is an error. ``before``: tables of the snapshot. ``begun_with``: plugins' columns at
-    the beginning, array and version.
+    the beginning, array and version. ``refused``: rows of jobs that were placed and of which the cluster refused a
+    bind.
     """
 
     __slots__ = (
@@ -40,6 +41,7 @@ class World:
         "journal",
         "ledger",
         "now",
+        "refused",
         "tables",
         "to_write",
     )
@@ -49,6 +51,7 @@ class World:
         self.before, self.to_write = snapshot.tables, to_write
         versions = self.tables.versions
         self.begun_with: dict[str, tuple[AnyArray, int]] = {}
+        self.refused: set[int] = set()
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)
         # As a column, so that the clock has a version like everything else that answers rest on.
@@ -69,6 +72,13 @@ class World:
     @futures_differ.setter
     def futures_differ(self, differ: bool) -> None:
         self._futures_differ = differ
+
+    def without_refused(self, rows: AnyArray) -> AnyArray:
+        """Return those of some jobs of which no bind was refused in this cycle."""
+        if not self.refused:
+            return rows
+        found: AnyArray = rows[~np.isin(rows, list(self.refused))]
+        return found
 
     def table(self, axis: str) -> Table:
         """Return the table with the rows of an axis."""

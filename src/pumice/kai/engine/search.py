@@ -21,7 +21,8 @@ from pumice.model.blockers import NoCase, NoVictims
 def search(ssn: Session, rules: Rules) -> None:
     """Search victims once for each pending job in queue order, and commit each solution before the next search."""
     rows = waiting_jobs(ssn)
-    eligible = past_delay(ssn, rows)
+    # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
+    eligible = ssn.world.without_refused(past_delay(ssn, rows))
     if not len(eligible):
         return
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job

@@ -26,12 +26,12 @@ from pumice.model.bind_request import FRACTION
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import (
     GPU_GROUP_LABEL,
-    GPU_GROUP_PREFIX,
     GPU_INDEX_ANNOTATION,
     GPU_RESOURCE,
     RECEIVED_TYPE_ANNOTATION,
     RESERVATION_NAMESPACE,
     gpu_groups,
+    labels_of_groups,
 )
 from pumice.model.pod import Pod
 
@@ -92,7 +92,9 @@ class GpuReservations:
             self._preparing[group].add(bind.pod)
         try:
             indices = [await self._reserve(self._settings, bind.node, group) for group in groups]
-            await self._label(bind, _labels(pod, groups))
+            # Labels of an earlier attempt may still be there, if their removal failed.
+            earlier = dict.fromkeys(labels_of_groups(gpu_groups(pod.labels), pod.spec.gpu_share))
+            await self._label(bind, {**earlier, **labels_of_groups(groups, pod.spec.gpu_share)})
             await self._tell_devices(pod, indices)
         except BaseException:
             await self.undo(bind)
@@ -104,7 +106,7 @@ class GpuReservations:
         groups, pod = _groups_in(bind), self._cache.pods.get(bind.pod)
         self.done(bind)
         if pod is not None and groups and not pod.node_name:
-            await self._label(bind, dict.fromkeys(_labels(pod, groups)))
+            await self._label(bind, dict.fromkeys(labels_of_groups(groups, pod.spec.gpu_share)))
 
     def done(self, bind: Bind) -> None:
         """The pod is bound, or will not be. From now on its labels say what it shares."""
@@ -257,13 +259,6 @@ class GpuReservations:
 def _groups_in(bind: Bind) -> tuple[str, ...]:
     found = bind.context.get(GPU_GROUPS, ())
     return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
-
-
-def _labels(pod: Pod, groups: tuple[str, ...]) -> dict[str, str]:
-    share = pod.spec.gpu_share
-    if share is not None and share.devices > 1:
-        return {f"{GPU_GROUP_PREFIX}{group}": group for group in groups}
-    return {GPU_GROUP_LABEL: groups[0]}
 
 
 def _reservation_name(node: str, group: str) -> str:

@@ -152,6 +152,13 @@ def labels_of_groups(groups: Sequence[str], share: GpuShare | None) -> dict[str,
     return {GPU_GROUP_LABEL: groups[0]}
 
 
+def without_groups(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels without those of groups of pods that share devices."""
+    return {
+        key: value for key, value in labels.items() if key != GPU_GROUP_LABEL and not key.startswith(GPU_GROUP_PREFIX)
+    }
+
+
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the groups of pods with which a pod shares its devices, sorted."""
     found = {key[len(GPU_GROUP_PREFIX) :] for key in labels if key.startswith(GPU_GROUP_PREFIX)}

@@ -102,12 +102,13 @@ class DeviceAsk(Struct, frozen=True):
 
 class DeviceGrant(Struct, frozen=True):
     """The cards of a pod, as ``annotations`` to be written once it is bound. ``locks``: locks of its node that must be
-    taken before."""
+    taken before. ``gpu_groups``: the groups of pods with which it shares GPUs, to be written as labels."""
 
     namespace: str
     name: str
     annotations: tuple[tuple[str, str], ...]
     locks: tuple[str, ...] = ()
+    gpu_groups: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
+from pumice.model.devices.given import with_devices
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
@@ -36,10 +37,13 @@ def groups_in(tables: Tables) -> list[PodGroup]:
 def pods_in(tables: Tables, now: float) -> Iterator[Pod]:
     """Yield every known pod, on the node where it will be."""
     tasks, names = tables.tasks, tables.nodes.facts.names
+    given = {grant.key: grant for grant in tables.device_grants.objs}
     for row in np.flatnonzero(tasks.alive).tolist():
         pod, status, node = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])
         if status in ALLOCATED_STATUSES and node >= 0 and not pod.node_name:
             pod = replace(pod, node_name=names[node])
+            if pod.key in given:
+                pod = with_devices(pod, given[pod.key])
         elif status is TaskStatus.RELEASING and pod.deletion is None:
             pod = replace(pod, deletion=now)
         yield pod

@@ -108,7 +108,7 @@ def _gpus_used(pods: list[Pod]) -> float:
     groups: set[str] = set()
     for pod in pods:
         if (share := pod.spec.gpu_share) is not None and (share.fraction or share.memory_mib):
-            groups.update(gpu_groups(pod.labels) or (f"{pod.uid}/{i}" for i in range(share.devices)))
+            groups.update(gpu_groups(pod.labels) or (f"{pod.uid}-{i}" for i in range(share.devices)))
     holders = [group for pod in pods if pod.namespace == RESERVATION_NAMESPACE for group in gpu_groups(pod.labels)]
     whole = sum(pod.spec.request.get(GPU_RESOURCE) for pod in pods) / _MILLI - len(groups.intersection(holders))
     return len(groups) + whole if groups else 0.0

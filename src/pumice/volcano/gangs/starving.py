@@ -23,7 +23,8 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
     if not with_topology:
         which &= ~jobs.has_topology
-    rows = which.nonzero()[0]
+    # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
+    rows = ssn.world.without_refused(which.nonzero()[0])
     if not len(rows):
         return {}
     starve = _that_starve(ssn, rows)
