@@ -25,7 +25,7 @@ from pumice.model.decisions import (
     Refusal,
     device_grant,
 )
-from pumice.model.devices.given import with_devices
+from pumice.model.devices.pod_devices import with_devices
 from pumice.model.events import News, Object
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, Pod, PodCondition, without_queue_gate

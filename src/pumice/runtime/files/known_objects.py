@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
-from pumice.model.devices.given import with_devices
+from pumice.model.devices.pod_devices import with_devices
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass

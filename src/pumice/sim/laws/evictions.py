@@ -2,7 +2,8 @@
 
 S5 evictions have a plan: a cycle that evicts for a task reserves a node for it, and the task fits there once the
 victims have left. S6 no eviction leaves a gang below its minimum, unless the whole gang is evicted. S7 no pod is
-evicted that is marked as not preemptable.
+evicted that is marked as not preemptable. S14 nothing is evicted for pods that had room: a place was decided for each,
+and the cluster refused the bind.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class EvictionLaws:
         self.keeps_gangs = keeps_gangs
         self._evicted: list[Evict] = []
         self._stays: set[str] = set()  # nodes on which an eviction was refused
+        self._had_room: set[str] = set()  # pods whose bind was refused
         self._before: dict[str, Pod] = {}  # victims as they were, by key
         cluster.hooks.removed.append(self._removed)
         cluster.hooks.answered.append(self._answered)
@@ -51,6 +53,8 @@ class EvictionLaws:
                     self._stays.add(decision.node)
                 else:
                     self._evicted.append(decision)
+            elif refusal is not None:
+                self._had_room.add(decision.pod)
 
     def evicted_now(self) -> dict[str, Pod]:
         """Return the last state of pods that were evicted since the last check and are gone, by key."""
@@ -58,8 +62,8 @@ class EvictionLaws:
 
     def check(self) -> str:
         """Return what was broken since the last call, "" for nothing."""
-        evicted, stays, before = self._evicted, self._stays, self._before
-        self._evicted, self._stays, self._before = [], set(), {}
+        evicted, stays, before, had_room = self._evicted, self._stays, self._before, self._had_room
+        self._evicted, self._stays, self._before, self._had_room = [], set(), {}, set()
         promised = {key: node for key, node in self.promised().items() if key in self.cluster.pods}
         for decision in evicted:
             pod = before.get(decision.pod)
@@ -68,6 +72,11 @@ class EvictionLaws:
         if not promised and any(decision.reason in FOR_SOMEBODY for decision in evicted):
             names = ", ".join(decision.pod for decision in evicted)
             return f"S5: {names} were evicted, and no pod was promised a node"
+        # A victim that is moved is promised a node too, and is not what it was evicted for.
+        beneficiaries = promised.keys() - {decision.pod for decision in evicted}
+        if evicted and beneficiaries and beneficiaries <= had_room:
+            names = ", ".join(decision.pod for decision in evicted)
+            return f"S14: {names} were evicted for {', '.join(sorted(beneficiaries))}, for which there was room"
         return self._does_not_fit(promised, stays) or (self._gangs_below(evicted) if self.keeps_gangs else "")
 
     def _does_not_fit(self, promised: Mapping[str, str], stays: set[str]) -> str:

@@ -1,10 +1,10 @@
 """Safety laws, checked on the state of the API server and never on the scheduler's own sums. For tests.
 
 S1 no node is overcommitted, and no queue holds more than its capability. S2 no bind unless the gang's minimum is bound
-by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 are about
-evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and S12,
-about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards, in
-``sim.laws.cards``. Each check examines the whole cluster.
+by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 and S14 are
+about evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and
+S12, about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards,
+in ``sim.laws.cards``. Each check examines the whole cluster.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pumice.model.decisions import Evict
+from pumice.model.decisions import Bind, Evict
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.cluster import SimCluster
 from pumice.sim.laws.evictions import EvictionLaws
@@ -75,3 +75,16 @@ def test_a_victim_that_says_no() -> None:
     promised["ns/new"] = "n0"
     evict(cluster, "a", "gangreclaim")
     assert laws.check() == "S7: ns/a was evicted (gangreclaim) although it is not preemptable"
+
+
+def test_an_eviction_for_a_pod_that_had_room_and_whose_bind_was_refused() -> None:
+    cluster, promised, laws = running()
+    cluster.put(node("n1"))
+    promised["ns/new"] = "n0"
+    cluster.objection = lambda decision: "queue full" if isinstance(decision, Bind) else None
+    cluster.submit([Bind("ns/new", "uid-new", "n1", "ns/new")])
+    cluster.grace_s = 30.0
+    evict(cluster, "a", "consolidation")
+    assert laws.check() == "S14: ns/a were evicted for ns/new, for which there was room"
+    evict(cluster, "b", "consolidation")
+    assert laws.check() == "", "refusals are those of one cycle"
