@@ -92,7 +92,7 @@ class Devices:
         self.whole += (pod.spec.request.scalars or {}).get(GPU, 0.0) / 1000
         if share is not None:
             mib = MIB if share.problem else share.memory_mib or share.fraction * MIB
-            self.held.update(dict.fromkeys(groups or [f"{pod.uid}/{i}" for i in range(share.devices)], mib))
+            self.held.update(dict.fromkeys(groups or [f"{pod.uid}-{i}" for i in range(share.devices)], mib))
 
     def made_up(self, devices: float) -> str:
         """Return what the binds use beyond the devices of the node; empty if there is none."""
