@@ -51,7 +51,8 @@ class Binder:
     """Carries out binds. Nothing is sent twice: if the outcome of a request is unknown, the pod is read first.
 
     ``timed``: called with a stage (``PreBind``, ``Bind``) and its seconds. ``reached``: called with a stage
-    (``PreBound``, ``Bound``) and the bind. ``devices``: a further hook, for pods that share devices.
+    (``PreBound``, ``Bound``) and the bind. ``devices``: a further hook, for pods that share devices. ``why_not``:
+    returns why a bind must not be sent any more, "" if it may be.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class Binder:
         timed: Callable[[str, float], None] = _ignore,
         reached: Callable[[str, Bind], None] = _ignore,
         devices: PreBind | None = None,
+        why_not: Callable[[InFlightDecision], str] = lambda _: "",
     ) -> None:
         self._client, self._cache, self._in_flight = client, cache, in_flight
         self._recorder, self._statuses, self._hooks = recorder, statuses, tuple(hooks)
-        self._timed, self._reached = timed, reached
+        self._timed, self._reached, self._why_not = timed, reached, why_not
         self._with_devices = self._hooks if devices is None else (*self._hooks, devices)
 
     async def send(self, entry: InFlightDecision) -> bool:
@@ -77,12 +79,18 @@ class Binder:
         if not self._in_flight.has(entry):
             return True  # the pod has changed while this waited
         try:
+            self._must_hold(entry)
             annotations = given_devices(bind)
             if self._hooks_for(bind):
                 annotations |= await self._prepare(entry, bind)
+                self._must_hold(entry)  # again, because the hooks may have taken seconds
             began = time.perf_counter()
             await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
             self._timed("Bind", time.perf_counter() - began)
+        except OutdatedError as error:
+            await self._undo(entry, bind)
+            give_back_outdated(entry, self._in_flight, self._cache, error)
+            return True
         except _NotPrepared as error:
             entry.why = f"execute preBind for pod {bind.pod} failed: {error}, resync the task"
         except KubeError as error:
@@ -94,6 +102,11 @@ class Binder:
             return True
         _log.warning("pod %s: %s", bind.pod, entry.why)
         return False
+
+    def _must_hold(self, entry: InFlightDecision) -> None:
+        """Raise OutdatedError if a bind must not be sent any more."""
+        if entry.accepted is None and (why := self._why_not(entry)):
+            raise OutdatedError(why)
 
     async def settle(self, entry: InFlightDecision, pod: Pod | None) -> bool:
         """Handle a decision with an unknown outcome. ``pod``: its present state, None if gone or replaced.
@@ -154,6 +167,20 @@ class Binder:
                 await hook.undo(bind)
             except Exception as error:  # the others must still be undone
                 _log.warning("pod %s: %s could not undo what it did: %s", bind.pod, hook.name, clean(str(error)))
+
+
+class OutdatedError(Exception):
+    """What a bind was decided on no longer holds."""
+
+
+def give_back_outdated(
+    entry: InFlightDecision, in_flight: InFlightDecisions, cache: InformerCache, why: OutdatedError
+) -> None:
+    """Give a bind back that was not sent, so that the next cycle decides again. The pod is not at fault, so it does not
+    wait longer."""
+    _log.info("pod %s: not bound to node %s: %s", entry.decision.pod, entry.decision.node, why)
+    if in_flight.end(entry):
+        cache.give_back(entry.decision)
 
 
 class _NotPrepared(Exception):

@@ -18,6 +18,7 @@ from pumice.kube.api.codec import BadObject, Codec
 from pumice.kube.api.encode_kai import kai_bind_request
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import BIND_REQUESTS
+from pumice.kube.binding.bind import OutdatedError, give_back_outdated
 from pumice.kube.binding.claims import ClaimProblem, claims_to_be_given
 from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 from pumice.kube.informers.informer_cache import InformerCache
@@ -56,7 +57,8 @@ def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int
 class RequestBinder:
     """Carries out binds like ``binding.Binder``. ``backoff_limit``: further attempts of the binder, None for none.
 
-    ``timed`` and ``reached``: as there. ``failed``: called with a pod whose request failed finally, its UID, and why.
+    ``timed``, ``reached`` and ``why_not``: as there. ``failed``: called with a pod whose request failed finally, its
+    UID, and why.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class RequestBinder:
         reached: Callable[[str, Bind], None],
         failed: Callable[[str, str, str], None],
         backoff_limit: int | None = None,
+        why_not: Callable[[InFlightDecision], str] = lambda _: "",
     ) -> None:
+        self._why_not = why_not
         self._client, self._cache, self._in_flight, self._recorder = client, cache, in_flight, recorder
         self._timed, self._reached, self._failed, self._backoff_limit = timed, reached, failed, backoff_limit
         self._codec = Codec(BIND_REQUESTS, Decoder())
@@ -85,6 +89,9 @@ class RequestBinder:
         pod, node = self._cache.pods.get(bind.pod), self._cache.nodes.get(bind.node)
         if not self._in_flight.has(entry) or pod is None:
             return True  # the pod has changed while this waited
+        if entry.accepted is None and (why := self._why_not(entry)):
+            give_back_outdated(entry, self._in_flight, self._cache, OutdatedError(why))
+            return True
         memory = node_gpu_memory(node.labels) if node is not None else 0
         request, began = request_of(bind, pod, memory, self._backoff_limit), time.perf_counter()
         try:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 from pumice.kube.informers.informer_cache import ENDED
 from pumice.model.decisions import Bind, Decision
+from pumice.model.node import Node
 from pumice.model.pod import Pod
 
 
@@ -15,7 +17,7 @@ class InFlightDecision:
     """A decision in flight. ``prepared``: number of hooks before the binding that ran. ``why``: the last error.
 
     ``accepted``: when the API server accepted it, None before. ``said``: it was reported that its outcome cannot be
-    looked up.
+    looked up. ``node``: the node of a bind, as the deciding cycle knew it; None: not known.
     """
 
     decision: Decision
@@ -23,6 +25,7 @@ class InFlightDecision:
     why: str = ""
     accepted: float | None = None
     said: bool = False
+    node: Node | None = None
 
     @property
     def key(self) -> str:
@@ -40,6 +43,9 @@ class InFlightDecisions:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._by_pod: dict[str, InFlightDecision] = {}
+        self._by_job: dict[str, dict[str, InFlightDecision]] = {}  # binds only
+        self._by_node: dict[str, dict[str, InFlightDecision]] = {}  # binds only
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._by_pod)
@@ -48,8 +54,36 @@ class InFlightDecisions:
         """Return the decision about this pod that is in flight, or None."""
         return self._by_pod.get(pod)
 
+    def binds_of(self, job: str) -> list[InFlightDecision]:
+        """Return the binds of a job that are in flight."""
+        with self._lock:
+            return list(self._by_job.get(job, {}).values())
+
+    def jobs_bound_to(self, node: str) -> list[str]:
+        """Return the jobs of binds in flight to a node."""
+        with self._lock:
+            return list(dict.fromkeys(entry.decision.job for entry in self._by_node.get(node, {}).values()))
+
     def add(self, entry: InFlightDecision) -> None:
-        self._by_pod[entry.decision.pod] = entry
+        decision = entry.decision
+        self._drop(decision.pod)
+        with self._lock:
+            self._by_pod[decision.pod] = entry
+            if isinstance(decision, Bind):
+                self._by_job.setdefault(decision.job, {})[decision.pod] = entry
+                self._by_node.setdefault(decision.node, {})[decision.pod] = entry
+
+    def _drop(self, pod: str) -> None:
+        """Remove what is in flight about a pod from all indexes."""
+        with self._lock:
+            entry = self._by_pod.pop(pod, None)
+            if entry is None or not isinstance(entry.decision, Bind):
+                return
+            for index, key in ((self._by_job, entry.decision.job), (self._by_node, entry.decision.node)):
+                binds = index[key]
+                del binds[pod]
+                if not binds:
+                    del index[key]
 
     def has(self, entry: InFlightDecision) -> bool:
         return self._by_pod.get(entry.decision.pod) is entry
@@ -62,7 +96,7 @@ class InFlightDecisions:
         """Remove a decision. Return True if it was in flight."""
         if not self.has(entry):
             return False
-        del self._by_pod[entry.decision.pod]
+        self._drop(entry.decision.pod)
         return True
 
     def heard(self, pod: Pod) -> bool:
@@ -70,13 +104,13 @@ class InFlightDecisions:
         entry = self._by_pod.get(pod.key)
         if entry is None or (entry.decision.uid == pod.uid and not has_come_true(entry.decision, pod)):
             return False
-        del self._by_pod[pod.key]
+        self._drop(pod.key)
         as_wanted = isinstance(entry.decision, Bind) == (pod.deletion is None) and entry.decision.uid == pod.uid
         return as_wanted and entry.decision.node == pod.node_name and pod.phase not in ENDED
 
     def gone(self, pod: str) -> None:
         """Note that a pod no longer exists."""
-        self._by_pod.pop(pod, None)
+        self._drop(pod)
 
     def overdue(self, seconds: float) -> list[InFlightDecision]:
         """Return decisions that were accepted at least this long ago and are not confirmed."""

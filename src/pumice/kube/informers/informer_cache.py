@@ -37,6 +37,7 @@ class InformerCache:
             Queue: self.queues,
             Node: self.nodes,
         }
+        self._placed: dict[str, set[str]] = {}  # PodGroup -> its pods that hold nodes or have succeeded
         self._news: list[Event] = []
         self._spared = RefusedEvictions()
         self._lock = Lock()
@@ -82,11 +83,36 @@ class InformerCache:
                 self._take_in(Gone(Pod, key))
         self._on_news()
 
+    def placed_of(self, group: str) -> frozenset[str]:
+        """Return the keys of the pods of a PodGroup that count for its minimum: they are on nodes and stay, or have
+        succeeded."""
+        with self._lock:
+            return frozenset(self._placed.get(group, ()))
+
     def drain(self) -> list[Event]:
         """Return all events since the last call, oldest first."""
         with self._lock:
             news, self._news = self._news, []
         return news
+
+    def _place(self, key: str, pod: Pod | None) -> None:
+        """Note whether a pod counts for the minimum of its PodGroup."""
+        before = self.pods.get(key)
+        if before is not None and before.node_name and (pod is None or pod.group_key != before.group_key):
+            self._unplace(key, before.group_key)
+        if pod is None or not pod.node_name:
+            return
+        if pod.phase == "Succeeded" or (pod.deletion is None and pod.phase != "Failed"):
+            self._placed.setdefault(pod.group_key, set()).add(key)
+        else:
+            self._unplace(key, pod.group_key)
+
+    def _unplace(self, key: str, group: str) -> None:
+        placed = self._placed.get(group)
+        if placed is not None:
+            placed.discard(key)
+            if not placed:
+                del self._placed[group]
 
     def _take_in(self, event: Event) -> None:
         if isinstance(event, Seen) and isinstance(event.obj, Pod):
@@ -97,6 +123,10 @@ class InformerCache:
         self._news.append(event)
 
     def _keep(self, event: Event) -> None:
+        if isinstance(event, Seen) and isinstance(event.obj, Pod):
+            self._place(event.obj.key, event.obj)
+        elif isinstance(event, Gone) and event.kind is Pod:
+            self._place(event.key, None)
         if isinstance(event, Seen):
             kept = self._kept.get(type(event.obj))
             if kept is not None:

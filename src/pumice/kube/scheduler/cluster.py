@@ -21,6 +21,7 @@ from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import PODS
 from pumice.kube.api.rate_limit import RateLimit
 from pumice.kube.binding.bind import Binder, PreBind
+from pumice.kube.binding.bind_checks import BindChecks
 from pumice.kube.binding.bind_requests import RequestBinder
 from pumice.kube.binding.gpu_reservations import GpuReservations
 from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
@@ -83,6 +84,7 @@ class KubeCluster:
         self.limits = limits = writing.limits
         self.in_flight = in_flight = InFlightDecisions(time.monotonic)
         self.cache = cache = InformerCache(self._wake)
+        self._checks = BindChecks(cache, in_flight)
         self.recorder = recorder = EventRecorder(client, scheduler, self._room)
         self._sent = PendingWrites(limits.confirm_s, time.monotonic)
         self._conditions = PodStatuses(client, cache, recorder, self._sent, self._room)
@@ -91,18 +93,8 @@ class KubeCluster:
         self.take_off_gate = self._gates.put
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
-        self._binder: Binder | RequestBinder
         self._devices = GpuReservations(client, cache, recorder, scheduler, writing.reserving)
-        if writing.requests is None:
-            self._binder = Binder(
-                client, cache, in_flight, recorder, self._conditions, hooks, timers.timed, self._reached, self._devices
-            )
-        else:
-            limit = writing.requests.backoff_limit
-            self._asking = RequestBinder(
-                client, cache, in_flight, recorder, timers.timed, self._reached, self._request_failed, limit
-            )
-            self._binder = self._asking
+        self._binder = self._binder_for(client, writing, hooks, timers)
         self._evictor = Evictor(client, cache, in_flight, recorder, scheduler, use_eviction=writing.use_eviction)
         self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, RateLimit())
         self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its UID, and why its last bind failed
@@ -128,6 +120,19 @@ class KubeCluster:
         self._taking = ""  # the job whose binds are being accepted
         self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused
 
+    def _binder_for(
+        self, client: Client, writing: Writing, hooks: Sequence[PreBind], timers: Timers
+    ) -> Binder | RequestBinder:
+        """Return what carries out binds: this program, or KAI's binder, which is asked."""
+        cache, in_flight, recorder = self.cache, self.in_flight, self.recorder
+        stages, why_not = (timers.timed, self._reached), self._checks.why_not
+        if writing.requests is None:
+            statuses, devices = self._conditions, self._devices
+            return Binder(client, cache, in_flight, recorder, statuses, hooks, *stages, devices, why_not)
+        limit = writing.requests.backoff_limit
+        self._asking = RequestBinder(client, cache, in_flight, recorder, *stages, self._request_failed, limit, why_not)
+        return self._asking
+
     # -- what comes in -------------------------------------------------------------------------------------------------
 
     def sink(self, events: list[Event]) -> None:
@@ -136,6 +141,8 @@ class KubeCluster:
         self.cache.hear(events)  # first, because a pod that is no longer in flight must be known as bound
         news = False
         for event, is_heartbeat in zip(events, nothing_new, strict=True):
+            if not is_heartbeat:
+                self._checks.heard(event)  # before a bind is no longer in flight
             if isinstance(event, Seen):
                 news |= not (is_heartbeat or self._is_echo(event.obj))
             else:
@@ -196,6 +203,7 @@ class KubeCluster:
         """Return the events since the last call, oldest first."""
         self._taking = ""
         self._turned_away.clear()
+        self._checks.begin()
         return self.cache.drain()
 
     # -- what goes out -------------------------------------------------------------------------------------------------
@@ -216,7 +224,7 @@ class KubeCluster:
                 self._turned_away.add(decision.job)
             return Refusal(why)
         self._taking = decision.job
-        entry = InFlightDecision(decision)
+        entry = self._checks.entry(decision)
         self.in_flight.add(entry)
         self._reached("Assumed", decision)
         (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(entry.key, entry)
