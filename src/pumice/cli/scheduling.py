@@ -35,14 +35,15 @@ async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: floa
     is_kai = language is KAI
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
     async with Client(access) as client, Client(access) as aside:
+        election = Election(aside, *language.lease, _IDENTITY)
         live = Live(
             client,
             conf,
             Settings(names, queue, period_s=period_s, lease_namespace=language.lease[0], language=language),
             metrics,
-            election=Election(aside, *language.lease, _IDENTITY),
+            election=election,
             beside=Controllers(
-                client,
+                client.fenced(lambda: election.holds),
                 ControlSettings(groups=GroupSettings(scheduler_names=names), default_queue=queue),
                 deference=FOR_KAI if is_kai else Deference(),
                 metrics=metrics,

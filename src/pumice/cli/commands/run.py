@@ -257,13 +257,15 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
         version = await client.version()
         metrics, troubles = Metrics(settings.language.metrics), WatchFailures()
+        election = _election(wanted, aside)
+        leading = client if election is None else client.fenced(lambda: election.holds)
         live = Live(
             client,
             conf,
             settings,
             metrics,
-            election=_election(wanted, aside),
-            beside=_controllers(wanted, client, settings, metrics, WatchFailures(troubles)),
+            election=election,
+            beside=_controllers(wanted, leading, settings, metrics, WatchFailures(troubles)),
             troubles=troubles,
         )
         live.loop.outside = lambda: HttpExtenders(time.monotonic)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import time
@@ -18,7 +19,7 @@ from msgspec import Struct
 
 from pumice.kube.api.access import Access
 from pumice.kube.api.backoff import Backoff, TokenBucket
-from pumice.kube.api.errors import NO_JSON, AccessError, ApiError, Garbage, KubeError, TooLarge, Unreachable
+from pumice.kube.api.errors import NO_JSON, AccessError, ApiError, Garbage, KubeError, NotAllowed, TooLarge, Unreachable
 from pumice.kube.api.kinds import Kind
 from pumice.kube.api.lines import LineSplitter
 
@@ -119,6 +120,7 @@ class Client:
         self.counts = Counts()
         self._bucket = TokenBucket(rate, burst)
         self._connections_max = connections_max
+        self._may_write: Callable[[], bool] | None = None
         self._session: aiohttp.ClientSession | None = None
         self._unknown = False  # the server refused the credentials; the next request asks for new ones
 
@@ -131,6 +133,15 @@ class Client:
     ) -> None:
         if self._session is not None:
             await self._session.close()
+
+    def fenced(self, may_write: Callable[[], bool]) -> Client:
+        """Return a client on the same connections that sends nothing but reads while ``may_write()`` is False.
+
+        To be called when this client is open.
+        """
+        made = copy(self)
+        made._may_write = may_write
+        return made
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
@@ -148,7 +159,7 @@ class Client:
     ) -> bytes:
         """Send a request, retried as ``retries`` says. Waits for the time in Retry-After.
 
-        ``urgent`` requests do not wait for the rate limit. Raises: ApiError, Unreachable, TooLarge.
+        ``urgent`` requests do not wait for the rate limit. Raises: ApiError, Unreachable, TooLarge, NotAllowed.
         """
         backoff = Backoff(retries.first_s, retries.last_s)
         data = None if body is None else _encode(body)
@@ -157,6 +168,9 @@ class Client:
         while True:
             if not urgent:
                 await self._bucket.take()
+            # Right before each attempt: a process may have been stopped for longer than its leadership lasts.
+            if self._may_write is not None and method != "GET" and not self._may_write():
+                raise NotAllowed(f"{method} {path}")
             try:
                 return await self._once(method, path, data, params, content_type, timeout_s or self.caps.request_s)
             except ApiError as error:

@@ -80,6 +80,17 @@ class Unreachable(KubeError):
         return f"{self.what}: no answer: {self.why}"
 
 
+class NotAllowed(KubeError):
+    """A write was not sent, because this client may not write at present: leadership is lost."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"{self.what}: not sent: leadership is lost"
+
+
 class TooLarge(KubeError):
     """An answer was larger than any valid one. What had been read was discarded."""
 

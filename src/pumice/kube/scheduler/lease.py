@@ -85,6 +85,13 @@ class Election:
         self._held = clock()  # time before the last successful renewal was sent
 
     @property
+    def holds(self) -> bool:
+        """True if no other candidate can lead now, by this clock. Asked right before each write: unlike ``leads``, this
+        turns False by itself when the process was stopped for a while."""
+        lost = self.leader not in ("", self.identity)
+        return self.leads and not lost and self._clock() < self._held + self._lease_s
+
+    @property
     def leader(self) -> str:
         """The holder of the Lease when it was last read, "" for none."""
         return self._seen.holder
@@ -92,8 +99,9 @@ class Election:
     async def run(self, on_lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Wait for leadership, then run ``on_lead()`` until it ends, leadership is lost, or this is cancelled.
 
-        If leadership is lost, ``on_lead`` is cancelled and must end before the Lease expires; then this returns, and
-        another candidate may lead: the caller ends, or calls again. In the other cases, the Lease is released when
+        If leadership is lost, ``on_lead`` is cancelled and should end before the Lease expires, when another candidate
+        may lead. This returns after it has ended, however long that takes: the caller ends, or calls again, and never
+        has the work of two terms. In the other cases, the Lease is released when
         ``on_lead`` has ended. Raises: what ``on_lead`` raises.
         """
         await self._acquire()
@@ -117,11 +125,14 @@ class Election:
         await asyncio.wait((work,), timeout=max(self._held + self._lease_s - self._clock(), 0.0) if lost else None)
         self.leads = False
         if not work.done():
-            _log.critical("%s: still working although leadership is lost", self.identity)
+            _log.critical(
+                "%s: its work has not ended although its Lease has expired: it writes nothing more", self.identity
+            )
+            await asyncio.wait((work,))
         renewing.cancel()
         await asyncio.wait((renewing,))
         if lost:
-            why = f" to {self.leader}" if self.leader else ": not renewed in time"
+            why = f" to {self.leader}" if self.leader not in ("", self.identity) else ": not renewed in time"
             _log.error("%s has lost leadership%s", self.identity, why)
         else:
             await self._release()

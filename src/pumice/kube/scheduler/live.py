@@ -103,7 +103,9 @@ class Live:
         troubles: WatchFailures | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
-        self._client, self._retry_policy, self._troubles = client, retry_policy, troubles or WatchFailures()
+        # Fenced, because work that ends late must not write when another candidate may lead.
+        self._client = client if election is None else client.fenced(lambda: election.holds)
+        self._retry_policy, self._troubles = retry_policy, troubles or WatchFailures()
         self.leads = False
         self._know_nothing()
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster, publishes=True)

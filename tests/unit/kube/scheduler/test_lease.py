@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from copy import deepcopy
 from typing import Any
 
+import msgspec
 import pytest
 
+from pumice.kube.api.errors import ApiError, NotAllowed
 from pumice.kube.scheduler.lease import Election, Observed
 from tests.unit.kube.silence import SILENT
 
@@ -78,3 +83,110 @@ def test_a_place_that_is_free(found: dict[str, Any]) -> None:
 def test_times_that_could_make_two_leaders_are_refused(times: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="wanted 0 < retry < renew < lease"):
         Election(SILENT, "ns", "it", "a", *times)
+
+
+class Leases:
+    """A client of a server that has one Lease."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] = {}
+
+    async def get(self, path: str, **_: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if not self.lease:
+            raise ApiError(404, "NotFound", "no such Lease", f"GET {path}")
+        return deepcopy(self.lease)
+
+    async def put(self, path: str, body: dict[str, Any], **_: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        self.lease = deepcopy(body)
+        return body
+
+    async def post(self, path: str, body: dict[str, Any], **_: Any) -> bytes:
+        await asyncio.sleep(0)
+        self.lease = deepcopy(body)
+        return msgspec.json.encode(body)
+
+
+class Term:
+    """Work that ends only when it may, however often it is cancelled, as requests without an answer make it."""
+
+    def __init__(self) -> None:
+        self.at_once, self.at_most, self.begun = 0, 0, asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.at_once += 1
+        self.at_most = max(self.at_most, self.at_once)
+        self.begun.set()
+        while not self.may_end.is_set():
+            try:
+                await self.may_end.wait()
+            except asyncio.CancelledError:
+                continue
+        self.at_once -= 1
+
+
+async def turns(count: int = 200) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def elected(clock: Clock) -> Election:
+    return Election(Leases(), "ns", "it", "a", 15.0, 10.0, 1e-6, clock)  # type: ignore[arg-type]
+
+
+async def test_after_a_jump_of_the_clock_a_leader_holds_nothing_before_anything_else_happens() -> None:
+    clock, term = Clock(), Term()
+    election = elected(clock)
+    running = asyncio.create_task(election.run(term))
+    await term.begun.wait()
+    assert election.holds
+    clock.now += 60.0
+    assert election.leads
+    assert not election.holds, "its Lease is over, and another may lead"
+    term.may_end.set()
+    await running
+
+
+async def test_two_terms_never_work_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A clock that jumps ends a term whose work does not end: the next begins after it."""
+    caplog.set_level(logging.ERROR)
+    clock, term = Clock(), Term()
+    election = elected(clock)
+
+    async def terms() -> None:
+        for _ in range(2):
+            await election.run(term)
+
+    running = asyncio.create_task(terms())
+    await term.begun.wait()
+    clock.now += 60.0
+    while election.leads:
+        await asyncio.sleep(0)
+    await turns()
+    assert (term.at_once, term.at_most, election.holds) == (1, 1, False)
+    assert not running.done()
+    term.may_end.set()
+    await running
+    assert term.at_most == 1
+    said = [record.message for record in caplog.records]
+    assert "a: its work has not ended although its Lease has expired: it writes nothing more" in said
+    assert "a has lost leadership: not renewed in time" in said, "and not to itself"
+
+
+async def test_nothing_is_held_once_another_leads() -> None:
+    clock, term = Clock(), Term()
+    election = elected(clock)
+    running = asyncio.create_task(election.run(term))
+    await term.begun.wait()
+    election._seen.see(lease("thief"))
+    assert not election.holds
+    term.may_end.set()
+    await running
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_a_client_that_may_not_write_sends_no_write(method: str) -> None:
+    with pytest.raises(NotAllowed, match=f"{method} /api: not sent: leadership is lost"):
+        await SILENT.fenced(lambda: False).request(method, "/api")
