@@ -1,0 +1,101 @@
+"""What a change would do: one cycle as things are and one after it, compared by job and by queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from pumice.algorithms.sums import sums_by
+from pumice.answers.codes import Code, code_of
+from pumice.answers.world import Draft, Trial, Trials, World
+from pumice.columns.dtypes import EPS
+from pumice.explain.blockers import Blockers
+from pumice.explain.sentences import sentence
+
+
+class Waits(Struct, frozen=True):
+    """A job that waits after the change. ``before``: the code of its reason as things are, None where it did not
+    wait."""
+
+    job: str
+    code: Code
+    sentence: str
+    before: Code | None
+
+
+class Share(Struct, frozen=True):
+    """What the jobs of a queue hold of a resource after a cycle, in the units of the core."""
+
+    queue: str
+    resource: str
+    before: float
+    after: float
+
+
+class Difference(Struct, frozen=True):
+    """``placed``: more pods of these jobs get a node, or a reservation, than as things are; ``not_placed``: fewer do.
+    ``evicted``: pods that are evicted only after the change; ``spared``: only as things are."""
+
+    placed: Mapping[str, int]
+    not_placed: Mapping[str, int]
+    evicted: tuple[str, ...]
+    spared: tuple[str, ...]
+    waits: tuple[Waits, ...]
+    shares: tuple[Share, ...]
+    before: Trial
+    after: Trial
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the change changes no decision."""
+        same = self.before.decisions == self.after.decisions
+        return same and self.before.outcome.pipelined == self.after.outcome.pipelined
+
+
+def compare(world: World, draft: Draft) -> Difference:
+    """Run one cycle on a world, and one on it with changes."""
+    trials = Trials(world, 1)
+    before, after = trials.base, trials.run(draft)
+    was, now = before.placed, after.placed
+    keys = sorted(was.keys() | now.keys())
+    gone_before, gone_after = ({each.pod for each in trial.evicts} for trial in (before, after))
+    codes = {job: code for job, code, _ in _waiting(before)}
+    return Difference(
+        {key: now.get(key, 0) - was.get(key, 0) for key in keys if now.get(key, 0) > was.get(key, 0)},
+        {key: was.get(key, 0) - now.get(key, 0) for key in keys if now.get(key, 0) < was.get(key, 0)},
+        tuple(sorted(gone_after - gone_before)),
+        tuple(sorted(gone_before - gone_after)),
+        tuple(Waits(job, code, text, codes.get(job)) for job, code, text in _waiting(after)),
+        tuple(_shares(before, after)),
+        before,
+        after,
+    )
+
+
+def _waiting(trial: Trial) -> list[tuple[str, Code, str]]:
+    """Return each job that waits, with the code and the sentence of its nearest blocker."""
+    found, uids, placed = Blockers(trial.outcome), trial.outcome.tables.jobs.uids, trial.placed
+    rows = [row for row in found.waiting.tolist() if not placed.get(uids[row])]
+    nearest = [(uids[row], found.nearest(row)) for row in rows]
+    return [(job, code_of(blocker), sentence(blocker)) for job, blocker in nearest]
+
+
+def _shares(before: Trial, after: Trial) -> list[Share]:
+    one, two = _held(before), _held(after)
+    keys = sorted(one.keys() | two.keys())
+    return [Share(*key, one.get(key, 0.0), two.get(key, 0.0)) for key in keys if one.get(key) != two.get(key)]
+
+
+def _held(trial: Trial) -> dict[tuple[str, str], float]:
+    """Return what the jobs of each queue hold, by queue and resource, without pod slots."""
+    tables = trial.outcome.tables
+    rows = trial.outcome.live_jobs
+    sums = sums_by(tables.jobs.queue[rows], tables.jobs.allocated[rows], len(tables.queues))
+    names = tables.axis.names
+    return {
+        (tables.queues.names[queue], names[d]): float(sums[queue, d])
+        for queue, d in np.argwhere(sums >= EPS).tolist()
+        if names[d] != "pods"
+    }

@@ -1,0 +1,86 @@
+"""What a change would do, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pumice.cli.console import Column, Table
+from pumice.cli.output import console
+from pumice.explain.words import amount, number
+from pumice.report.units import counted
+from pumice.runtime.printing import escaped
+
+if TYPE_CHECKING:
+    from pumice.answers.difference import Difference
+
+WHATIF_SCHEMA = "pumice.whatif/1"
+_SHOWN_MAX = 20
+
+
+def print_difference(found: Difference, before: str, after: str) -> None:
+    """Print what differs, with the digests of both cycles."""
+    out = console()
+    if found.is_empty:
+        out.print("nothing changes: both cycles decide the same")
+    else:
+        out.print(_summary(found))
+    lines = Table(Column(wraps=False), Column(), gap=2)
+    _jobs(lines, ("placed", "green"), found.placed)
+    _jobs(lines, ("not placed", "red"), found.not_placed)
+    for what, style, pods in (("evicted", "red", found.evicted), ("spared", "green", found.spared)):
+        for pod in pods[:_SHOWN_MAX]:
+            lines.add((what, style), escaped(pod))
+    for each in found.waits[:_SHOWN_MAX]:
+        changed = f" (before: {each.before.value})" if each.before not in (None, each.code) else ""
+        lines.add(("waits", "yellow"), escaped(f"{each.job}  {each.code.value}: {each.sentence}{changed}"))
+    for share in found.shares:
+        was, now = number(share.resource, share.before), amount(share.resource, share.after, of_memory=True)
+        lines.add(("queue", "dim"), escaped(f"{share.queue}: {was} → {now}"))
+    out.print_table(lines)
+    if len(found.waits) > _SHOWN_MAX:
+        out.print(f"and {counted(len(found.waits) - _SHOWN_MAX, 'more waiting job')}; --json lists all")
+    out.print(f"\ndigest {before} → {after}", style="dim")
+
+
+def _summary(found: Difference) -> str:
+    parts = [
+        (len(found.placed), "job placed", "jobs placed"),
+        (len(found.not_placed), "job no longer placed", "jobs no longer placed"),
+        (len(found.evicted), "pod evicted", "pods evicted"),
+        (len(found.spared), "pod spared", "pods spared"),
+    ]
+    texts = [f"{count:,} {one if count == 1 else many}" for count, one, many in parts if count]
+    waiting = f"{counted(len(found.waits), 'job')} still wait{'s' if len(found.waits) == 1 else ''}"
+    return ", ".join([*(texts or ["other nodes are chosen"]), waiting])
+
+
+def _jobs(lines: Table, what: tuple[str, str], jobs: Mapping[str, int]) -> None:
+    for key, count in list(jobs.items())[:_SHOWN_MAX]:
+        lines.add(what, escaped(f"{key}  {counted(count, 'pod')}"))
+
+
+def described(found: Difference, before: str, after: str) -> dict[str, Any]:
+    """Return the stable shape of ``pumice whatif --json``. Amounts are in the units of the core."""
+    return {
+        "schema": WHATIF_SCHEMA,
+        "changes_something": not found.is_empty,
+        "digest": {"before": before, "after": after},
+        "placed": dict(found.placed),
+        "not_placed": dict(found.not_placed),
+        "evicted": list(found.evicted),
+        "spared": list(found.spared),
+        "waiting": [
+            {
+                "job": each.job,
+                "code": each.code.value,
+                "sentence": each.sentence,
+                "code_before": None if each.before is None else each.before.value,
+            }
+            for each in found.waits
+        ],
+        "queues": [
+            {"queue": share.queue, "resource": share.resource, "before": share.before, "after": share.after}
+            for share in found.shares
+        ],
+    }

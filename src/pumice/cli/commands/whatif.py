@@ -1,0 +1,132 @@
+"""``pumice whatif``: what a change to a cluster would do, tried before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pumice.cli.answers.world import Question, WorldOptions, read_world, world_options
+from pumice.cli.errors import FAILED, InputError
+from pumice.cli.output import print_json, say, tell_problems
+from pumice.cli.policies import choose_policy
+
+if TYPE_CHECKING:
+    from pumice.answers.world import Draft
+
+
+@click.command()
+@click.argument("files", metavar="FILES…|SNAPSHOT|-", nargs=-1, required=True)
+@click.option(
+    "--add-nodes", multiple=True, metavar="COUNTxNODE", help="Add nodes like one, or of a size: 4x8gpu,64cpu."
+)
+@click.option("--drain", multiple=True, metavar="NODE|KEY=VALUE", help="Cordon nodes; what runs there waits again.")
+@click.option("--set", "assigned", multiple=True, metavar="OBJECT.FIELD=VALUE", help="Change a queue, job or node.")
+@click.option("--remove", multiple=True, metavar="OBJECT", help="Remove job/NAME, node/NAME, queue/NAME or pod/NAME.")
+@click.option("--apply", "applied", multiple=True, metavar="FILE", help="Add or change the objects of a manifest.")
+@click.option("--conf", type=click.Path(path_type=Path), help="Another policy file, as the change.")
+@click.option("--from-conf", type=click.Path(path_type=Path), help="The policy file as things are.")
+@click.option(
+    "--expect", metavar="DIGEST", help="Exit with 0 if the decisions after the change have this digest, else 1."
+)
+@world_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+@click.pass_context
+def whatif(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    add_nodes: tuple[str, ...],
+    drain: tuple[str, ...],
+    assigned: tuple[str, ...],
+    remove: tuple[str, ...],
+    applied: tuple[str, ...],
+    conf: Path | None,
+    from_conf: Path | None,
+    expect: str | None,
+    plugins_dir: str,
+    now: float | None,
+    scheduler_name: tuple[str, ...],
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Run one cycle on a cluster as it is and one with changes, and show what differs: jobs that are placed, pods that
+    are evicted, what still waits and why, and what queues hold.
+
+    The cluster is given by FILES (manifests, as pumice schedule reads them), a SNAPSHOT, or standard input (-). All
+    changes are made together, in the order apply, add-nodes, set, drain, remove. Exit codes: 0 nothing changes,
+    1 something does, 2 wrong input.
+
+    \b
+    Examples:
+      pumice whatif cluster/ --add-nodes 4x8gpu
+      pumice whatif cluster/ --set queue/vision.capability.nvidia.com/gpu=120 --set job/ml/a.minMember=6
+      pumice whatif cycle.pumice --drain rack=r3 --remove job/ml/eval
+      pumice whatif cycle.pumice --conf another.conf --json
+    """
+    from pumice.answers import edits
+    from pumice.answers.difference import compare
+    from pumice.answers.world import Draft
+    from pumice.cli.answers.difference import described, print_difference
+    from pumice.runtime.digest import digest_of
+
+    asked = read_world(files, WorldOptions(from_conf, strict, plugins_dir, now, scheduler_name))
+    if not (add_nodes or drain or assigned or remove or applied or conf):
+        raise InputError("wanted a change: --add-nodes, --drain, --set, --remove, --apply or --conf")
+    draft = Draft(asked.world)
+    for path in applied:
+        _apply(draft, path)
+    changes: Sequence[tuple[str, Sequence[str], Callable[[Draft, str], None]]] = (
+        ("--add-nodes", add_nodes, edits.add_nodes),
+        ("--set", assigned, edits.assign),
+        ("--drain", drain, edits.drain),
+        ("--remove", remove, edits.remove),
+    )
+    for flag, texts, change in changes:
+        for text in texts:
+            try:
+                change(draft, text)
+            except edits.ChangeError as error:
+                raise InputError(f"{flag} {error}") from None
+    if conf is not None:
+        draft.policy = choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir).policy
+        _note_language(asked, draft)
+    found = compare(asked.world, draft)
+    digests = tuple(digest_of(asked.world.now, each.decisions) for each in (found.before, found.after))
+    if as_json:
+        print_json(described(found, *digests))
+    else:
+        print_difference(found, *digests)
+    if expect is not None:
+        if digests[1] != expect:
+            say(f"the digest after the change is {digests[1]}, expected {expect}")
+            ctx.exit(FAILED)
+    elif not found.is_empty:
+        ctx.exit(FAILED)
+
+
+def _apply(draft: Draft, path: str) -> None:
+    """Read manifests as a change. Raises: InputError."""
+    from pumice.answers import edits
+    from pumice.cli.params import require_there
+    from pumice.runtime.problems.problem import Severity
+    from pumice.sim.scenes.inputs import read_inputs
+
+    require_there((path,))
+    found = read_inputs((path,))
+    wrong = [problem for problem in found.scene.problems if problem.severity is Severity.ERROR]
+    tell_problems(problem for problem in found.scene.problems if problem not in wrong)
+    if wrong:
+        raise InputError(str(problem) for problem in wrong)
+    objects = list(found.scene.objects)
+    for work in found.scene.works:
+        group, pods = work.expand(draft.world.now)
+        objects += (group, *pods)
+    edits.put(draft, objects)
+
+
+def _note_language(asked: Question, draft: Draft) -> None:
+    was, now = asked.world.policy.dialect, draft.policy.dialect
+    if was.scheduler != now.scheduler:
+        say(f"note: the policy is of dialect {now.name}; the pods looked at are still those of {was.scheduler}")
