@@ -65,7 +65,6 @@ def whatif(
       pumice whatif cycle.pumice --drain rack=r3 --remove job/ml/eval
       pumice whatif cycle.pumice --conf another.conf --json
     """
-    from pumice.answers import edits
     from pumice.answers.difference import compare
     from pumice.answers.world import Draft
     from pumice.cli.answers.difference import described, print_difference
@@ -75,20 +74,7 @@ def whatif(
     if not (add_nodes or drain or assigned or remove or applied or conf):
         raise InputError("wanted a change: --add-nodes, --drain, --set, --remove, --apply or --conf")
     draft = Draft(asked.world)
-    for path in applied:
-        _apply(draft, path)
-    changes: Sequence[tuple[str, Sequence[str], Callable[[Draft, str], None]]] = (
-        ("--add-nodes", add_nodes, edits.add_nodes),
-        ("--set", assigned, edits.assign),
-        ("--drain", drain, edits.drain),
-        ("--remove", remove, edits.remove),
-    )
-    for flag, texts, change in changes:
-        for text in texts:
-            try:
-                change(draft, text)
-            except edits.ChangeError as error:
-                raise InputError(f"{flag} {error}") from None
+    _change(draft, applied, add_nodes, assigned, drain, remove)
     if conf is not None:
         draft.policy = choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir).policy
         _note_language(asked, draft)
@@ -104,6 +90,33 @@ def whatif(
             ctx.exit(FAILED)
     elif not found.is_empty:
         ctx.exit(FAILED)
+
+
+def _change(
+    draft: Draft,
+    applied: Sequence[str],
+    add_nodes: Sequence[str],
+    assigned: Sequence[str],
+    drain: Sequence[str],
+    remove: Sequence[str],
+) -> None:
+    """Make all changes, in this order. Raises: InputError for the first that cannot be made."""
+    from pumice.answers import edits
+
+    for path in applied:
+        _apply(draft, path)
+    changes: Sequence[tuple[str, Sequence[str], Callable[[Draft, str], None]]] = (
+        ("--add-nodes", add_nodes, edits.add_nodes),
+        ("--set", assigned, edits.assign),
+        ("--drain", drain, edits.drain),
+        ("--remove", remove, edits.remove),
+    )
+    for flag, texts, change in changes:
+        for text in texts:
+            try:
+                change(draft, text)
+            except edits.ChangeError as error:
+                raise InputError(f"{flag} {error}") from None
 
 
 def _apply(draft: Draft, path: str) -> None:
