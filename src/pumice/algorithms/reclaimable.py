@@ -48,6 +48,26 @@ def may_reclaim(states: QueueStates, queue: int, need: F64, preemptible: bool) -
     return preemptible or not _exceeds(_plus(fixed, asked), states.quota[queue].tolist())
 
 
+def has_candidates(states: QueueStates, queue: int, need: F64, loser: int) -> bool:
+    """Return True if jobs of the leaf queue ``loser`` are candidates for a job of ``queue`` that needs ``need`` (R,).
+
+    The two highest queues in which their paths differ are compared. Source: KAI proportion plugin, reclaim victim
+    filter.
+    """
+    mine, theirs = states.line(queue)[::-1], states.line(loser)[::-1]
+    pair = next(((a, b) for a, b in zip(mine, theirs, strict=False) if a != b), None)
+    # One queue for both, or one above the other: nothing is compared.
+    if pair is None:
+        return True
+    taker, other = pair
+    asked, held = need.tolist(), states.allocated[other].tolist()
+    if _exceeds(_plus(states.allocated[taker].tolist(), asked), states.quota[taker].tolist()):
+        return _exceeds(held, states.share[other].tolist())
+    quota = states.quota[other].tolist()
+    counted = [(has, may) for has, may, more in zip(held, quota, asked, strict=True) if more > 0 and may != _INF]
+    return any(has > may for has, may in counted) or not any(has < may for has, may in counted)
+
+
 def is_reclaimable(
     states: QueueStates, queue: int, need: F64, preemptible: bool, leaves: Rows, lumps: F64, multiplier: float = 1.0
 ) -> bool:

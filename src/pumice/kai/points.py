@@ -32,6 +32,7 @@ from pumice.kai.engine.points import (
     reclaim_victims,
     solution_start,
     turn_order,
+    victim_sets,
 )
 
 POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if isinstance(p, Question)}
@@ -61,5 +62,6 @@ __all__ = [
     "solution_start",
     "task_order",
     "turn_order",
+    "victim_sets",
     "waits",
 ]

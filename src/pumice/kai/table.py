@@ -9,6 +9,7 @@ from pumice.kai.accounting import ACCOUNTING
 from pumice.kai.begin import begin
 from pumice.kai.engine.tree_order import QUEUE_DEPTH, depth_problems
 from pumice.kai.points import POINTS
+from pumice.kai.search_budgets import SEARCH_BUDGETS, budget_problems
 from pumice.kai.status import close, nominations, notices
 
 NAME = "kai"
@@ -45,6 +46,8 @@ PLUGINS = plugins_at(
         "dynamicresources": "pumice.kai.plugins.dynamicresources:DynamicResources",
         "podaffinity": "pumice.kai.plugins.podaffinity:PodAffinity",
         "snapshot": "pumice.kai.plugins.snapshot:snapshot",
+        "sg-nodelocalgreedy": "pumice.kai.plugins.scenario_generators:nodelocalgreedy",
+        "sg-multinodegang": "pumice.kai.plugins.scenario_generators:multinodegang",
         "reflectjoborder": "pumice.kai.plugins.reflectjoborder:reflectjoborder",
     }
 )
@@ -70,6 +73,8 @@ DEFAULT_PLUGINS = (
     "minruntime",
     "topology",
     "snapshot",
+    "sg-nodelocalgreedy",
+    "sg-multinodegang",
 )
 DEFAULT_CONF = "\n".join(
     (
@@ -89,7 +94,11 @@ KAI = Dialect(
     accounting=ACCOUNTING,
     opens=begin,
     closes=close,
-    sections={QUEUE_DEPTH: depth_problems, "usageDBConfig": lambda section: iter(())},
+    sections={
+        QUEUE_DEPTH: depth_problems,
+        "usageDBConfig": lambda section: iter(()),
+        SEARCH_BUDGETS: budget_problems,
+    },
     notices=notices,
     nominations=nominations,
     default_actions=DEFAULT_ACTIONS,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from pumice.columns.dtypes import Bool
 from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
@@ -23,5 +25,9 @@ def let_through(
         return (lambda row: row != job) if test is None else (lambda row: row != job and test(row))
     # Plugins are asked once for all jobs; the search then tests one job at a time against the answer.
     rows = tables.jobs.live
-    allowed = set(rows[ssn.ask(point, Job(tables, job), JobRows(tables, rows))].tolist())
-    return lambda row: row != job and row in allowed and (test is None or test(row))
+    allowed = np.zeros(tables.jobs.capacity, dtype=bool)
+    allowed[rows] = ssn.ask(point, Job(tables, job), JobRows(tables, rows))
+    allowed[job] = False
+    # The bytes of the mask: an index into them costs a third of one into an array.
+    let = allowed.tobytes()
+    return (lambda row: bool(let[row])) if test is None else (lambda row: bool(let[row]) and test(row))

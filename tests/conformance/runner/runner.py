@@ -8,7 +8,7 @@ from traceback import extract_tb
 
 from pumice.framework.plugin.registry import Registry
 from pumice.runtime.policy.languages import builtin_registry
-from tests.conformance.runner.accepted import ACCEPTED
+from tests.conformance.runner.accepted import why_accepted
 from tests.conformance.runner.actions import run_action, run_cycles
 from tests.conformance.runner.calls import run_calls
 from tests.conformance.runner.case import Case, case_of, read_yaml
@@ -73,9 +73,10 @@ def run_file(path: Path, registry: Registry) -> CaseResult:
     file = file_name(path)
     if file.startswith(f"{_TABLES}/"):
         return _run_table(file, path)
-    name = path.stem
+    name, commit = path.stem, ""
     try:
         document = read_yaml(path)
+        commit = _commit_of(document)
         name = str(document.get("name", name)) if isinstance(document, dict) else name
         if isinstance(document, dict) and str(document.get("format", "")).startswith(FORMAT_PREFIX):
             found = run_kai_case(document, registry)
@@ -87,7 +88,7 @@ def run_file(path: Path, registry: Registry) -> CaseResult:
         return CaseResult(file, name, Status.FAILED, str(problem))
     except Exception as error:
         return CaseResult(file, name, Status.FAILED, f"raised {type(error).__name__}: {error} ({_place(error)})")
-    return _verdict(file, name, found)
+    return _verdict(file, commit, name, found)
 
 
 def _run_volcano_case(case: Case, registry: Registry) -> Differences:
@@ -96,11 +97,16 @@ def _run_volcano_case(case: Case, registry: Registry) -> Differences:
     return _KINDS[case.kind](case, registry)
 
 
-def _verdict(file: str, name: str, found: Differences) -> CaseResult:
+def _commit_of(document: object) -> str:
+    source = document.get("source") if isinstance(document, dict) else None
+    return str(source.get("commit", "")) if isinstance(source, dict) else ""
+
+
+def _verdict(file: str, commit: str, name: str, found: Differences) -> CaseResult:
     if not found:
         return CaseResult(file, name, Status.PASSED)
-    if file in ACCEPTED:
-        return CaseResult(file, name, Status.ACCEPTED, ACCEPTED[file])
+    if why := why_accepted(file, commit):
+        return CaseResult(file, name, Status.ACCEPTED, why)
     return CaseResult(file, name, Status.FAILED, found.text)
 
 
@@ -112,8 +118,8 @@ def _run_table(file: str, path: Path) -> CaseResult:
     match result.status:
         case TableStatus.NOT_APPLICABLE:
             return CaseResult(file, path.stem, Status.ACCEPTED, NOT_APPLICABLE + result.reason)
-        case TableStatus.FAILED if file in ACCEPTED:
-            return CaseResult(file, path.stem, Status.ACCEPTED, ACCEPTED[file])
+        case TableStatus.FAILED if why := why_accepted(file, ""):
+            return CaseResult(file, path.stem, Status.ACCEPTED, why)
     return CaseResult(file, path.stem, Status(result.status.value), result.reason)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pumice.algorithms.queue_order import turn_key
-from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
+from pumice.algorithms.reclaimable import QueueStates, has_candidates, is_reclaimable, may_reclaim
 
 INF = float("inf")
 
@@ -47,3 +47,35 @@ def test_the_key_of_a_turn_says_all_that_is_compared() -> None:
     assert turn_key(**amounts, share=[4, INF], total=[8, 8], priority=7.0) == (False, True, -7.0, False, 0.75, 0.5)
     over = turn_key([2], [0], [0], [1], [2], [0], [8], 0.0)
     assert over == (True, False, 0.0, True, 2000.0, 2000.0), "of no share at all, anything is a thousand times too much"
+
+
+@pytest.mark.parametrize(
+    ("need", "holds", "quota", "share", "found"),
+    [
+        pytest.param(2.0, 6.0, 4.0, 8.0, False, id="beyond its quota the taker takes from shares that are exceeded"),
+        pytest.param(2.0, 9.0, 4.0, 8.0, True, id="and finds one"),
+        pytest.param(1.0, 6.0, 4.0, 8.0, True, id="within its quota it takes from quotas that are exceeded"),
+        pytest.param(1.0, 4.0, 4.0, 8.0, True, id="or just reached"),
+        pytest.param(1.0, 3.0, 4.0, 8.0, False, id="but not from others"),
+        pytest.param(1.0, 3.0, INF, 8.0, True, id="nothing is compared with an unlimited quota"),
+        pytest.param(0.0, 3.0, 4.0, 8.0, True, id="nor where nothing is asked for"),
+    ],
+)
+def test_whose_jobs_are_candidates(need: float, holds: float, quota: float, share: float, *, found: bool) -> None:
+    before = states(
+        allocated=np.array([[1.0], [holds]]), quota=np.array([[2.0], [quota]]), share=np.array([[4.0], [share]])
+    )
+    assert has_candidates(before, 0, np.array([need]), 1) is found
+
+
+def test_the_highest_queues_that_differ_are_compared() -> None:
+    """Two departments with a queue each: what the leaf itself holds does not count."""
+    before = QueueStates(
+        np.array([-1, -1, 0, 1]),
+        allocated=np.array([[1.0], [6.0], [1.0], [0.0]]),
+        non_preemptible=np.zeros((4, 1)),
+        quota=np.array([[2.0], [4.0], [2.0], [9.0]]),
+        fair=np.full((4, 1), 4.0),
+        share=np.full((4, 1), 4.0),
+    )
+    assert has_candidates(before, 2, np.array([1.0]), 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pumice.kai.label_trees import LabelTree, label_tree
 from pumice.model.topology import Topology
+from pumice.model.workloads.gang import TopologyConstraint
 from tests.unit.kai.cluster import node, opened, queue, store
 
 ZONE, RACK = "zone", "rack"
@@ -14,7 +15,9 @@ def tree(name: str = "t") -> LabelTree | None:
     places = {"a": ("z1", "r1"), "b": ("z1", "r2"), "c": ("z2", "r1"), "d": ("z1", "r1")}
     nodes = [node(each, labels={ZONE: zone, RACK: rack}) for each, (zone, rack) in places.items()]
     outside = node("x", labels={ZONE: "z1"}), node("y", labels={RACK: "r1"})
-    return label_tree(opened(store(nodes, outside, queue("q"), Topology("t", (ZONE, RACK)))), name)
+    return label_tree(
+        opened(store(nodes, outside, queue("q"), Topology("t", (ZONE, RACK)))), TopologyConstraint(name, ZONE)
+    )
 
 
 def test_domains_are_nodes_of_equal_labels_from_the_widest_level_on() -> None:
@@ -33,6 +36,13 @@ def test_a_topology_that_is_not_there_has_no_tree() -> None:
 def test_values_with_dots_in_them_are_not_taken_for_others() -> None:
     """``a.b`` with ``c`` in it, and ``a`` with ``b.c`` in it: KAI joins both to ``a.b.c``, and takes them for one."""
     nodes = (node("one", labels={ZONE: "a.b", RACK: "c"}), node("other", labels={ZONE: "a", RACK: "b.c"}))
-    found = label_tree(opened(store(*nodes, queue("q"), Topology("t", (ZONE, RACK)))), "t")
+    found = label_tree(opened(store(*nodes, queue("q"), Topology("t", (ZONE, RACK)))), TopologyConstraint("t", ZONE))
     assert found is not None
     assert (found.domains.tolist(), found.parents) == ([[0, 1], [0, 1]], ((-1, -1), (0, 1)))
+
+
+def test_without_a_topology_the_domains_are_those_of_the_required_label() -> None:
+    nodes = (node("a", labels={RACK: "r1"}), node("b", labels={RACK: "r2"}), node("c"))
+    found = label_tree(opened(store(*nodes, queue("q"))), TopologyConstraint("", RACK))
+    assert found is not None
+    assert (found.levels, found.domains.tolist()) == ((RACK,), [[0, 1, -1]])

@@ -74,8 +74,7 @@ def _set(job: int, topology: TopologyConstraint | None, inside: Sequence[Group])
 def _pod_set(tables: Tables, part: Part, member: Member) -> Group:
     """Return a pod set as a group."""
     status, node = tables.tasks.status, tables.tasks.node
-    # A part of a solver step is treated as a whole job, so the job's other tasks do not bind its topology.
-    rows = () if part.alone else tables.subs.tasks[member.sub].tolist()
+    rows = tables.subs.tasks[member.sub].tolist()
     active = tuple(row for row in rows if int(status[row]) in ACTIVE_STATUSES and node[row] >= 0)
     return Group(part.job, tuple(part.tasks[member.sub]), active, member.topology, member.sub)
 

@@ -36,14 +36,13 @@ _RELEASING, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PENDING)
 class Part:
     """Tasks of one job that are placed all or not at all.
 
-    ``tasks`` holds them by pod set and ``rows`` as one list, in order. ``alone``: treat them as if the job had no
-    other tasks.
+    ``tasks`` holds them by pod set and ``rows`` as one list, in order.
     """
 
-    __slots__ = ("_amount", "alone", "job", "rows", "tasks")
+    __slots__ = ("_amount", "job", "rows", "tasks")
 
-    def __init__(self, job: int, tasks: BySub, *, alone: bool = False) -> None:
-        self.job, self.tasks, self.alone = job, tasks, alone
+    def __init__(self, job: int, tasks: BySub) -> None:
+        self.job, self.tasks = job, tasks
         self.rows = [row for rows in tasks.values() for row in rows]
         self._amount: F64 | None = None
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:  # at run time, most importers of these points need no engine
     from pumice.kai.engine.parts import Scenario
 
 
+#: Names of the generators of victim sets. Source: KAI constants.
+NODE_LOCAL, MULTI_NODE = "NodeLocalGreedy", "MultiNodeGang"
+GENERATORS = (NODE_LOCAL, MULTI_NODE)
+
+
 class Turn(NamedTuple):
     """A queue as it is compared with its siblings.
 
@@ -69,6 +74,17 @@ def _scores(tiers: combine.Tiers, task: Task, node: Node, used: F64) -> list[F64
         numeric = isinstance(answer, np.ndarray) and answer.dtype.kind in "bif" and answer.shape == used.shape
         if not numeric or np.isnan(answer).any():
             raise WrongAnswer(hook, answer, f"an array of {len(used)} numbers")
+        found.append(answer)
+    return found
+
+
+def _names(tiers: combine.Tiers) -> list[str]:
+    """Return the name that each plugin gives, in order."""
+    found = []
+    for hook in chain.from_iterable(tiers):
+        answer = hook()
+        if answer not in GENERATORS:
+            raise WrongAnswer(hook, answer, f"one of {', '.join(GENERATORS)}")
         found.append(answer)
     return found
 
@@ -175,4 +191,12 @@ solution_start: Point[[], None, None] = Point(
     combine.notify,
     {(): "none"},
     tells=True,
+)
+victim_sets: Point[[], str, list[str]] = Point(
+    "victim_sets",
+    f"Which generator makes sets of victims? {NODE_LOCAL}: of one node at a time. {MULTI_NODE}: of as few nodes as a"
+    " gang needs. The search is made with each in turn until one succeeds.",
+    "when a search for victims begins",
+    _names,
+    {(): "none"},
 )

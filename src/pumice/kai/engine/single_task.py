@@ -99,7 +99,7 @@ class Following:
         if gone < 0 or not self._is_full(lead):
             return -1
         ssn.ask(solution_start)
-        part, node = Part(part.job, part.tasks, alone=True), int(ssn.tables.tasks.node[gone])
+        node = int(ssn.tables.tasks.node[gone])
         stmt.evict([gone], self._rules.reason)
         if not self._goes_first(part, leaf, gone) or not self._placer.place_at(stmt, part, node):
             return -1

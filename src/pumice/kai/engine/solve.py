@@ -1,6 +1,6 @@
-"""Find victims for a job: grow the set by one chunk, simulate, and stop at the first that works.
+"""Find victims for a job: try one set of victims after the other, and stop at the first that works.
 
-    for each prefix of the job's tasks: evict the victims so far and one chunk more; place in queue order; validate
+    for each number of the job's tasks: evict the victims so far and more; place in queue order; validate
 
 All of it happens in the session and is rolled back. Source: KAI solvers (job_solver, by_pod_solver), with their order
 of victims, nodes and queues.
@@ -22,17 +22,15 @@ from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.point import Point
-from pumice.kai.engine.bounds import Bound
 from pumice.kai.engine.budget import tries
 from pumice.kai.engine.counters import Tally, tally
-from pumice.kai.engine.growth import Growth
 from pumice.kai.engine.job_order import Standing
-from pumice.kai.engine.parts import Chunk, Part, Scenario
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_missed_its_turn
 from pumice.kai.engine.victim_candidates import Candidates
+from pumice.kai.engine.victim_sets import Generator, Request, generators
 from pumice.model.devices.gpu import GPU_RESOURCE
 
 
@@ -76,122 +74,142 @@ def solve(
     if not candidates:
         return NoSolution.WITHOUT_A_TRY
     ssn.ask(solution_start)
-    search = _Search(ssn, stmt, rules, waiting, candidates)
+    search = _Search(ssn, stmt, part, rules, waiting, candidates)
     # If ``allocate`` tries a limited number of jobs, this one may fit without victims.
-    if may_have_missed_its_turn(ssn) and search.without_victims(part):
+    if may_have_missed_its_turn(ssn) and search.without_victims():
         return Solution(())
-    rows = part.rows
-    recorded: tuple[int, ...] = ()
-    sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
-    # KAI adds the tasks one by one and keeps the victims of each step, which finds few victims per task instead of
-    # many at once.
-    for count in range(1, len(rows) + 1):
-        tasks: dict[int, list[int]] = {}
-        for row in rows[:count]:
-            tasks.setdefault(sub_of[row], []).append(row)
-        found = search.grow(Part(part.job, tasks, alone=True), recorded)
-        if found is None:
-            return NoSolution.AFTER_TRIES if search.tries else NoSolution.WITHOUT_A_TRY
-        recorded = found
-        if count < len(rows):
-            search.take_back(recorded, keep_evictions=len(queues) == 1)
-    return Solution(recorded)
+    for generator in generators(ssn):
+        found = search.run(generator)
+        if found is not None:
+            return Solution(found)
+        if search.is_cut:
+            break
+    return NoSolution.AFTER_TRIES if search.tries else NoSolution.WITHOUT_A_TRY
+
+
+class RecordedVictims(NamedTuple):
+    """Victims that made room for a part. ``groups``: rows of tasks that are evicted together, of which one leaves at
+    least. ``gone``: those that leave. ``evicted``: how many were evicted in all, for a moment."""
+
+    groups: tuple[tuple[int, ...], ...]
+    gone: tuple[int, ...]
+    evicted: int
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(row for group in self.groups for row in group)
+
+    @property
+    def is_all(self) -> bool:
+        """True if all that was evicted leaves."""
+        return len(self.gone) == self.evicted
+
+
+NO_VICTIMS = RecordedVictims((), (), 0)
 
 
 class _Search:
-    """One search for victims of a part."""
+    """One search for victims of a part of a job."""
 
-    def __init__(self, ssn: Session, stmt: Statement, rules: Rules, waiting: Waiting, candidates: Candidates) -> None:
-        self.ssn, self.stmt, self.rules, self.waiting = ssn, stmt, rules, waiting
+    def __init__(
+        self, ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, candidates: Candidates
+    ) -> None:
+        self.ssn, self.stmt, self.part, self.rules, self.waiting = ssn, stmt, part, rules, waiting
         self.candidates, self.tries, self._allowed = candidates, 0, tries(ssn)
-        self._start = self._evicted = stmt.mark()
-        self._standing: frozenset[int] = frozenset()  # victims that stay evicted while a larger part is tried
+        self._start = stmt.mark()
+        self._sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
+        # What failed once for a number of tasks fails again, whichever generator it comes from.
+        self._failed: set[tuple[int, frozenset[int]]] = set()
 
-    def without_victims(self, part: Part) -> bool:
-        """Return True if a part fits without victims. KAI does not check this here, as its allocate action has done
+    @property
+    def is_cut(self) -> bool:
+        """True if the search has reached its limit, so that its failure proves nothing."""
+        return self._allowed.cut
+
+    def without_victims(self) -> bool:
+        """Return True if the part fits without victims. KAI does not check this here, as its allocate action has done
         so."""
-        return self._try(part, (), (), with_devices(self.ssn, part))[0] is not None
+        return self._try(self.part, (), with_devices(self.ssn, self.part)) is not None
 
-    def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return all victims that make room for a part, the recorded ones first, or None."""
-        ssn, tables = self.ssn, self.ssn.tables
+    def run(self, generator: Generator) -> tuple[int, ...] | None:
+        """Return the victims that make room for the part, which is then placed, or None with nothing changed.
+
+        Smaller parts are solved first, of 1, 2, 4 and so on of its tasks, and after a failure of numbers in between,
+        and each leaves its victims to the next. In the end the whole part is solved with the victims that were found
+        last. Source: KAI job_solver, searchMaxSolvableK.
+        """
+        whole, recorded = len(self.part.rows), NO_VICTIMS
+        solved, failed, count = 0, whole + 1, 1
+        while solved + 1 < failed:
+            found = self._solve(count, recorded, generator)
+            if self.is_cut:
+                return None
+            if found is None:
+                failed = count
+                if solved == 0:
+                    return None
+            else:
+                solved, recorded = count, found
+                # The whole part would be solved once more, by evicting exactly the same.
+                if count == whole and found.is_all:
+                    return found.gone
+                self.stmt.rollback(self._start, remember=False)
+            count = min(2 * count, whole) if failed > whole else (solved + failed) // 2
+        last = self._solve(whole, recorded, generator)
+        return last.gone if last is not None else None
+
+    def _solve(self, count: int, recorded: RecordedVictims, generator: Generator) -> RecordedVictims | None:
+        """Return the victims that make room for the first tasks of the part, the recorded ones among them, or None."""
+        ssn, tasks = self.ssn, dict[int, list[int]]()
+        for row in self.part.rows[:count]:
+            tasks.setdefault(self._sub_of[row], []).append(row)
+        part = self.part if count == len(self.part.rows) else Part(self.part.job, tasks)
         possible = with_devices(ssn, part)
         # Nodes of victims count as well, because evictions make room there.
-        possible[tables.tasks.node[list(recorded)]] = True
-        if recorded and (found := self._try(part, recorded, (), possible)[0]) is not None:
+        possible[ssn.tables.tasks.node[list(recorded.gone)]] = True
+        if recorded.groups and (found := self._attempt(part, recorded.groups, possible)) is not None:
             return found
-        gone = frozenset(recorded)
-        bound = Bound(ssn, placer(ssn).feasible, part, gone - self._standing)
-        growth = Growth(ssn, self.candidates, gone, bound)
-        found = None
-        for chunk in growth:
-            found = self._on_nodes(part, recorded, chunk, growth, possible)
-            if found is not None or self._allowed.cut:
+        request, found = Request(ssn, part, self.candidates, recorded.rows, possible), None
+        for groups in generator(request):
+            found = self._attempt(part, (*recorded.groups, *groups), possible)
+            if found is not None or self.is_cut:
                 break
-        tally(ssn, Tally.RULED_OUT, growth.ruled_out)
+        tally(ssn, Tally.RULED_OUT, request.ruled_out)
         return found
 
-    def take_back(self, recorded: tuple[int, ...], *, keep_evictions: bool) -> None:
-        """Roll back a simulation before the next larger part is tried."""
-        tables = self.ssn.tables
-        self.stmt.rollback(self._evicted, remember=False)
-        all_recorded = (tables.jobs.size[tables.tasks.job[list(recorded)]] == 1).all()
-        evicted = {row for op in self.stmt.operations for row in op.placement.rows}
-        # The next step evicts the same victims again. Their evictions are kept if they are exactly the recorded ones
-        # and each is a whole job, so that the order of the other candidates is the same without them.
-        if keep_evictions and all_recorded and evicted == set(recorded):
-            assert (tables.tasks.status[list(recorded)] == RELEASING).all()
-            self._standing = frozenset(recorded)
-            return
-        self.stmt.rollback(self._start, remember=False)
-        self._standing = frozenset()
+    def _attempt(self, part: Part, groups: Sequence[Sequence[int]], possible: Bool) -> RecordedVictims | None:
+        """Evict groups of victims, unless that has failed before. Return them, or None."""
+        rows = [row for group in groups for row in group]
+        question = len(part.rows), frozenset(rows)
+        if question in self._failed:
+            return None
+        within = possible.copy()
+        within[self.ssn.tables.tasks.node[rows]] = True
+        gone = self._try(part, rows, within)
+        if gone is None:
+            self._failed.add(question)
+            return None
+        there = set(gone)
+        # Quirk of KAI, kept on purpose: a group of which one task leaves is evicted whole for the next larger part,
+        # also its tasks that have just found their places again.
+        return RecordedVictims(tuple(tuple(group) for group in groups if not there.isdisjoint(group)), gone, len(rows))
 
-    def _on_nodes(
-        self,
-        part: Part,
-        recorded: tuple[int, ...],
-        chunk: Chunk,
-        growth: Growth,
-        possible: Bool,
-    ) -> tuple[int, ...] | None:
-        """Try the nodes of the newest chunk one after the other."""
-        for each in chunk.nodes:
-            evicted = growth.with_node(each)
-            extended = possible.copy()
-            extended[self.ssn.tables.tasks.node[evicted]] = True
-            found, placed = self._try(part, recorded, evicted, extended)
-            if found is not None:
-                return found
-            if self._allowed.cut:
-                return None
-            if placed:
-                # The part fits but the validator rejects it: KAI drops the scenario and keeps its nodes feasible.
-                possible |= extended
-                return None
-        return None
-
-    def _try(
-        self, part: Part, recorded: Sequence[int], evicted: Sequence[int], within: Bool
-    ) -> tuple[tuple[int, ...] | None, bool]:
-        """Evict, place and validate. Return the victims, or None, and whether the part was placed."""
+    def _try(self, part: Part, rows: Sequence[int], within: Bool) -> tuple[int, ...] | None:
+        """Evict, place and validate. Return the victims, or None with nothing changed."""
         ssn, tables = self.ssn, self.ssn.tables
-        rows = (*recorded, *evicted)
         if not self._allowed.spend():
-            return None, False
+            return None
         self.tries += 1
         tally(ssn, Tally.SIMULATED)
         with self.stmt.trial() as trial:
-            evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
-            self._evicted = self.stmt.mark()
+            evict_all(ssn, self.stmt, rows, self.rules.reason)
             placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within).run()
             # After a cut, victims may be without a place only because the tries ran out.
-            if not placed or self._allowed.cut:
-                return None, False
-            if not self._is_valid(Scenario(part, list(rows))):
-                return None, True
+            if not placed or self.is_cut or not self._is_valid(Scenario(part, list(rows))):
+                return None
             trial.keep()
         status, leaving = tables.tasks.status, tables.tasks.leaving
-        return tuple(row for row in rows if status[row] == RELEASING or leaving[row] >= 0), True
+        return tuple(row for row in rows if status[row] == RELEASING or leaving[row] >= 0)
 
     def _is_valid(self, scenario: Scenario) -> bool:
         """Return True if the action and all plugins accept the scenario."""

@@ -9,14 +9,16 @@ from itertools import accumulate
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
-from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
-from pumice.api import F64, HELD, QUEUES, ROWS, Job, Queue, Session, TaskRun, plugin
+from pumice.algorithms.reclaimable import QueueStates, has_candidates, is_reclaimable, may_reclaim
+from pumice.api import F64, HELD, QUEUES, ROWS, Bool, Job, JobRows, Queue, Session, TaskRun, plugin
 from pumice.columns.gpus.claimed import claimed_gpus, offered_gpus
 from pumice.kai import points
 from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.devices import reservations
+from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.parts import Scenario, amount_of
 from pumice.kai.engine.points import Turn
 from pumice.kai.engine.tree_order import queue_tree
@@ -149,6 +151,22 @@ class Proportion:
             shared(self.ssn.tables, amount),
             preemptible,
         )
+
+    @points.reclaim_victims(reads=(ROWS, QUEUES))
+    def reclaim_victims(self, job: Job, jobs: JobRows) -> Bool:
+        """Return which jobs are in queues that may lose something to the job's queue. Source: KAI proportion plugin,
+        reclaim victim filter."""
+        part = chunk_of(self.ssn, job.row)
+        if part is None:
+            return np.zeros(len(jobs.rows), dtype=bool)
+        states = self._states(self.allocated.array, self.held_fast.array)
+        need = shared(self.ssn.tables, part.amount(self.ssn.tables))
+        # One answer for each queue, since there are fewer of them than of jobs; the last one is for jobs without one.
+        may = np.zeros(len(self._path) + 1, dtype=bool)
+        queues = self.ssn.tables.jobs.queue[jobs.rows]
+        for each in distinct(queues[queues >= 0]).tolist():
+            may[each] = has_candidates(states, job.queue.row, need, each)
+        return np.asarray(may[queues])
 
     def _states(self, allocated: F64, held_fast: F64) -> QueueStates:
         """Return the inputs of the reclaim rules."""

@@ -19,13 +19,18 @@ _PLUGINS = (
     *("kubeflow", "ray", "subgrouporder", "taskorder", "nominatednode", "dynamicresources", "minruntime"),
     *("topology", "snapshot", "gpupack", "nodeplacement", "gpusharingorder"),
 )
+#: Plugins that came later, at the priorities that KAI's operator gives them: between those of the list.
+_BETWEEN = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
 _RUNTIMES = {"preemptMinRuntime": "defaultPreemptMinRuntime", "reclaimMinRuntime": "defaultReclaimMinRuntime"}
 #: Sections that a policy file has in the same form.
-_ALIKE = ("queueDepthPerAction", "usageDBConfig")
+_ALIKE = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
+#: How much memory KAI's process may use, as the operator hands it to Go.
+_OF_GO = ("goMemLimit", "goMemLimitRatio")
 _KEYS = (
     *("args", "placementStrategy", "partitionLabelValue", "minRuntime", "kValue", "plugins", "actions"),
     *_ALIKE,
+    *_OF_GO,
 )
 #: Types of an entry's keys, with their names.
 _KINDS = {
@@ -66,7 +71,7 @@ def conf_of_shard(document: Mapping[str, Any], where: str) -> tuple[dict[str, An
 
 
 def _default_plugins(spec: Mapping[str, Any], ways: Mapping[str, str]) -> dict[str, _Entry]:
-    found = _by_priority(_PLUGINS)
+    found = _by_priority(_PLUGINS) | {name: _Entry(priority) for name, priority in _BETWEEN.items()}
     if ways["gpu"] != _BINPACK:
         del found["gpusharingorder"]
         found["gpuspread"] = found.pop("gpupack")
@@ -143,3 +148,6 @@ def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
         yield f"spec.partitionLabelValue: use --partition-label-value={str(spec['partitionLabelValue'])[:80]}"
     for name in _said(spec, "args"):
         yield f"spec.args: {str(name)[:80]} is a flag of KAI's scheduler (ignored)"
+    for key in _OF_GO:
+        if spec.get(key) is not None:
+            yield f"spec.{key}: is for a process in Go (ignored)"

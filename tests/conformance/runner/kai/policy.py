@@ -34,6 +34,8 @@ def policy_of_case(case: Raw, registry: Registry) -> tuple[Policy, list[str]]:
     Raises: NotYet naming the actions that are missing.
     """
     named = list(_plugins(case["config"]))
+    if any("numa" in each for each in case["nodes"]):
+        named.append({"name": "numa"})
     missing = [f"action {name}" for name in case["actions"] if registry.action(DIALECT, name) is None]
     if missing:
         raise NotYet(", ".join(missing))

@@ -40,7 +40,8 @@ def test_a_shard_that_says_nothing_has_the_operators_defaults() -> None:
     assert plugins(found) == [
         *("predicates", "proportion", "priority", "nodeavailability", "resourcetype", "podaffinity", "elastic"),
         *("kubeflow", "ray", "subgrouporder", "taskorder", "nominatednode", "dynamicresources", "minruntime"),
-        *("topology", "snapshot", "gpupack", "nodeplacement", "gpusharingorder"),
+        *("topology", "snapshot", "sg-nodelocalgreedy", "sg-multinodegang"),
+        *("gpupack", "nodeplacement", "gpusharingorder"),
     ]
     assert actions(found) == ["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]
     assert found.warnings == ()

@@ -1,0 +1,165 @@
+"""Which sets of victims a search tries, one after the other, while candidates accumulate in eviction order.
+
+Two generators answer: one frees a single node at a time, the other as few nodes as the whole part needs. Each search is
+made with the first, and if it fails once more with the second. Source: KAI solvers (node_local_greedy_generator,
+multi_node_gang_generator, sub_scenario_emitter).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from pumice.columns.dtypes import F64, Bool
+from pumice.columns.nodes import IDLE, PIPELINED
+from pumice.columns.nodes import RELEASING as LEAVING
+from pumice.framework.cycle.session import Session
+from pumice.kai.engine.bounds import Bound
+from pumice.kai.engine.growth import Growth
+from pumice.kai.engine.parts import Chunk, Part, amount_of
+from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.points import MULTI_NODE, NODE_LOCAL, victim_sets
+from pumice.kai.engine.victim_candidates import Candidates
+from pumice.model.devices.gpu import GPU_RESOURCE
+
+
+class Request:
+    """For what a set is sought. ``recorded``: rows of victims that smaller parts needed, which leave in every set.
+    ``possible`` (N,): nodes on which the part may be placed before anyone else leaves. ``ruled_out``: chunks that
+    counting has passed over."""
+
+    __slots__ = ("candidates", "part", "possible", "recorded", "ruled_out", "ssn")
+
+    def __init__(
+        self, ssn: Session, part: Part, candidates: Candidates, recorded: tuple[int, ...], possible: Bool
+    ) -> None:
+        self.ssn, self.part, self.candidates = ssn, part, candidates
+        self.recorded, self.possible, self.ruled_out = recorded, possible, 0
+
+    def bound(self) -> Bound:
+        """Return bounds for the part with the recorded victims gone."""
+        return Bound(self.ssn, placer(self.ssn).feasible, self.part, self.recorded)
+
+
+#: Rows of tasks that are evicted together.
+Group = Sequence[int]
+#: Yields groups of victims beside the recorded ones.
+Generator = Callable[[Request], Iterator[list[Group]]]
+
+
+def generators(ssn: Session) -> list[Generator]:
+    """Return the generators that the policy's plugins name, in their order; both if it names none."""
+    # KAI searches for no victims then, so that a policy file from before its generators were plugins loses three
+    # actions without a word.
+    names = ssn.ask(victim_sets) or [NODE_LOCAL, MULTI_NODE]
+    return [_GENERATORS[name] for name in dict.fromkeys(names)]
+
+
+def _node_local(request: Request) -> Iterator[list[Group]]:
+    """Yield, after each chunk with which the part may fit, for each of its nodes the victims of all jobs that have one
+    there. Those of one job are a group."""
+    growth = Growth(request.ssn, request.candidates, frozenset(request.recorded), request.bound())
+    names = request.ssn.tables.nodes.facts.names
+    for chunk in growth:
+        seen: set[frozenset[int]] = set()
+        for node in sorted(chunk.nodes, key=names.__getitem__):
+            rows = growth.with_node(node)
+            if (together := frozenset(rows)) not in seen:
+                seen.add(together)
+                yield _by_job(request.ssn, rows)
+        request.ruled_out = growth.ruled_out
+    request.ruled_out = growth.ruled_out
+
+
+def _by_job(ssn: Session, rows: list[int]) -> list[Group]:
+    found: dict[int, list[int]] = {}
+    for row, job in zip(rows, ssn.tables.tasks.job[rows].tolist(), strict=True):
+        found.setdefault(job, []).append(row)
+    return list(found.values())
+
+
+def _multi_node(request: Request) -> Iterator[list[Group]]:
+    """Yield, after each chunk with which the part may fit, the victims of the fewest nodes whose GPUs cover what the
+    part needs, the smallest nodes first, and then of more and more nodes. Each chunk is a group."""
+    bound, chunks = request.bound(), list[Chunk]()
+    for chunk in request.candidates.chunks(frozenset(request.recorded)):
+        chunks.append(chunk)
+        # Freeing more only adds room: once the part may fit it may fit with every further chunk.
+        if bound.allows(chunk):
+            yield from _more_and_more(request, chunks)
+        else:
+            request.ruled_out += 1
+
+
+def _more_and_more(request: Request, chunks: list[Chunk]) -> Iterator[list[Group]]:
+    """Yield the victims on the first nodes, of which each set has more than the one before."""
+    on_node: dict[int, list[int]] = {}
+    for position, chunk in enumerate(chunks):
+        for node in chunk.nodes:
+            on_node.setdefault(node, []).append(position)
+    capacity = _capacity(request, chunks, on_node)
+    need, least = _demand(request)
+    # The order of a dictionary is that in which nodes were first seen, which decides between equal capacities.
+    nodes = sorted((node for node in on_node if capacity[node] >= least), key=capacity.__getitem__)
+    count = _fewest([capacity[node] for node in nodes], need - _elsewhere(request, on_node))
+    step = 1
+    while count <= len(nodes):
+        picked = sorted({position for node in nodes[:count] for position in on_node[node]})
+        if picked:
+            yield [chunks[position].rows for position in picked]
+        if count == len(nodes):
+            return
+        count, step = min(count + step, len(nodes)), 2 * step
+
+
+def _fewest(capacities: list[float], need: float) -> int:
+    """Return how many of the first capacities cover the need; more than there are if they do not."""
+    count = 0
+    while need > 0 and count < len(capacities):
+        need -= capacities[count]
+        count += 1
+    return count if need <= 0 else len(capacities) + 1
+
+
+def _capacity(request: Request, chunks: list[Chunk], on_node: Collection[int]) -> dict[int, float]:
+    """Return the GPUs of each node that are free, or leave with recorded victims or with these chunks. Milli-GPUs."""
+    tables, gpus = request.ssn.tables, _free_gpus(request.ssn)
+    found = {node: float(gpus[node]) for node in on_node}
+    for row in (*request.recorded, *(row for chunk in chunks for row in chunk.rows)):
+        node = int(tables.tasks.node[row])
+        if node in found:
+            found[node] += _gpus_of(request.ssn, row)
+    return found
+
+
+def _elsewhere(request: Request, on_node: Collection[int]) -> float:
+    """Return the free GPUs of nodes on which no candidate is, recorded victims gone. Milli-GPUs."""
+    ssn, tables = request.ssn, request.ssn.tables
+    there = request.possible.copy()
+    there[list(on_node)] = False
+    found = float(_free_gpus(ssn)[there].sum())
+    return found + sum(_gpus_of(ssn, row) for row in request.recorded if there[tables.tasks.node[row]])
+
+
+def _demand(request: Request) -> tuple[float, float]:
+    """Return the GPUs that the part asks for, and those of its smallest task. Milli-GPUs."""
+    each = [_gpus_of(request.ssn, row) for row in request.part.rows]
+    return sum(each), min(each)
+
+
+def _gpus_of(ssn: Session, row: int) -> float:
+    """Return the GPUs of a task as quotas count them. Milli-GPUs."""
+    gpu = ssn.tables.axis.column.get(GPU_RESOURCE, -1)
+    return float(amount_of(ssn.tables, [row])[gpu]) if gpu >= 0 else 0.0
+
+
+def _free_gpus(ssn: Session) -> F64:
+    """Return the GPUs of each node that are idle or will be, parts of shared ones included. Milli-GPUs, (N,)."""
+    gpu = ssn.tables.axis.column.get(GPU_RESOURCE, -1)
+    books = ssn.tables.nodes.books
+    if gpu < 0:
+        return books[:, IDLE, 0] * 0.0
+    found: F64 = books[:, IDLE, gpu] + books[:, LEAVING, gpu] - books[:, PIPELINED, gpu]
+    return found if ssn.ledger.devices is None else found + ssn.ledger.devices.free().sum(axis=1)
+
+
+_GENERATORS: dict[str, Generator] = {NODE_LOCAL: _node_local, MULTI_NODE: _multi_node}
