@@ -169,6 +169,10 @@ def _protected(found: b.Protected) -> str:
     return f"{text}; that makes room enough on no node" if found.free_to_go else text
 
 
+def _where(domain: str) -> str:
+    return f"into {domain}" if domain else "on any node"
+
+
 def _too_few(found: b.TooFewVictims) -> str:
     if not found.tasks:
         return f"none of {counted(found.candidates, 'pod')} that were looked at in {found.domain} can be evicted"
@@ -241,6 +245,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.Behind: _behind,
     b.Protected: _protected,
     b.TooFewVictims: _too_few,
+    b.TooSmall: lambda found: f"it would not fit {_where(found.domain)} if all pods that may be looked at left",
     b.OutOfReach: lambda found: f"filters leave none of {counted(found.nodes, 'node')} to it, whatever is evicted",
     b.NeverPreempts: lambda _: "its preemptionPolicy is Never",
     b.RoomIsFree: lambda _: "there is room for it without an eviction",

@@ -37,6 +37,7 @@ from pumice.model.blockers.evictions import (
     Reserved,
     RoomIsFree,
     TooFewVictims,
+    TooSmall,
 )
 from pumice.model.blockers.nodes import (
     CORDONED,
@@ -156,6 +157,7 @@ __all__ = [
     "Taints",
     "TooFewVictims",
     "TooManyPods",
+    "TooSmall",
     "Uneven",
     "Unreadable",
 ]

@@ -53,6 +53,15 @@ class TooFewVictims(Blocker, frozen=True):
     enough: bool = False
 
 
+class TooSmall(Blocker, frozen=True):
+    """If all running pods left that the action may look at, the ``domain`` would still not hold the job; no node would,
+    if that is empty."""
+
+    code: ClassVar[str] = "TooSmall"
+    no_lift: ClassVar[str] = "no eviction makes room enough"
+    domain: str = ""
+
+
 class OutOfReach(Blocker, frozen=True):
     """Filters leave none of so many ``nodes`` to the job, whatever is evicted there."""
 

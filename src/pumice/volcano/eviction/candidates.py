@@ -132,6 +132,11 @@ class Supply:
             found &= books[:, FUTURE, dimension] + amounts[:, dimension] > limit
         return found
 
+    def freed(self) -> F64:
+        """Return what nodes would have if all of these tasks left. Shape (N, R)."""
+        found: F64 = self._tables.nodes.books[:, FUTURE] + self._amounts()
+        return found
+
     def has_any(self) -> Bool:
         """Return the nodes that still have any of these tasks. Shape (N,)."""
         pods: Bool = self._amounts()[:, self._tables.axis.pods] > 0

@@ -4,6 +4,7 @@ gangpreempt and gangreclaim actions.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -18,10 +19,10 @@ from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
-from pumice.model.blockers import RECLAIM, Blocker, QueueLimit, RoomIsFree, TooFewVictims
+from pumice.model.blockers import RECLAIM, Blocker, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
-from pumice.volcano.eviction.candidates import evictable
+from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.eviction.gang_victims import amount_of, bundles_of
 from pumice.volcano.eviction.node_search import NodeSearch
@@ -76,8 +77,13 @@ class GangSearch:
         ):
             self.findings.append(RoomIsFree())
             return {}
+        emptied = self._supply(job).freed()
         for hypernode in domains:
-            for victims in self._victims(job, hypernode, need):
+            # Victims are sought only where the gang would fit if all of them left: listing them costs most.
+            if not self._could_place(job, sub_queues, hypernode, emptied):
+                self.findings.append(self._too_small(job, hypernode))
+                continue
+            for victims in self._victims(job, sub_queues, hypernode, need):
                 found = self._plan(stmt, job, sub_queues, hypernode, victims)
                 if found is None:
                     continue
@@ -118,7 +124,7 @@ class GangSearch:
             found.sort(key=lambda hypernode: not np.isin(promised, tables.tree.nodes[hypernode]).all())
         return found[: self._limits.domains]
 
-    def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
+    def _victims(self, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, need: F64) -> Iterator[list[int]]:
         """Yield victims in a domain: more and more bundles, from the first number that may free enough."""
         ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
         outside = placing_of(ssn).feasible.outside
@@ -142,19 +148,37 @@ class GangSearch:
         enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
         chosen = [row for bundle in bundles for row in bundle.rows]
         ends = np.cumsum([len(bundle.rows) for bundle in bundles]).tolist()
-        yield from (chosen[: ends[last]] for last in enough)
+        # The more leave, the more can be placed, so the first number that may do is found by bisection.
+        first = bisect_left(
+            enough,
+            True,
+            key=lambda last: self._could_place(job, sub_queues, hypernode, self._future_without(chosen[: ends[last]])),
+        )
+        yield from (chosen[: ends[last]] for last in enough[first:])
         found = TooFewVictims(name, len(candidates), len(chosen), len(bundles), enough=bool(enough))
         self.findings.append(found)
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
         """Return the tasks on these nodes that the kind of eviction may touch."""
         tables = self._ssn.tables
-        queue, jobs = int(tables.jobs.queue[job]), tables.jobs
+        jobs, supply = tables.jobs, self._supply(job)
         if self._kind is EvictionKind.GANG_RECLAIM:
-            return evictable(self._ssn).of_other_queues(queue).on(nodes)
+            return supply.on(nodes)
         # Strictly lower priority, by job and not by task.
-        rows = evictable(self._ssn).of_queue(queue).on(nodes, but_job=job).rows
+        rows = supply.on(nodes, but_job=job).rows
         return TaskRows(tables, rows[jobs.priority[tables.tasks.job[rows]] < jobs.priority[job]])
+
+    def _supply(self, job: int) -> Supply:
+        """Return the tasks, on all nodes, among which the kind of eviction looks for victims."""
+        queue, running = int(self._ssn.tables.jobs.queue[job]), evictable(self._ssn)
+        reclaims = self._kind is EvictionKind.GANG_RECLAIM
+        return running.of_other_queues(queue) if reclaims else running.of_queue(queue)
+
+    def _too_small(self, job: int, hypernode: int) -> Blocker:
+        """Return why a domain that would not hold the gang if all left is passed over."""
+        tree = self._ssn.tables.tree
+        there = self._supply(job).has_any()[tree.nodes[hypernode]].any()
+        return TooSmall(tree.names[hypernode]) if there else TooFewVictims(tree.names[hypernode], 0)
 
     # -- plans --------------------------------------------------------------------------------------------------------
     def _plan(

@@ -192,13 +192,21 @@ class Victims:
 
     def nodes(self) -> Bool:
         """Return the nodes on which victims may free enough. Shape (N,)."""
-        found = self._supply.could_hold(self._cls)
+        found = self.could_hold()
         refuted = self._refuted.of(self._task, *self._offered)
         if refuted is not None:
             found &= ~refuted
         if self._needs_any:
             found &= self._supply.has_any()
         return found
+
+    def could_hold(self) -> Bool:
+        """Return the nodes that would have room for the task if all that might be evicted left. Shape (N,)."""
+        return self._supply.could_hold(self._cls)
+
+    def any_on(self, nodes: I64) -> bool:
+        """Return True if any task on these nodes might be evicted."""
+        return bool(self._supply.has_any()[nodes].any())
 
     def on(self, some: Iterable[I64]) -> Iterator[VictimChoice]:
         """Yield those of some nodes that have room once all victims that plugins name are gone."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.session import Session
-from pumice.model.blockers import Blocker, OutOfReach, Protected
+from pumice.model.blockers import Blocker, OutOfReach, Protected, TooSmall
 from pumice.volcano.eviction.node_search import Victims
 
 
@@ -20,6 +20,9 @@ def why_no_victims(ssn: Session, victims: Victims, reachable: Bool, queue: str =
     nodes = reachable.nonzero()[0]
     if not len(nodes):
         return OutOfReach(len(reachable))
+    # No vote changes that, and asking about all pods is what costs most.
+    if not victims.could_hold()[nodes].any() and victims.any_on(nodes):
+        return TooSmall()
     statistics = victims.statistics(nodes)
     by = tuple((plugin, count, _which(ssn, plugin)) for plugin, count in statistics.spared if count)
     return Protected(queue, len(nodes), statistics.asked, statistics.named, by, statistics.enough)

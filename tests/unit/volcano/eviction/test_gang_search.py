@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.api import Session
-from pumice.model.blockers import RECLAIM, QueueLimit, RoomIsFree, TooFewVictims
+from pumice.model.blockers import RECLAIM, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.model.events import Object
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, queue, session
@@ -64,12 +64,12 @@ def new(count: int, **more: Any) -> list[Object]:
     [
         pytest.param([NODES[:2], old("a", "b"), new(2)], ["old-a-0", "old-b-0"], [], id="all that is there"),
         pytest.param([NODES[:3], old("a", "b"), new(2)], 1, [], id="no more than it takes beside idle room"),
-        pytest.param([NODES[:2], old("a"), new(3)], [], [(1, 1, False)], id="too little"),
+        pytest.param([NODES[:2], old("a"), new(3)], [], [TooSmall], id="too little"),
         pytest.param([NODES[:2], new(3)], [], [(0, 0, False)], id="nobody there"),
         pytest.param(
             [NODES[:2], old("a", "b"), new(1, cpu=2)],
             [],
-            [(2, 2, True)],
+            [TooSmall],
             id="on no one node",
         ),
         pytest.param(
@@ -80,10 +80,13 @@ def new(count: int, **more: Any) -> list[Object]:
         ),
     ],
 )
-def test_who_would_leave(objects: list[Any], leave: list[str] | int, said: list[tuple[int, int, bool]]) -> None:
+def test_who_would_leave(objects: list[Any], leave: list[str] | int, said: list[object]) -> None:
     found = Tried(*objects)
     assert (len(found.leave) if isinstance(leave, int) else found.leave) == leave
-    assert [(each.tasks, each.bundles, each.enough) for each in found.said if isinstance(each, TooFewVictims)] == said
+    assert [
+        (each.tasks, each.bundles, each.enough) if isinstance(each, TooFewVictims) else type(each)
+        for each in found.said
+    ] == said
     assert bool(found.placed) is bool(leave)
     assert found.unchanged is not bool(leave), "what is not kept leaves nothing behind"
 

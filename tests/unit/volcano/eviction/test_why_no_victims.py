@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.model.blockers import Blocker, CannotEvict, OutOfReach, Protected
+from pumice.model.blockers import Blocker, CannotEvict, OutOfReach, Protected, TooSmall
 from pumice.model.events import Object
 from pumice.runtime.why import why_jobs_wait
 from pumice.testing.build import cluster, node, pod, podgroup, run
@@ -43,8 +43,8 @@ def test_why_says_who_might_go_and_what_each_plugin_keeps() -> None:
             [node("n", 1)],
             gang("low", 1, on="n"),
             {"cpu": 2},
-            Protected("default", nodes=1, victims=1, free_to_go=1),
-            id="not room enough",
+            TooSmall(),
+            id="the node is too small",
         ),
     ],
 )
