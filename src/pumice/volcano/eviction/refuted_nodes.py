@@ -24,6 +24,8 @@ from pumice.model.status import PREEMPTABLE_STATUSES
 
 #: A question about victims.
 Votes = MultiFormQuestion[[Task, Candidates], Bool]
+#: Up to so many changed jobs are looked up one by one.
+_FEW = 16
 _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
@@ -50,7 +52,7 @@ class RefutedNodes:
         job, node = tasks.job[rows], tasks.node[rows]
         # Sorted by job, so that a job that changed finds its nodes by a slice.
         order = job.argsort(kind="stable")
-        self._nodes_by_job = node[order]
+        self._nodes_by_job, self._jobs_in_order = node[order], job[order]
         self._job_starts = np.searchsorted(job[order], np.arange(self._tables.jobs.capacity + 1))
         about = ssn.hooks.at(votes.points[0])
         self._alike = all(hook.for_equals for hook in about)
@@ -125,6 +127,12 @@ class RefutedNodes:
             return known.refuted
         refuted = known.refuted.copy()
         refuted[of_nodes] = False
+        # One pass over the tasks where many jobs changed, as when the statuses of all are written.
+        if len(of_jobs) > _FEW:
+            changed = np.zeros(len(jobs), dtype=bool)
+            changed[of_jobs] = True
+            refuted[self._nodes_by_job[changed[self._jobs_in_order]]] = False
+            return refuted
         for job in of_jobs.tolist():
             refuted[self._nodes_by_job[self._job_starts[job] : self._job_starts[job + 1]]] = False
         return refuted

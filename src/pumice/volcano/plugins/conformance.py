@@ -37,12 +37,12 @@ class Conformance:
     @points.reclaimable(reads=(ROWS,))
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
         """Return the candidates that are neither critical nor system pods. Shape (rows,)."""
-        return ordinary(candidates)
+        return self._ordinary(candidates)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         """Return the candidates that are neither critical nor system pods. Shape (rows,)."""
-        return ordinary(candidates)
+        return self._ordinary(candidates)
 
     @points.consolidate_victims(reads=(ROWS, PODS, JOBS))
     def movable(self, job: Job, jobs: JobRows) -> Bool:
@@ -51,6 +51,18 @@ class Conformance:
         tables, rows = self.ssn.tables, jobs.rows.tolist()
         found = [bool(ordinary(TaskRows(tables, tables.jobs.tasks[row])).all()) for row in rows]
         return np.array(found, dtype=bool)
+
+    def _ordinary(self, candidates: TaskRows) -> Bool:
+        """Return ``ordinary`` for tasks on nodes. Shape (rows,)."""
+        # Pods are read once: a search for victims asks about thousands of them again and again.
+        found: Bool = self.ssn.shared(ordinary, self._of_all)[candidates.rows]
+        return found
+
+    def _of_all(self) -> Bool:
+        """Return the tasks on nodes that are neither critical nor system pods. Shape (T,)."""
+        tables = self.ssn.tables
+        there = TaskRows(tables, (tables.tasks.alive & (tables.tasks.node >= 0)).nonzero()[0])
+        return there.scatter(ordinary(there))
 
 
 def ordinary(candidates: TaskRows) -> Bool:
