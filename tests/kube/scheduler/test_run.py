@@ -14,12 +14,17 @@ from typing import Any
 import pytest
 import yaml
 
+from pumice.cycle import run_cycle
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.scheduler.dump import SNAPSHOT_NAME
 from pumice.kube.writers.hint_conditions import HINT
+from pumice.model.decisions import Bind
 from pumice.model.manifest import Decoder
-from pumice.runtime.loop import Loop
+from pumice.runtime.digest import Digest
+from pumice.runtime.files.snapshot_file import read_cycle
+from pumice.runtime.loop import ListPlanner, Loop
 from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
@@ -151,6 +156,40 @@ async def test_what_is_dumped_can_be_replayed(
     place = Path(said["message"].split()[-1])
     pods = [json.loads(line) for line in (place / "pods.yaml").read_text().splitlines() if line != "---"]
     assert {pod["metadata"]["name"] for pod in pods} == {f"never-{i}" for i in range(5)}
+
+
+async def test_a_dump_decides_as_the_next_cycle_does(
+    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Dumped in the middle of a period: what was heard since the last cycle is in it."""
+    await world.nodes(4, cpu="8")
+    await world.gang("early", 1)
+    slow = "--schedule-period=10s", "--wake-on-change=false"
+    with running(tmp_path, server.kubeconfig(), *flags, *slow) as it:
+        early = await world.bound("early", 1)
+        for number in range(4):
+            await world.gang(f"g{number}", 4)
+
+        async def dumped() -> Path | None:
+            count = len(it.said("dumped: "))
+            it.process.send_signal(signal.SIGUSR2)
+            await until(lambda: len(it.said("dumped: ")) > count)
+            place = Path(it.said("dumped: ")[-1]["message"].split()[-1])
+            return place if (place / "pods.yaml").read_text().count('"name":"g') >= 16 else None
+
+        place = await eventually(dumped)
+        assert len(it.said("cycle ")) == 1, "no cycle has seen them"
+        await until(lambda: len(it.said("cycle ")) == 2)
+        first, second = it.said("cycle ")
+    planner = ListPlanner()
+    run_cycle(
+        read_cycle(place / SNAPSHOT_NAME).snapshot, policy_of(DEFAULT_CONF, volcano_registry()), second["now"], planner
+    )
+    assert len(planner.taken) == second["to_bind"] == 16
+    both = Digest()
+    both.add(first["now"], [Bind(f"{world.namespace}/{name}", "", on, "") for name, on in early.items()])
+    both.add(second["now"], planner.taken)
+    assert both.hex == second["digest"]
 
 
 async def test_the_first_cycle_is_the_simulators(

@@ -380,6 +380,7 @@ class Live:
     def _dump(self, folder: Path) -> None:
         """Write a dump in the thread of cycles, which alone may touch the store."""
         try:
+            self.loop.take_in()  # the next cycle decides on what was heard since the last one
             conf, flags = self.conf.current, self.settings.replay
             lenient = bool(conf.policy.warnings)
             place = write_dump(self.loop.store, conf.file, folder, time.time(), flags, lenient=lenient)

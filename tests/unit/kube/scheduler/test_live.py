@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from pumice.apiserver.api.http import Api
 from pumice.apiserver.api.server import serving
 from pumice.apiserver.cluster import Cluster
+from pumice.cycle import run_cycle
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.registry import Registry, action_spec
@@ -27,12 +28,15 @@ from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import EVENTS, LEASES, NATIVE_POD_GROUPS, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.informers.watch_failures import Cause
 from pumice.kube.scheduler import logs
+from pumice.kube.scheduler.dump import SNAPSHOT_NAME
 from pumice.kube.scheduler.http import serving as pages
 from pumice.kube.scheduler.lease import Election
 from pumice.kube.scheduler.live import Live, Settings
 from pumice.kube.scheduler.reload import ConfFile
 from pumice.model.pod import QUEUE_GATE
 from pumice.model.workloads.native_group import INITIALLY_SCHEDULED
+from pumice.runtime.files.snapshot_file import read_cycle
+from pumice.runtime.loop import ListPlanner
 from pumice.runtime.serving.listening import Place
 from pumice.runtime.telemetry.metrics import Metrics
 from pumice.volcano.table import volcano_registry
@@ -543,3 +547,17 @@ async def test_a_dump_is_written_between_cycles(fault: Fault, tmp_path: Path, ca
         assert "n0" in (place / "nodes.yaml").read_text()
         at.live.dump(place / "README")
         await until(lambda: any("no dump in" in record.getMessage() for record in caplog.records))
+
+
+async def test_a_dump_has_what_was_heard_since_the_last_cycle(fault: Fault, tmp_path: Path) -> None:
+    async with scheduling(fault, period_s=3600.0, on_change=False) as at:
+        await until(lambda: at.live.loop.cycles)
+        await at.gang("g", 2)
+        await until(lambda: "default/g-1" in at.live.cluster.cache.pods)
+        at.live.dump(tmp_path)
+        await until(lambda: [*tmp_path.glob("*/README")])
+        (place,) = tmp_path.iterdir()
+        cycle = read_cycle(place / SNAPSHOT_NAME)
+        planner = ListPlanner()
+        run_cycle(cycle.snapshot, at.live.conf.current.policy, cycle.now, planner)
+        assert sorted(each.pod for each in planner.taken) == ["default/g-0", "default/g-1"]
