@@ -18,6 +18,7 @@ from pumice.kube.api.kinds import BIND_REQUESTS, KAI_POD_GROUPS, KAI_QUEUES, NOD
 from tests.kube.objects import KAI_CRDS, crd, create, install_crd, node, pod
 from tests.kube.running import Running, eventually, running
 from tests.kube.server import ApiServer
+from tests.kube.waiting import until
 
 Obj = dict[str, Any]
 GPU = "nvidia.com/gpu"
@@ -335,16 +336,18 @@ async def grant(world: World, obj: Obj, user: str) -> None:
     await world.client.post(f"/apis/rbac.authorization.k8s.io/v1/{within}{kind.lower()}s", obj)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "while the first is in flight"])
 async def test_two_halves_share_a_device_that_one_pod_reserves(
-    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
+    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path, *, late: bool
 ) -> None:
     there = "kai-resource-reservation"
     with suppress(ApiError):
         await world.client.post("/api/v1/namespaces", {"metadata": {"name": there}})
     await world.nodes(1)
     await world.queue("team")
-    for name in ("a", "b"):
-        await world.gang(name, "team", 1, gpus=0, annotations={"gpu-fraction": "0.5"})
+    half = {"gpu-fraction": "0.5"}
+    for name in ("a",) if late else ("a", "b"):
+        await world.gang(name, "team", 1, gpus=0, annotations=half)
 
     async def reserved() -> Obj:
         listed: list[Obj] = (await world.client.get(PODS.namespace_path(there)))["items"]
@@ -352,6 +355,9 @@ async def test_two_halves_share_a_device_that_one_pod_reserves(
 
     with running(tmp_path, server.kubeconfig(), *flags, "--gpu-reservation-image=holder") as it:
         holder = await eventually(reserved, f"nothing was reserved: {it.text}")
+        if late:  # the first has no label yet: its group is known from the decision alone
+            await world.gang("b", "team", 1, gpus=0, annotations=half)
+            await until(lambda: len(it.said("1 to bind")) == 2, what=it.text)
         index = {"metadata": {"annotations": {"run.ai/reserve_for_gpu_index": "0"}}}
         await world.client.patch(PODS.path(f"{there}/{holder['metadata']['name']}"), index)
         for name in ("a", "b"):
@@ -361,6 +367,15 @@ async def test_two_halves_share_a_device_that_one_pod_reserves(
         assert {each["metadata"]["labels"]["runai-gpu-group"] for each in pods} == {group}
         assert {each["metadata"]["annotations"]["received-resource-type"] for each in pods} == {"Fraction"}
         assert len((await world.client.get(PODS.namespace_path(there)))["items"]) == 1
-        await world.gang("c", "team", 1, gpus=0, annotations={"gpu-fraction": "0.5"})
+        await world.gang("c", "team", 1, gpus=0, annotations=half)
         await world.why("c")
-    await world.client.delete(PODS.path(f"{there}/{holder['metadata']['name']}"))
+        for each in pods:
+            await world.client.delete(PODS.path(f"{world.namespace}/{each['metadata']['name']}"))
+
+        async def gone() -> bool:
+            listed = (await world.client.get(PODS.namespace_path(there)))["items"]
+            return holder["metadata"]["uid"] not in {each["metadata"]["uid"] for each in listed}
+
+        await eventually(gone, f"its device is not free: {it.text}")
+    for each in (await world.client.get(PODS.namespace_path(there)))["items"]:
+        await world.client.delete(PODS.path(f"{there}/{each['metadata']['name']}"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +19,7 @@ from msgspec import Struct
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
+from pumice.kube.binding.in_flight import InFlightDecisions
 from pumice.kube.controllers.kinds import CONFIG_MAPS
 from pumice.kube.informers.informer_cache import ENDED, InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
@@ -62,10 +63,12 @@ class GpuReservations:
         self,
         client: Client,
         cache: InformerCache,
+        in_flight: InFlightDecisions,
         recorder: EventRecorder,
         scheduler: str,
         settings: ReservationSettings | None,
     ) -> None:
+        self._in_flight = in_flight
         self._client, self._cache, self._recorder, self._settings = client, cache, recorder, settings
         self._scheduler = scheduler
         self._reserved: dict[str, Pod] = {}  # by group
@@ -74,7 +77,8 @@ class GpuReservations:
         self._preparing: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are about to be bound
         self._waiting: dict[str, asyncio.Future[str]] = {}  # by group
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._loose: frozenset[tuple[str, str]] = frozenset()  # (what is wrong, group) at the last sweep
+        self._unused: set[str] = set()  # groups, when they were last looked at
+        self._lost: set[str] = set()
 
     # -- before a bind -------------------------------------------------------------------------------------------------
 
@@ -102,7 +106,7 @@ class GpuReservations:
         return {RECEIVED_TYPE_ANNOTATION: FRACTION}
 
     async def undo(self, bind: Bind) -> None:
-        """Remove the labels. A reservation that is no longer needed is deleted by the next sweep."""
+        """Remove the labels. A reservation that is no longer needed is deleted soon (``release_unused``)."""
         groups, pod = _groups_in(bind), self._cache.pods.get(bind.pod)
         self.done(bind)
         if pod is not None and groups and not pod.node_name:
@@ -152,7 +156,12 @@ class GpuReservations:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"namespace": RESERVATION_NAMESPACE, "name": name, "labels": labels},
-            "spec": {"nodeName": node, "serviceAccountName": settings.service_account, "containers": [container]},
+            "spec": {
+                "nodeName": node,
+                "serviceAccountName": settings.service_account,
+                "terminationGracePeriodSeconds": 0,  # it has nothing to finish, and its GPU is wanted
+                "containers": [container],
+            },
         }
         try:
             await self._client.post(PODS.namespace_path(RESERVATION_NAMESPACE), body)
@@ -215,23 +224,35 @@ class GpuReservations:
                 if not self._sharers[group]:
                     del self._sharers[group]
 
-    async def sweep(self) -> None:
-        """Delete reservations without users, and pods on devices without a reservation, which may be given to others.
-        Both only if the last sweep found the same."""
-        if self._settings is None:
-            return
+    async def run(self, release_s: float, is_synced: Callable[[], bool]) -> None:
+        """Delete unused reservations until cancelled. Before everything was listed, users may be unknown."""
+        while True:
+            await asyncio.sleep(release_s)
+            if is_synced():
+                await self.release_unused()
+
+    async def release_unused(self) -> None:
+        """Delete reservations without users that had none the last time either."""
+        busy = self._groups_in_flight() if self._reserved else set()
         unused = {
-            ("unused", group) for group in self._reserved if not (self._sharers.get(group) or self._is_busy(group))
+            group for group in self._reserved if not (self._sharers.get(group) or self._is_busy(group) or group in busy)
         }
-        lost = {("lost", group) for group in self._sharers if group not in self._reserved and not self._is_busy(group)}
-        found = frozenset(unused | lost)
-        for what, group in sorted(found & self._loose):
-            if what == "unused":
-                pod = self._reserved[group]
-                await self._delete(pod.key, pod.uid)
-            else:
-                await self._end(group)
-        self._loose = found
+        for group in sorted(unused & self._unused) if self._settings is not None else ():
+            pod = self._reserved[group]
+            await self._delete(pod.key, pod.uid)
+        self._unused = unused
+
+    async def end_unreserved(self) -> None:
+        """End pods on devices without a reservation, which may be given to others, if they had none the last time
+        either."""
+        lost = {group for group in self._sharers if group not in self._reserved and not self._is_busy(group)}
+        for group in sorted(lost & self._lost) if self._settings is not None else ():
+            await self._end(group)
+        self._lost = lost
+
+    def _groups_in_flight(self) -> set[str]:
+        """Return the groups of binds that are still to be sent. Their pods have no labels yet."""
+        return {group for bind in self._in_flight.binds() for group in _groups_in(bind)}
 
     def _is_busy(self, group: str) -> bool:
         return bool(self._preparing.get(group))

@@ -54,6 +54,11 @@ class InFlightDecisions:
         """Return the decision about this pod that is in flight, or None."""
         return self._by_pod.get(pod)
 
+    def binds(self) -> list[Bind]:
+        """Return all binds in flight."""
+        entries = list(self._by_pod.values())  # at once: another thread may add one
+        return [entry.decision for entry in entries if isinstance(entry.decision, Bind)]
+
     def binds_of(self, job: str) -> list[InFlightDecision]:
         """Return the binds of a job that are in flight."""
         with self._lock:

@@ -93,7 +93,7 @@ class KubeCluster:
         self.take_off_gate = self._gates.put
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
-        self._devices = GpuReservations(client, cache, recorder, scheduler, writing.reserving)
+        self._devices = GpuReservations(client, cache, in_flight, recorder, scheduler, writing.reserving)
         self._binder = self._binder_for(client, writing, hooks, timers)
         self._evictor = Evictor(client, cache, in_flight, recorder, scheduler, use_eviction=writing.use_eviction)
         self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, RateLimit())
@@ -340,6 +340,7 @@ class KubeCluster:
             if self._asking is not None:
                 group.create_task(self._asking.deletes.run())
             group.create_task(self._confirm())
+            group.create_task(self._devices.run(self.limits.release_s, self.is_synced))
 
     async def flush(self, seconds: float) -> int:
         """Refuse further decisions; wait for accepted ones, then for statuses and events, for this time at most.
@@ -422,4 +423,4 @@ class KubeCluster:
         """Delete what is no longer needed, and what cannot be carried out."""
         if self._asking is not None:
             self._asking.sweep()
-        await self._devices.sweep()
+        await self._devices.end_unreserved()

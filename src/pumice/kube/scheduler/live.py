@@ -234,8 +234,7 @@ class Live:
     async def _lead(self) -> None:
         """Lead until stopped. Cancelled if leadership is lost: then nothing more is written."""
         works = (self.cluster.run(), self._reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
-        tasks = [asyncio.create_task(work) for work in works]
-        stopping = asyncio.create_task(self._stopping.wait())
+        stopping, *tasks = map(asyncio.create_task, (self._stopping.wait(), *works))
         self.leads = True
         self._at_once()
         try:
@@ -382,8 +381,8 @@ class Live:
         try:
             self.loop.take_in()  # the next cycle decides on what was heard since the last one
             conf, flags = self.conf.current, self.settings.replay
-            lenient = bool(conf.policy.warnings)
-            place = write_dump(self.loop.store, conf.file, folder, time.time(), flags, lenient=lenient)
+            store, is_lenient = self.loop.store, bool(conf.policy.warnings)
+            place = write_dump(store, conf.file, folder, time.time(), flags, lenient=is_lenient)
         except Exception as error:
             _log.error("no dump in %s: %s", folder, error)
         else:

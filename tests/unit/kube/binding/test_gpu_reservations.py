@@ -9,8 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, ReservationSettings
+from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder
+from pumice.kube.writers.writing import Limits
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Seen
@@ -47,7 +49,8 @@ class World:
     def __init__(self, settings: ReservationSettings | None = ReservationSettings("image", wait_s=30.0)) -> None:  # noqa: B008
         self.server, self.cache = Server(), InformerCache(lambda: None)
         recorder = EventRecorder(SILENT, "kai-scheduler")
-        self.held = GpuReservations(self.server, self.cache, recorder, "kai-scheduler", settings)  # type: ignore[arg-type]
+        self.in_flight = InFlightDecisions(lambda: 0.0)
+        self.held = GpuReservations(self.server, self.cache, self.in_flight, recorder, "kai-scheduler", settings)  # type: ignore[arg-type]
 
     def sees(self, *pods: Pod) -> None:
         self.cache.hear([Seen(each) for each in pods])
@@ -121,13 +124,13 @@ async def test_without_an_image_nobody_who_shares_is_bound() -> None:
 async def test_a_reservation_that_nobody_shares_goes_and_one_that_is_needed_stays() -> None:
     world, a = World(), sharer("a", labels={"runai-gpu-group": "g"}, phase="Running", node_name="n1")
     world.sees(a, reservation())
-    await world.held.sweep()
-    await world.held.sweep()
+    await world.held.release_unused()
+    await world.held.release_unused()
     assert not world.server.deletes
     world.held.gone(a.key)
-    await world.held.sweep()
+    await world.held.release_unused()
     assert not world.server.deletes
-    await world.held.sweep()
+    await world.held.release_unused()
     assert world.server.deletes == [f"/api/v1/namespaces/{NAMESPACE}/pods/r"]
 
 
@@ -137,9 +140,9 @@ async def test_pods_whose_reservation_vanished_go_before_others_get_their_device
     theirs = replace(ours, name="b", uid="b", scheduler_name="other")
     world.sees(ours, theirs, reservation())
     world.held.gone(f"{NAMESPACE}/r")
-    await world.held.sweep()
+    await world.held.end_unreserved()
     assert not world.server.deletes
-    await world.held.sweep()
+    await world.held.end_unreserved()
     assert world.server.deletes == ["/api/v1/namespaces/ns/pods/a"]
 
 
@@ -150,3 +153,29 @@ async def test_a_bind_that_fails_takes_the_name_off_the_pod() -> None:
     await world.held.undo(bind_of(a))
     assert world.server.patches[-1][1]["metadata"]["labels"] == {"runai-gpu-group": None}
     assert not world.held._preparing
+
+
+async def test_a_reservation_stays_while_a_bind_to_its_group_waits_to_be_sent() -> None:
+    world, a = World(), sharer("a")
+    world.sees(a, reservation())
+    entry = InFlightDecision(bind_of(a))
+    world.in_flight.add(entry)
+    for _ in range(3):
+        await world.held.release_unused()
+    assert not world.server.deletes
+    world.in_flight.end(entry)
+    for _ in range(2):
+        await world.held.release_unused()
+    assert len(world.server.deletes) == 1
+
+
+def test_a_reservation_is_free_within_five_seconds() -> None:
+    """One is deleted when it was found unused twice, and it takes no time to end."""
+    assert 2 * Limits().release_s <= 5.0
+
+
+async def test_a_reservation_pod_ends_at_once() -> None:
+    world, a = World(), sharer("a")
+    world.sees(a)
+    await world.prepared(bind_of(a))
+    assert world.server.posts[0][1]["spec"]["terminationGracePeriodSeconds"] == 0
