@@ -24,6 +24,14 @@ ACTIONS = actions_at(
     },
     also_when_idle=("stalegangeviction",),
 )
+#: Hooks that are given jobs or tasks and read nothing of them that differs between equal ones ("": the plugin is the
+#: hook), as in ``pumice.volcano.table``. If all that are asked are listed, equal jobs share a failure.
+_EQUAL_ANSWERS = {
+    "gpupack": ("",),
+    "gpuspread": ("",),
+    "minruntime": ("preempt_valid", "preempt_victims", "reclaim_valid", "reclaim_victims"),
+    "proportion": ("may_reclaim", "reclaim_valid"),
+}
 PLUGINS = plugins_at(
     {
         "predicates": "pumice.kai.plugins.predicates:Predicates",
@@ -49,7 +57,8 @@ PLUGINS = plugins_at(
         "sg-nodelocalgreedy": "pumice.kai.plugins.scenario_generators:nodelocalgreedy",
         "sg-multinodegang": "pumice.kai.plugins.scenario_generators:multinodegang",
         "reflectjoborder": "pumice.kai.plugins.reflectjoborder:reflectjoborder",
-    }
+    },
+    _EQUAL_ANSWERS,
 )
 
 #: Default order of actions and plugins, as in KAI.

@@ -15,7 +15,7 @@ from pumice.testing.build import cluster, node, pod, podgroup, session
 from pumice.testing.checks.answers import Asking
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import TOLD
-from pumice.testing.checks.twins import FIELDS, equal_jobs_are_answered_equally, with_twin
+from pumice.testing.checks.twins import CHANGES, equal_jobs_are_answered_equally, with_twin
 from pumice.volcano.eviction.context import EvictionContext
 from pumice.volcano.points import POINTS
 from tests.unit.framework.kit import answers_equally
@@ -81,7 +81,7 @@ def test_the_copy_differs_in_each_field_in_turn() -> None:
         assert twins is not None
         assert (twins.job, len(twins.objects)) == ("ns/waits", len(CLUSTER) + 3)
         fields.add(twins.field)
-    assert fields == set(FIELDS)
+    assert fields == set(CHANGES)
 
 
 def test_a_job_that_runs_has_no_copy() -> None:

@@ -31,7 +31,10 @@ def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None
     if maxConsolidationPreemptees == 0:
         return
     may_leave = partial(_may_leave, most=maxConsolidationPreemptees)
-    search(ssn, Rules("consolidation", _may_try, _everywhere, may_leave, consolidate_valid, every_victim_placed=True))
+    asks = (consolidate_victims, consolidate_valid)
+    search(
+        ssn, Rules("consolidation", _may_try, _everywhere, may_leave, consolidate_valid, asks, every_victim_placed=True)
+    )
 
 
 def _everywhere(ssn: Session, job: int, queue: int) -> bool:

@@ -16,7 +16,8 @@ from pumice.kai.victims import let_through
 
 def preempt(ssn: Session) -> None:
     """Search victims of strictly lower priority for each pending job."""
-    search(ssn, Rules("preempt", _may_try, _of_queue, _may_leave, points.preempt_valid))
+    asks = (points.preempt_victims, points.preempt_valid)
+    search(ssn, Rules("preempt", _may_try, _of_queue, _may_leave, points.preempt_valid, asks))
 
 
 def _may_try(ssn: Session, part: Part) -> bool:

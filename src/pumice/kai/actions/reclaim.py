@@ -15,7 +15,8 @@ from pumice.kai.victims import let_through
 
 def reclaim(ssn: Session) -> None:
     """Search victims in other queues for each pending job whose queue stays within its fair share."""
-    search(ssn, Rules("reclaim", _may_try, _of_queue, _may_leave, points.reclaim_valid))
+    asks = (points.may_reclaim, points.reclaim_victims, points.reclaim_valid)
+    search(ssn, Rules("reclaim", _may_try, _of_queue, _may_leave, points.reclaim_valid, asks))
 
 
 def _may_try(ssn: Session, part: Part) -> bool:

@@ -27,7 +27,7 @@ def search(ssn: Session, rules: Rules) -> None:
         return
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     standing = Standing(ssn, preemptible_jobs(ssn))
-    turns, alike = Turns(ssn, eligible), Alike(ssn, eligible)
+    turns, alike = Turns(ssn, eligible), Alike(ssn, eligible, rules.asks)
     following, allowed = Following(ssn, rules, waiting, standing), tries(ssn)
     for job, part in turns:
         if part is None or alike.failed(job):

@@ -21,7 +21,7 @@ from pumice.columns.nodes import IDLE, PIPELINED
 from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.framework.plugin.point import Point
+from pumice.framework.plugin.point import Point, Question
 from pumice.kai.engine.budget import tries
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import Standing
@@ -39,7 +39,8 @@ class Rules(Struct, frozen=True):
 
     ``reason``: reason of evictions. ``may_try``: whether the job is eligible at all. ``of_queue``: whether jobs of a
     queue may be victims of a job. ``may_leave``: which of them may. ``valid``: the point that validates a scenario.
-    ``every_victim_placed``: every victim must get a new place.
+    ``asks``: the points at which the action asks about the job. ``every_victim_placed``: every victim must get a new
+    place.
     """
 
     reason: str
@@ -47,6 +48,7 @@ class Rules(Struct, frozen=True):
     of_queue: Callable[[Session, int, int], bool]
     may_leave: Callable[[Session, int], Callable[[int], bool]]
     valid: Point[[Scenario], bool, bool]
+    asks: tuple[Question, ...]
     every_victim_placed: bool = False
 
 

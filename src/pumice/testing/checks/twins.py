@@ -7,9 +7,9 @@ takes a task, tasks, a job or a sub-job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,31 +21,10 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.testing.checks.answers import Asking
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, draw_context, questions_of
+from pumice.testing.fields import FIELDS
 
-NOTE = "example.com/twin"
-
-
-def _of_spec(**changes: Any) -> Callable[[Pod], Pod]:
-    return lambda pod: replace(pod, spec=replace(pod.spec, **changes))
-
-
-#: In what else than its name the copy differs: changes of its pods. The other fields of a spec are those of the class.
-FIELDS: dict[str, Callable[[Pod], Pod]] = {
-    "name": lambda pod: pod,
-    "labels": lambda pod: replace(pod, labels={**pod.labels, NOTE: "yes"}),
-    "annotations": lambda pod: replace(pod, annotations={**pod.annotations, NOTE: "yes"}),
-    "namespace": lambda pod: replace(pod, namespace="twins"),
-    "creation": lambda pod: replace(pod, creation=pod.creation + 7.0),
-    "owner": lambda pod: replace(pod, owner=("Job", "twin", "twin")),
-    "resource_version": lambda pod: replace(pod, resource_version="7"),
-    "conditions": lambda pod: replace(pod, conditions=()),
-    "preemption_policy": _of_spec(preemption_policy="Never"),
-    "priority": _of_spec(priority=5),
-    "priority_class_name": _of_spec(priority_class_name="high"),
-    "qos": _of_spec(qos="Guaranteed"),
-    "container_count": _of_spec(container_count=2),
-    "nonzero_milli_cpu": _of_spec(nonzero_milli_cpu=700.0),
-}
+#: In what else than its name the copy differs: changes of its pods.
+CHANGES: Mapping[str, Callable[[Pod], Pod]] = {**FIELDS, "name": lambda pod: pod}
 
 
 class Twins(NamedTuple):
@@ -68,10 +47,10 @@ def with_twin(objects: Iterable[Object], dice: Random) -> Twins | None:
     waiting = [key for key in groups if key in pods and not any(pod.node_name for pod in pods[key])]
     if not waiting:
         return None
-    key, field = dice.choice(waiting), dice.choice(list(FIELDS))
+    key, field = dice.choice(waiting), dice.choice(list(CHANGES))
     group = groups[key]
     name = f"{group.name}-twin"
-    copies = [FIELDS[field](_renamed(pod, name)) for pod in pods[key]]
+    copies = [CHANGES[field](_renamed(pod, name)) for pod in pods[key]]
     copy = replace(group, namespace=copies[0].namespace, name=name, uid=f"{group.uid}-twin")
     return Twins((*objects, copy, *copies), key, f"{copy.namespace}/{name}", field)
 
