@@ -36,22 +36,27 @@ def gang_problems(
     groups: Iterable[PodGroup], pods: Iterable[Pod], topologies: Collection[Topology], guess: Guess
 ) -> Iterator[Problem]:
     """Yield pod sets without enough pods, pods without a pod set, and topologies and levels that do not exist."""
-    sizes = Counter((pod.group_key, pod_set_of(pod.labels).lower()) for pod in pods if pod.group_key)
+    # By group, because a group that looked for its own among those of all groups made the whole quadratic.
+    sizes = defaultdict[str, Counter[str]](Counter)
+    for pod in pods:
+        if pod.group_key:
+            sizes[pod.group_key][pod_set_of(pod.labels).lower()] += 1
     by_name = {topology.name: topology for topology in topologies}
     for group in groups:
         if group.gang is not None and not group.unparsable:
-            told = [*_of_pod_sets(group, group.gang, sizes), *_of_topologies(group.gang, by_name, guess)]
+            told = [*_of_pod_sets(group.gang, sizes[group.key]), *_of_topologies(group.gang, by_name, guess)]
             for what, severity in told[:_TOLD_MAX]:
                 yield Problem(f"PodGroup {group.key}", what, severity)
 
 
-def _of_pod_sets(group: PodGroup, gang: Gang, sizes: Counter[tuple[str, str]]) -> Iterator[tuple[str, Severity]]:
+def _of_pod_sets(gang: Gang, sizes: Counter[str]) -> Iterator[tuple[str, Severity]]:
+    """Yield what is wrong with a gang's pod sets. ``sizes``: the number of pods by the pod set that they name."""
     pod_sets = {each.name: each.min_member for each in gang.pod_sets()}
     for name, least in pod_sets.items():
-        count = sizes[group.key, name]
+        count = sizes[name]
         if count < least:
             yield f"sub-group {name} has a minMember of {least}, but {count} pods", Severity.WARNING
-    strays = sorted(name for key, name in sizes if key == group.key and pod_sets and name not in pod_sets)
+    strays = sorted(name for name in sizes if name not in pod_sets) if pod_sets else []
     for name in strays:
         yield f"has no sub-group {name[:80]}, but pods that name it: these are not placed", Severity.WARNING
 

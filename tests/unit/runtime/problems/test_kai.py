@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -96,3 +98,27 @@ def test_queues_that_go_round_in_a_circle_are_named() -> None:
     queues = [Queue("a", parent="b", sharing=QueueSharing()), Queue("b", parent="a", sharing=QueueSharing())]
     _, problems = validate_cluster((NODE, *queues))
     assert [str(problem) for problem in problems] == ["error: Queue a: parents form a cycle: a -> b -> a"]
+
+
+def work_of_validation(count: int) -> int:
+    """Lines and calls that run while so many gangs are validated."""
+    gangs = [replace(group(sub_groups=(SubGroup("a"),)), name=f"g{i}", uid=f"u{i}") for i in range(count)]
+    pods = [replace(pod(f"p{i}", "x"), annotations={GROUP_NAME_ANNOTATION: f"g{i}"}) for i in range(count)]
+    work = 0
+
+    def count_events(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal work
+        work += 1
+        return count_events
+
+    before = sys.gettrace()
+    sys.settrace(count_events)
+    try:
+        validate_cluster((NODE, Queue("q"), *gangs, *pods))
+    finally:
+        sys.settrace(before)
+    return work
+
+
+def test_validation_of_gangs_costs_as_much_as_there_are_gangs() -> None:
+    assert work_of_validation(160) < 5 * work_of_validation(40)
