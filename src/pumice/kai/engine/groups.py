@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -27,6 +27,14 @@ class Group(Struct, frozen=True):
     topology: TopologyConstraint | None = None
     sub: int = -1
     inside: tuple[Group, ...] = ()
+
+
+def pod_sets_in(group: Group) -> Iterator[Group]:
+    """Yield the pod sets in a group."""
+    if group.sub >= 0:
+        yield group
+    for each in group.inside:
+        yield from pod_sets_in(each)
 
 
 class Subset(Struct, frozen=True):

@@ -28,6 +28,7 @@ from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
 from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.points import device_order, may_take, node_subsets
+from pumice.kai.engine.refutation import lacks_domain, lacks_room
 from pumice.kai.reasons import over_limit
 from pumice.model.blockers import (
     CAPACITY,
@@ -82,6 +83,9 @@ class Placer:
             if self.is_grouped(part.job):
                 active = partial(active_of, self.ssn.tables)
                 group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
+                if lacks_domain(self.ssn, group, Subset(within)):
+                    self.why = Domain()
+                    return False
                 if not self._place_group(stmt, group, Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
@@ -166,7 +170,9 @@ class Placer:
             self.why = Domain()
         for subset in found:
             # Counting rejects most subsets and spends no try.
-            if subset.nodes is not None and self._lacks_room(group.rows, subset.nodes):
+            if subset.nodes is not None and lacks_room(
+                self.feasible, self.ssn.tables.tasks.cls[list(group.rows)], subset.nodes
+            ):
                 self.why = NoRoom()
                 continue
             if not self._tries.spend():
@@ -180,17 +186,6 @@ class Placer:
                     trial.keep()
                     return True
         return False
-
-    def _lacks_room(self, rows: Sequence[int], within: Bool) -> bool:
-        """Return True if one of the tasks fits on none of the nodes (N,), whatever happens to the others."""
-        cls = self.ssn.tables.tasks.cls
-        first = int(cls[rows[0]])
-        if not np.any(self.feasible.capacity(first)[within] > 0):
-            return True
-        # Only the first task is placed on the nodes as they are. A filter that rejects a later one may accept it once
-        # an earlier one is placed, so for the others only resources count.
-        others = set(cls[list(rows)].tolist()) - {first}
-        return any(not np.any(self.feasible.capacity(each)[within]) for each in others)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 

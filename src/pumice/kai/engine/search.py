@@ -11,6 +11,7 @@ from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import Alike
 from pumice.kai.engine.job_order import Standing
 from pumice.kai.engine.parts import active_count
+from pumice.kai.engine.refutation import is_too_large
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution
@@ -36,7 +37,10 @@ def search(ssn: Session, rules: Rules) -> None:
         tally(ssn, Tally.TRIED)
         allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            if not rules.may_try(ssn, part):
+            if is_too_large(ssn, part):
+                # Not shared with equal jobs: they are found as quickly, and KAI does not remember it either.
+                alike.fails(job, NoVictims(), alike=False)
+            elif not rules.may_try(ssn, part):
                 alike.fails(job, NoCase())
             elif isinstance(found := following.solve(stmt, part), Solution):
                 stmt.commit()

@@ -91,7 +91,7 @@ class _Search:
         start, top = self._common()
         inside = self._in_topology if start < 0 else self._in_topology & (self._tree.domains[start] == top)
         # All other domains lie within this one, so none has room if it has none.
-        if not self._has_room(inside):
+        if not self._takes_group(inside, -1)[0]:
             return []
         order = self._in_order(start, inside)
         score = self._score(order)
@@ -100,10 +100,10 @@ class _Search:
         for level in range(self._constraint.lowest, self._constraint.required - 1, -1):
             if level < start:
                 break
+            takes, numbers = self._takes_group(inside, level), self._numbers(level)[0]
             for domain in order.get(level, [0] if level < 0 else ()):
-                nodes = inside if level < 0 else inside & (self._tree.domains[level] == domain)
-                if self._holds_group(nodes, level, domain) and self._has_room(nodes):
-                    found.append(Subset(nodes, score))
+                if takes[domain]:
+                    found.append(Subset(inside & (numbers == domain), score))
         return found
 
     def _common(self) -> tuple[int, int]:
@@ -118,33 +118,62 @@ class _Search:
             level, domain = narrower, int(numbers[0])
         return level, domain
 
-    def _has_room(self, nodes: Bool) -> bool:
-        """Return True if the group may fit on these nodes together."""
-        free = self._ssn.tables.nodes.future[nodes]
-        # Tasks of one kind are counted per node with the largest request, which sees fragmentation. Tasks of different
-        # kinds are only compared as sums. Source: KAI topology plugin.
+    def _numbers(self, level: int) -> tuple[AnyArray, int]:
+        """Return the domain of each node at a level (N,), and how many domains there are. Level -1 is one domain."""
+        if level < 0:
+            return np.zeros(len(self._in_topology), dtype=np.int32), 1
+        return self._tree.domains[level], len(self._tree.ids[level])
+
+    def _takes_group(self, inside: Bool, level: int) -> Bool:
+        """Return which domains of a level may have room for the group together, on the nodes inside, and are near what
+        the group already has. Shape (domains,)."""
+        numbers, count = self._numbers(level)
+        # All domains at once: there may be one for each node, and a tenant chooses how often this is asked.
         if self._is_uniform():
-            most = self._requests.max(axis=0)
-            asked = most > 0
-            fits = np.floor((free[:, asked] + EPS) / most[asked]).min(axis=1)
-            return bool(np.maximum(fits, 0.0).sum() >= len(self._group.rows))
-        return self._filled(free.sum(axis=0)) <= 1.0
+            takes = self._places(inside, numbers, count) >= len(self._group.rows)
+        else:
+            takes = self._filled(self._free(inside, numbers, count)) <= 1.0
+        required = self._constraint.required
+        if level >= 0 and required >= 0 and self._group.active:
+            # A domain of the required level that already holds tasks of the group is the only one that may take more.
+            at_required = self._tree.domains[required]
+            occupied = at_required[self._ssn.tables.tasks.node[list(self._group.active)]]
+            elsewhere = inside & ~np.isin(at_required, occupied)
+            takes &= np.bincount(numbers[elsewhere], minlength=count) == 0
+        found: Bool = takes
+        return found
+
+    def _places(self, inside: Bool, numbers: AnyArray, count: int) -> F64:
+        """Return how many tasks of one kind fit in each domain. Shape (count,)."""
+        # Counted per node with the largest request, which sees fragmentation. Tasks of different kinds are only
+        # compared as sums. Source: KAI topology plugin.
+        most = self._requests.max(axis=0)
+        asked = most > 0
+        free = self._ssn.tables.nodes.future[inside]
+        fits = np.floor((free[:, asked] + EPS) / most[asked]).min(axis=1)
+        return np.bincount(numbers[inside], np.maximum(fits, 0.0), count).astype(np.float64, copy=False)
+
+    def _free(self, inside: Bool, numbers: AnyArray, count: int) -> F64:
+        """Return what each domain has idle or releasing. Shape (count, R)."""
+        free, where = self._ssn.tables.nodes.future[inside], numbers[inside]
+        return np.stack([np.bincount(where, weights=column, minlength=count) for column in free.T], axis=1)
 
     def _is_uniform(self) -> bool:
         """Return True if all tasks ask for the same extended resources."""
         scalars = self._requests[:, 2:-1] > 0
         return bool((scalars == scalars[0]).all())
 
-    def _filled(self, free: F64) -> float:
+    def _filled(self, free: F64) -> F64:
         """Return the largest ratio of request to free amount over all resources, 1000 for a resource with nothing
-        free."""
+        free. ``free`` (domains, R). Shape (domains,)."""
         asked = self._total > 0
         # Pod slots are not counted, as in KAI.
         asked[self._ssn.tables.axis.pods] = False
-        part = np.full(len(free), 0.0)
-        np.divide(self._total, free, out=part, where=asked & (free > 0))
+        part = np.zeros(free.shape)
+        np.divide(np.broadcast_to(self._total, free.shape), free, out=part, where=asked & (free > 0))
         part[asked & (free <= 0)] = _ABSENT
-        return float(part.max(initial=0.0))
+        found: F64 = part.max(axis=1, initial=0.0)
+        return found
 
     def _in_order(self, start: int, inside: Bool) -> dict[int, list[int]]:
         """Return the domains by level, from the start down to the lowest level in the constraint, the fullest siblings
@@ -154,11 +183,11 @@ class _Search:
             found[start] = [int(self._tree.domains[start][inside][0])]
         for level in range(start + 1, self._constraint.lowest + 1):
             numbers = self._tree.domains[level]
+            filled = self._filled(self._free(inside, *self._numbers(level))).tolist()
             children: dict[int, list[tuple[float, str, int]]] = {}
             for domain in distinct(numbers[inside]).tolist():
-                filled = self._filled(self._ssn.tables.nodes.future[inside & (numbers == domain)].sum(axis=0))
                 parent = self._tree.parents[level][domain]
-                children.setdefault(parent, []).append((-filled, self._tree.ids[level][domain], domain))
+                children.setdefault(parent, []).append((-filled[domain], self._tree.ids[level][domain], domain))
             # Siblings stay together in the order of their parents, as a walk of the tree would list them.
             above = found.get(level - 1, [-1])
             found[level] = [domain for parent in above for *_, domain in sorted(children.get(parent, ()))]
@@ -177,12 +206,3 @@ class _Search:
             steps[domain] = SCORE * (_STEPS * (i + 1) // len(domains))
         found: F64 = steps[self._tree.domains[preferred]]
         return found
-
-    def _holds_group(self, nodes: Bool, level: int, domain: int) -> bool:
-        """Return True if the domain lies in a domain of the required level that already holds tasks of the group, if
-        there are any."""
-        required = self._constraint.required
-        if required < 0 or not self._group.active:
-            return True
-        occupied: AnyArray = self._tree.domains[required][self._ssn.tables.tasks.node[list(self._group.active)]]
-        return bool(np.isin(self._tree.domains[required][nodes], occupied).all())

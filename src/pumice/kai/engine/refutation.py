@@ -1,0 +1,56 @@
+"""Refute parts of jobs by counting, before anything is placed or evicted for them.
+
+What a walk or a search costs a tenant chooses: hundreds of pod sets of which only the last has no domain, or hundreds
+of gangs with one pod that no node could ever hold. These tests cost one question for each kind of task or pod set, and
+reject only what a walk or a search would reject.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, AnyArray, Bool
+from pumice.framework.cycle.session import Session
+from pumice.kai.engine.groups import Group, Subset, pod_sets_in
+from pumice.kai.engine.parts import Part
+from pumice.kai.engine.points import node_subsets
+from pumice.placing.feasibility import Feasibility
+
+
+def is_too_large(ssn: Session, part: Part) -> bool:
+    """Return True if some task of a part asks for more than each node has, so that no evictions can help. Source: KAI
+    actions, which skip jobs that are unschedulable and unresolvable; its predicate of the largest node."""
+    known: dict[int, bool] = ssn.shared(is_too_large, dict)
+    tables = ssn.tables
+    for cls in set(tables.tasks.cls[part.rows].tolist()):
+        if cls not in known:
+            fits = tables.nodes.facts.allocatable >= tables.classes.req[cls] - EPS
+            known[cls] = not fits.all(axis=1).any()
+        if known[cls]:
+            return True
+    return False
+
+
+def lacks_domain(ssn: Session, group: Group, within: Subset) -> bool:
+    """Return True if one of several pod sets of a group has no domain before anything is placed."""
+    kinds: dict[object, Group] = {}
+    cls = ssn.tables.tasks.cls
+    for each in pod_sets_in(group):
+        if each.topology is not None:
+            # Pod sets with equal tasks and constraints have equal domains, unless one of them runs already.
+            kinds.setdefault((each.topology, each.active, *cls[list(each.rows)].tolist()), each)
+    # The walk refutes a single kind with its first question. With several, it would place all pod sets before the one
+    # that has no domain, and what is placed takes room and gives none.
+    return len(kinds) > 1 and not all(ssn.ask(node_subsets, each, within) for each in kinds.values())
+
+
+def lacks_room(feasible: Feasibility, classes: AnyArray, within: Bool) -> bool:
+    """Return True if one of the tasks with these classes, in order, fits on none of the nodes (N,), whatever happens to
+    the others."""
+    first = int(classes[0])
+    if not np.any(feasible.capacity(first)[within] > 0):
+        return True
+    # Only the first task is placed on the nodes as they are. A filter that rejects a later one may accept it once an
+    # earlier one is placed, so for the others only resources count.
+    others = set(classes.tolist()) - {first}
+    return any(not np.any(feasible.capacity(each)[within]) for each in others)
