@@ -167,3 +167,19 @@ def test_nobody_is_moved_for_a_job_that_has_room_but_missed_its_turn(depth: dict
     ran = cycle(found, policy(("allocate", "consolidation"), sections={"queueDepthPerAction": depth}))
     assert ran.evicted == evicted
     assert ran.states["late-0"].partition("@")[0] in ("Pipelined", "Allocated", "Binding", "Bound")
+
+
+def test_a_simulated_placement_leaves_a_node_available_to_the_next_task() -> None:
+    """The first task of the gang takes the idle GPU of a, and the second one that leaves a: a still has its idle GPU in
+    the simulation, and less is free there than on b."""
+    runs = [job(f"fast-{at}", "p", [at] * count, priority=100) for at, count in (("a", 2), ("b", 2), ("c", 3))]
+    found = store(
+        *(node(name, 4) for name in ("a", "b", "c")),
+        queue("p", 7),
+        queue("q", 4),
+        *runs,
+        job("victims", "p", ["a", "c"]),
+        job("new", "q", [""] * 4),
+    )
+    ran = cycle(found, policy(["reclaim"]))
+    assert [ran.states[f"new-{i}"] for i in range(4)] == [f"Pipelined@{at}" for at in "aabb"]

@@ -117,10 +117,13 @@ class DeviceLedger:
         return np.asarray(in_use & (self.mib[rows, None] - taken - need[:, None] >= -_EPS), dtype=bool)
 
     def count(self, share: GpuShare, rows: AnyArray | slice = slice(None), *, soon: bool) -> I32:
-        """Return on how many devices of each node a share has room: slots in use, and whole GPUs. Shape (rows,)."""
+        """Return on how many devices of each node a share has room: slots in use, and whole GPUs. Shape (rows,).
+
+        ``soon`` is about whole GPUs. A slot counts with what is leaving it in both cases, as in KAI's ``NodeInfo``.
+        """
         need = self.need(share)[rows]
         whole = np.floor(self.tables.nodes.books[rows, FUTURE if soon else IDLE, self._gpu] / _MILLI + _EPS)
-        found: I32 = (self.joins(need, rows, soon=soon).sum(axis=1) + np.maximum(whole, 0.0)).astype(np.int32)
+        found: I32 = (self.joins(need, rows, soon=True).sum(axis=1) + np.maximum(whole, 0.0)).astype(np.int32)
         return np.where(np.isinf(need), 0, found)
 
     def remainders(self) -> Bool:

@@ -226,10 +226,14 @@ class Placer:
             return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
         # Without any restriction, the best nodes of a class can be prefetched for jobs to come.
         anywhere = within.is_all and not virtual and not self._single and self._outside is None
+        # A simulated placement takes nothing idle, so a node with idle resources stays as good for the next task. A
+        # choice for several tasks at once would count them as taken.
+        alone = virtual and bool(self.feasible.of(cls).idle_fits.any())
         while rows:
             # In simulations often one node has room, the one just vacated. Then no scores are needed.
             sole = self._sole(cls, within) if virtual and len(rows) == 1 else -1
-            nodes = [sole] if sole >= 0 else self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
+            nodes = [sole] if sole >= 0 else self._ahead(rows, cls) if anywhere else []
+            nodes = nodes or self._choose(rows[:1] if alone else rows, cls, within)
             if not nodes:
                 return False
             # One answer for the whole run: ``_choose`` returns as many as start, or wait, like the first.

@@ -110,7 +110,7 @@ def test_pods_of_one_group_are_on_one_device_and_those_of_none_on_their_own() ->
 @pytest.mark.parametrize(
     ("share", "soon", "count"),
     [
-        (HALF, False, 1 + 1),  # beside r, and a whole one
+        (HALF, False, 2 + 1),  # beside r, beside p once q has left, and a whole one
         (HALF, True, 2 + 2),
         (GpuShare(0.8), False, 1),
         (GpuShare(memory_mib=700), False, 1 + 1),
