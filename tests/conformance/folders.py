@@ -10,7 +10,7 @@ from tests.conformance.runner import Status
 #: no longer found turns cases into "not yet", and that must not go unseen.
 FOLDERS: Mapping[str, Mapping[Status, int]] = {
     "kai-generated": {Status.ACCEPTED: 9, Status.NOT_YET: 0},
-    "kai-0.17-generated": {Status.ACCEPTED: 2, Status.NOT_YET: 0},
+    "kai-0.17-generated": {Status.ACCEPTED: 0, Status.NOT_YET: 2},
     "volcano-generated": {Status.ACCEPTED: 4, Status.NOT_YET: 0},
     "kai": {Status.ACCEPTED: 0, Status.NOT_YET: 0},
     "kai-0.17": {Status.ACCEPTED: 0, Status.NOT_YET: 6},

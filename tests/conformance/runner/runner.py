@@ -8,7 +8,7 @@ from traceback import extract_tb
 
 from pumice.framework.plugin.registry import Registry
 from pumice.runtime.policy.languages import builtin_registry
-from tests.conformance.runner.accepted import why_accepted
+from tests.conformance.runner.accepted import OPEN, why_accepted
 from tests.conformance.runner.actions import run_action, run_cycles
 from tests.conformance.runner.calls import run_calls
 from tests.conformance.runner.case import Case, case_of, read_yaml
@@ -107,6 +107,8 @@ def _verdict(file: str, commit: str, name: str, found: Differences) -> CaseResul
         return CaseResult(file, name, Status.PASSED)
     if why := why_accepted(file, commit):
         return CaseResult(file, name, Status.ACCEPTED, why)
+    if why := OPEN.get((file, commit), ""):
+        return CaseResult(file, name, Status.NOT_YET, why)
     return CaseResult(file, name, Status.FAILED, found.text)
 
 
