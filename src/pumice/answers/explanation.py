@@ -8,13 +8,14 @@ from enum import StrEnum
 from msgspec import Struct
 
 from pumice.answers.codes import WORDS, Code, code_of
+from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import ENDED, REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts
 from pumice.explain.blockers import Blockers
 from pumice.explain.hints import blockers_outside
 from pumice.explain.sentences import sentence
-from pumice.model.blockers import Blocker, Reserved, SearchCut
+from pumice.model.blockers import Blocker, GangIncomplete, Reserved, SearchCut
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
 
@@ -104,6 +105,8 @@ def explain(world: World, job: str, *, ways: bool = True, trials: Trials | None 
     before = runs.run_count
     runs.most = before + REASON_TRIALS_MAX
     found = _Answer(runs, job)
+    if not world.pods_of.get(job):
+        return found.without_pods()
     row = row_of(runs.base.outcome, job)
     outside = blockers_outside(list(world.objects.values()), world.scheduler_names).get(job)
     if row is None or (outside is not None and not starts(runs.base, world, job)):
@@ -142,6 +145,12 @@ class _Answer:
             return self._make(Verdict.UNKNOWN, (Part(Code.MISSING, "", text),))
         return self._make(Verdict.NEVER, (_part(why),), is_checked=True)
 
+    def without_pods(self) -> Explanation:
+        """Answer for a job of which no pod exists, or none that has not ended."""
+        group = self.world.groups.get(self.job)
+        least = group.min_member if group is not None else 1
+        return self._make(Verdict.NEVER, (_part(GangIncomplete("", 0, max(least, 1))),), is_checked=True)
+
     def of_start(self, row: int) -> Explanation:
         """Answer for a job that starts in this cycle, or has started."""
         said = Blockers(self.trials.base.outcome).of(row)
@@ -178,18 +187,23 @@ class _Answer:
     ) -> Explanation:
         said = Blockers(self.trials.base.outcome).of(row)
         parts = tuple(
-            Part(each.code, each.name, sentence(blocker) if blocker is not None else WORDS[each.code].meaning, blocker)
+            Part(each.code, each.name, sentence(blocker) if blocker is not None else _meaning(each), blocker)
             for each, blocker in zip(reason.lifts, reason.blockers, strict=True)
         )
         return self._make(
             verdict,
             parts or tuple(_part(each) for each in said[:1]),
-            not_because=tuple(WORDS[each.code].meaning for each in reason.tried if reason.lifts),
+            not_because=tuple(_meaning(each) for each in reason.tried if reason.lifts),
             ways=ways,
             trials=trials,
             is_checked=reason.is_minimal,
             is_cut=is_cut,
         )
+
+
+def _meaning(each: Lift) -> str:
+    """Return what a lift is about, where the cycle recorded no numbers."""
+    return f"too little {each.name} is free on the nodes that it may use" if each.name else WORDS[each.code].meaning
 
 
 def _part(blocker: Blocker) -> Part:

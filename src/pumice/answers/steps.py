@@ -11,6 +11,9 @@ from pumice.answers.steps_of_nodes import add_nodes, remove_jobs, untaint
 from pumice.answers.steps_of_queues import raise_limits, raise_overcommit, raise_quotas, raise_share
 from pumice.answers.world import Trials, World
 
+#: Codes of obstacles that other nodes, or fewer pods on nodes, may lift.
+_OF_NODES = {Code.ROOM, Code.DOMAIN, Code.PORT, Code.SPREAD, Code.AFFINITY, Code.TAINT, Code.SELECTOR}
+
 
 def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[Step], list[list[Step]]]:
     """Return steps that may do for all obstacles of a job, and steps for each obstacle; cheap ones first."""
@@ -18,11 +21,12 @@ def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[S
     codes = {each.code for each in lifts}
     general = list(lower_minimum(world, job))
     by_lift: list[list[Step]] = []
-    if codes & {Code.ROOM, Code.DOMAIN, Code.PORT, Code.SPREAD, Code.AFFINITY, Code.TAINT}:
+    if codes & _OF_NODES:
         general += remove_jobs(world, job, [each.name for each in lifts if each.name])
-    rooms = [each for each in lifts if each.code is Code.ROOM]
-    if rooms:
-        by_lift.append(list(add_nodes(world, job)))
+    nodes = list(add_nodes(world, job)) if codes & _OF_NODES else []
+    general += nodes
+    if Code.ROOM in codes:
+        by_lift.append(nodes)
     for each in lifts:
         if each.code is Code.ROOM:
             continue

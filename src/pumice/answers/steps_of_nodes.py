@@ -6,19 +6,21 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from pumice.answers.amounts import amount_text
+from pumice.answers.amounts import amount_text, quantity_text
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, with_more
 from pumice.answers.step import GPU, Step, main_resource, nothing, sum_of, whole
 from pumice.answers.world import Draft, World, new_name
 from pumice.explain.selection import text_of
-from pumice.explain.words import counted
+from pumice.explain.words import counted, joined
 from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.selectors import matches
 from pumice.model.workloads.podgroup import PodGroup
 
+#: Nodes of which each is made larger.
+_GROWN_MAX = 2
 #: Running jobs that are looked at for one to leave.
 _VICTIMS_MAX = 6
 _HOUR_S = 3600.0
@@ -39,14 +41,66 @@ def add_nodes(world: World, job: str) -> Iterator[Step]:
     for kind in fitting[:1] + fitting[1:][-1:]:
         yield _nodes_like(world, kind, job, len(specs))
     if not fitting:
-        first = world.nodes[0] if world.nodes else Node("node", Resource())
-        room = sum_of([specs[0].request])
-        wanted = with_more(room, "pods", 109.0)
-        base = next((each for each in world.nodes if _may_use(specs[0], each)), first)
-        grown = base.allocatable.set_max(replace(wanted, max_task_num=110))
-        labels = {**base.labels, **dict(specs[0].node_selector)}
-        made = replace(base, allocatable=grown, capacity=grown, labels=labels, taints=(), unschedulable=False)
+        made = _large_enough(world, specs[0])
         yield _nodes_like(world, made, job, max(len(specs), int(ask.get("pods"))))
+    # A new node is in no domain of a topology that names its nodes, so those that are there may have to grow.
+    open_nodes = [node for node in world.nodes if not node.unparsable and _may_use(specs[0], node)]
+    open_nodes.sort(key=lambda node: (node.unschedulable, len(node.taints), -_cards(node), node.name))
+    yield from (_grow([node], specs) for node in open_nodes[:_GROWN_MAX])
+    if len(open_nodes) > 1:
+        yield _grow(open_nodes, specs)
+
+
+def _cards(node: Node) -> float:
+    return node.allocatable.get(GPU)
+
+
+def _large_enough(world: World, spec: PodSpec) -> Node:
+    """Return a node like one that is there, with room and labels for one pod at least."""
+    first = world.nodes[0] if world.nodes else Node("node", Resource())
+    base = next((each for each in world.nodes if _may_use(spec, each)), first)
+    room = base.allocatable.set_max(replace(with_more(spec.request, "pods", 109.0), max_task_num=110))
+    room = replace(room, max_task_num=max(base.allocatable.max_task_num, 110))
+    labels = {**base.labels, **dict(spec.node_selector)}
+    return replace(base, allocatable=room, capacity=room, labels=labels, taints=(), unschedulable=False)
+
+
+def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
+    """Make each of some nodes larger by what so many pods ask for."""
+    one = specs[0].request
+    names = [name for name in (GPU, CPU, MEMORY) if one.get(name)]
+    names += [name for name in one.scalars or () if name not in (*names, "pods")]
+    main = main_resource(specs)
+    where = f"node {nodes[0].name}" if len(nodes) == 1 else f"each of {counted(len(nodes), 'node')}"
+
+    def apply(draft: Draft, count: int) -> None:
+        for node in nodes if count else ():
+            found = draft.get(Node, node.name)
+            if isinstance(found, Node):
+                room = found.allocatable.add(one.multi(count))
+                room = replace(room, max_task_num=room.max_task_num + count)
+                draft.put(replace(found, allocatable=room, capacity=room.set_max(found.capacity)))
+
+    def text(count: int) -> str:
+        return f"{joined([amount_text(name, one.get(name) * count) for name in names])} more on {where}"
+
+    def changes(count: int) -> tuple[str, ...]:
+        return tuple(
+            f"--set node/{node.name}.allocatable.{name}="
+            f"{quantity_text(name, node.allocatable.get(name) + one.get(name) * count)}"
+            for node in nodes
+            for name in (*names, "pods")
+        )
+
+    # A little more than the same amount on a new node: a node is seldom made larger.
+    return Step(
+        len(specs),
+        apply,
+        text,
+        changes=changes,
+        cost=lambda count: (0.0, 1.2 * count * len(nodes) * one.get(main) / 1000.0, 0.0),
+        edits=lambda count: len(nodes),
+    )
 
 
 def _nodes_like(world: World, like: Node, job: str, most: int) -> Step:
@@ -58,7 +112,7 @@ def _nodes_like(world: World, like: Node, job: str, most: int) -> Step:
         for number in range(count):
             name = f"{new_name(world, like.name)}-{number}"
             labels = {**like.labels, "kubernetes.io/hostname": name}
-            draft.put(replace(like, name=name, uid=name, labels=labels, unschedulable=False))
+            draft.put(replace(like, name=name, uid=name, labels=labels, unschedulable=False, taints=()))
 
     known = any(node is like for node in world.nodes)
     what = _size_text(like, specs)

@@ -18,7 +18,7 @@ from pumice.answers.steps import steps_for
 from pumice.answers.world import Draft, Trial, Trials, starts
 
 #: Combinations of steps that are tried for a reason of several parts.
-_COMBINATIONS_MAX = 12
+_COMBINATIONS_MAX = 24
 #: Ways that are given.
 WAYS_MAX = 4
 
@@ -79,6 +79,8 @@ def _combinations(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> Iterator
         return
     general, by_lift = steps_for(trials, job, lifts)
     yield from ((step,) for step in general)
+    # The last steps of each take it away as a whole, which does where the others do not.
+    yield tuple(dict.fromkeys(steps[-1] for steps in by_lift))
     # The first steps of each obstacle are the cheap ones, so combinations of early ones come first.
     choices = sorted(product(*(list(enumerate(steps)) for steps in by_lift)), key=lambda one: sum(i for i, _ in one))
     for choice in choices:
