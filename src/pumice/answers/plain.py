@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.answers.codes import WORDS
+from pumice.answers.everyone import Overview
 from pumice.answers.explanation import Explanation
 
-EXPLAIN_SCHEMA = "pumice.explain/1"
+EXPLAIN_SCHEMA, OVERVIEW_SCHEMA = "pumice.explain/1", "pumice.explain-all/1"
 
 
 def described(found: Explanation, digest: str) -> dict[str, Any]:
@@ -51,4 +52,26 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
             for way in found.ways
         ],
         "proof": {"digest": digest, "trials": found.trials, "minimal": found.is_checked, "cut": found.is_cut},
+    }
+
+
+def overview_described(found: Overview, digest: str) -> dict[str, Any]:
+    """Return all waiting jobs as ``pumice explain --all --json`` prints them."""
+    relief = found.relief
+    return {
+        "schema": OVERVIEW_SCHEMA,
+        "waiting": [
+            {
+                "code": group.code.value,
+                "jobs": list(group.jobs),
+                "gpus": group.gpus,
+                "cores": group.cores,
+                "example": group.example,
+            }
+            for group in found.groups
+        ],
+        "best_change": None
+        if relief is None
+        else {"text": relief.text, "jobs": relief.jobs, "gpus": relief.gpus, "cores": relief.cores},
+        "proof": {"digest": digest, "trials": found.trials},
     }

@@ -24,7 +24,8 @@ def nothing(count: int) -> tuple[str, ...]:
 class Step(Struct, frozen=True):
     """A kind of change. ``most``: how often it may be made. ``apply`` makes it so many times in a draft. The others say
     what that is: in words, as commands, as arguments of ``pumice whatif``, what it costs (minimum lowered, resources
-    added, work lost), which jobs leave, and how many objects are changed."""
+    added, work lost), which jobs leave, and how many objects are changed. ``is_last_resort``: it is tried only where
+    hardly anything else helps."""
 
     most: int
     apply: Callable[[Draft, int], None]
@@ -34,6 +35,7 @@ class Step(Struct, frozen=True):
     cost: Callable[[int], tuple[float, float, float]] = lambda count: (0.0, 0.0, 0.0)
     leaving: Callable[[int], tuple[str, ...]] = nothing
     edits: Callable[[int], int] = lambda count: 1
+    is_last_resort: bool = False
 
 
 # -- amounts and commands

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
 from pumice.answers.step import Step, lower_minimum, whole
-from pumice.answers.steps_of_nodes import add_nodes, remove_jobs, untaint
+from pumice.answers.steps_of_nodes import add_nodes, grow_nodes, remove_jobs, untaint
 from pumice.answers.steps_of_queues import raise_limits, raise_overcommit, raise_quotas, raise_share
 from pumice.answers.world import Trials, World
 
@@ -26,7 +26,7 @@ def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[S
     nodes = list(add_nodes(world, job)) if codes & _OF_NODES else []
     general += nodes
     if Code.ROOM in codes:
-        by_lift.append(nodes)
+        by_lift.append([*nodes, *grow_nodes(world, job)])
     for each in lifts:
         if each.code is Code.ROOM:
             continue

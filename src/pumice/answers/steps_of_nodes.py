@@ -17,12 +17,11 @@ from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.selectors import matches
-from pumice.model.workloads.podgroup import PodGroup
 
 #: Nodes of which each is made larger.
 _GROWN_MAX = 2
 #: Running jobs that are looked at for one to leave.
-_VICTIMS_MAX = 6
+_VICTIMS_MAX = 4
 _HOUR_S = 3600.0
 
 
@@ -43,12 +42,16 @@ def add_nodes(world: World, job: str) -> Iterator[Step]:
     if not fitting:
         made = _large_enough(world, specs[0])
         yield _nodes_like(world, made, job, max(len(specs), int(ask.get("pods"))))
-    # A new node is in no domain of a topology that names its nodes, so those that are there may have to grow.
-    open_nodes = [node for node in world.nodes if not node.unparsable and _may_use(specs[0], node)]
-    open_nodes.sort(key=lambda node: (node.unschedulable, len(node.taints), -_cards(node), node.name))
-    yield from (_grow([node], specs) for node in open_nodes[:_GROWN_MAX])
-    if len(open_nodes) > 1:
-        yield _grow(open_nodes, specs)
+
+
+def grow_nodes(world: World, job: str) -> Iterator[Step]:
+    """Make nodes larger: a new node is in no domain of a topology that names its nodes."""
+    specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
+    nodes = [node for node in world.nodes if specs and not node.unparsable and _may_use(specs[0], node)]
+    nodes.sort(key=lambda node: (node.unschedulable, len(node.taints), -_cards(node), node.name))
+    yield from (_grow([node], specs) for node in nodes[:_GROWN_MAX])
+    if len(nodes) > 1:
+        yield _grow(nodes, specs)
 
 
 def _cards(node: Node) -> float:
@@ -100,6 +103,7 @@ def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
         changes=changes,
         cost=lambda count: (0.0, 1.2 * count * len(nodes) * one.get(main) / 1000.0, 0.0),
         edits=lambda count: len(nodes),
+        is_last_resort=True,
     )
 
 
@@ -208,9 +212,14 @@ def _remove_first(world: World, ordered: list[tuple[float, float, str]]) -> Step
 
 
 def _take_away(draft: Draft, key: str) -> None:
-    draft.remove(PodGroup, key)
-    for pod in draft.world.pods_of.get(key, ()):
-        draft.remove(Pod, pod.key)
+    """End a job: its pods have ended, and nothing is promised to it."""
+    # Not removed, for a store takes a change at once and a removal by being filled again (``Trials.run``). A way is
+    # confirmed with the job removed before it is given.
+    group = draft.group(key)
+    if group is not None:
+        draft.put(replace(group, min_resources=None, status=replace(group.status, phase="Completed")))
+    for pod in draft.pods(key):
+        draft.put(replace(pod, phase="Succeeded"))
 
 
 def _delete(world: World, key: str) -> tuple[str, ...]:

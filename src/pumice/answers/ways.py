@@ -16,9 +16,13 @@ from pumice.answers.reason import Reason
 from pumice.answers.step import Step
 from pumice.answers.steps import steps_for
 from pumice.answers.world import Draft, Trial, Trials, starts
+from pumice.model.pod import Pod
+from pumice.model.workloads.podgroup import PodGroup
 
 #: Combinations of steps that are tried for a reason of several parts.
 _COMBINATIONS_MAX = 24
+#: Combinations that are tried although ways are known, and how many of these are enough for the rest not to be.
+_ALWAYS_TRIED, _ENOUGH = 4, 2
 #: Ways that are given.
 WAYS_MAX = 4
 
@@ -62,34 +66,57 @@ class _Chosen(Struct, frozen=True):
 def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     """Return ways out of a reason that were run and place the job, the cheapest first."""
     finder = _Finder(trials, job)
-    found: dict[tuple[str, ...], Way] = {}
-    for steps in islice(_combinations(trials, job, reason.lifts), _COMBINATIONS_MAX):
-        chosen = finder.smallest(steps)
-        if chosen is not None:
-            way = finder.way(chosen)
-            found.setdefault(way.text, way)
+    found: dict[tuple[str, ...], tuple[_Chosen, ...]] = {}
+    general, combined = _combinations(trials, job, reason.lifts)
+    for number, steps in enumerate((*general, *islice(combined, _COMBINATIONS_MAX))):
+        # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
+        rare = number >= len(general) + _ALWAYS_TRIED or any(step.is_last_resort for step in steps)
         if trials.is_cut:
             break
-    return sorted(found.values(), key=lambda way: (*way.cost.rank, way.text))[:WAYS_MAX]
+        if rare and len(found) >= _ENOUGH:
+            continue
+        chosen = finder.smallest(steps)
+        if chosen:
+            found.setdefault(tuple(each.step.text(each.count) for each in chosen), chosen)
+    ways: list[Way] = []
+    for text in sorted(found, key=lambda text: (*_cost(found[text]).rank, text)):
+        way = finder.confirmed(found[text])
+        if way is not None:
+            ways.append(way)
+        if len(ways) == WAYS_MAX:
+            break
+    return ways
 
 
-def _combinations(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> Iterator[tuple[Step, ...]]:
-    """Yield steps that may do together: one for all obstacles, and one for each of them."""
+def _combinations(
+    trials: Trials, job: str, lifts: tuple[Lift, ...]
+) -> tuple[list[tuple[Step, ...]], Iterator[tuple[Step, ...]]]:
+    """Return steps of which each may do for all obstacles, and steps that may do together, one for each obstacle."""
     if not lifts:
-        return
+        return [], iter(())
     general, by_lift = steps_for(trials, job, lifts)
-    yield from ((step,) for step in general)
-    # The last steps of each take it away as a whole, which does where the others do not.
-    yield tuple(dict.fromkeys(steps[-1] for steps in by_lift))
+    return [(step,) for step in general], _together(by_lift)
+
+
+def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
     # The first steps of each obstacle are the cheap ones, so combinations of early ones come first.
     choices = sorted(product(*(list(enumerate(steps)) for steps in by_lift)), key=lambda one: sum(i for i, _ in one))
-    for choice in choices:
-        yield tuple(dict.fromkeys(step for _, step in choice))
+    yield from (tuple(step for _, step in choice) for choice in choices[:_ALWAYS_TRIED])
+    # The last steps of each take it away as a whole, which does where the others do not.
+    yield tuple(steps[-1] for steps in by_lift)
+    yield from (tuple(step for _, step in choice) for choice in choices[_ALWAYS_TRIED:])
+
+
+def _cost(chosen: tuple[_Chosen, ...]) -> Cost:
+    costs = [each.step.cost(each.count) for each in chosen]
+    lowered, added, lost = (sum(cost[i] for cost in costs) for i in range(3))
+    return Cost(lowered, added, lost, sum(each.step.edits(each.count) for each in chosen))
 
 
 class _Finder:
     def __init__(self, trials: Trials, job: str) -> None:
         self.trials, self.job = trials, job
+        self._known: dict[tuple[tuple[int, int], ...], bool] = {}
 
     def run(self, chosen: tuple[_Chosen, ...]) -> Trial | None:
         if self.trials.is_cut:
@@ -100,8 +127,14 @@ class _Finder:
         return self.trials.run(draft)
 
     def succeeds(self, chosen: tuple[_Chosen, ...]) -> bool:
-        trial = self.run(chosen)
-        return trial is not None and starts(trial, self.trials.world, self.job)
+        # The steps of a search live as long as it does, so that they are known by their identity.
+        key = tuple((id(each.step), each.count) for each in chosen if each.count)
+        if key not in self._known:
+            trial = self.run(chosen)
+            if trial is None:
+                return False
+            self._known[key] = starts(trial, self.trials.world, self.job)
+        return self._known[key]
 
     def smallest(self, steps: tuple[Step, ...]) -> tuple[_Chosen, ...] | None:
         """Return the smallest counts with which these steps place the job, None where they do not at all."""
@@ -122,21 +155,27 @@ class _Finder:
         found = _least(chosen[place].count, lambda count: self.succeeds(at(count)), may_be_none=len(chosen) > 1)
         return at(found)
 
-    def way(self, chosen: tuple[_Chosen, ...]) -> Way:
-        trial = self.run(chosen)
-        cost = Cost(edits=sum(each.step.edits(each.count) for each in chosen))
-        for each in chosen:
-            lowered, added, lost = each.step.cost(each.count)
-            cost = Cost(cost.lowered + lowered, cost.added + added, cost.lost + lost, cost.edits)
+    def confirmed(self, chosen: tuple[_Chosen, ...]) -> Way | None:
+        """Return the way of these steps, run once more with the jobs that leave removed; None where it then fails."""
         leaves = [key for each in chosen for key in each.step.leaving(each.count)]
-        losers = tuple(dict.fromkeys((*leaves, *(losers_by(self.trials, trial, self.job) if trial else ()))))
+        draft = Draft(self.trials.world)
+        for each in chosen:
+            each.step.apply(draft, each.count)
+        for key in leaves:
+            draft.remove(PodGroup, key)
+            for pod in self.trials.world.pods_of.get(key, ()):
+                draft.remove(Pod, pod.key)
+        trial = self.trials.run(draft)
+        if not starts(trial, self.trials.world, self.job):
+            return None
+        losers = tuple(dict.fromkeys((*leaves, *losers_by(self.trials, trial, self.job))))
         return Way(
             tuple(each.step.text(each.count) for each in chosen),
             tuple(line for each in chosen for line in each.step.commands(each.count)),
             tuple(line for each in chosen for line in each.step.changes(each.count)),
-            cost,
+            _cost(chosen),
             losers,
-            trial is not None and any(key in trial.outcome.pipelined for key in _keys(self.trials, self.job)),
+            any(key in trial.outcome.pipelined for key in _keys(self.trials, self.job)),
         )
 
 

@@ -41,3 +41,15 @@ def test_manifests_come_from_standard_input() -> None:
     conf = str(Path(GANG) / "volcano-scheduler.conf")
     result = CliRunner().invoke(main, ["explain", "ml/tf", "-", "--conf", conf], input=text)
     assert result.exit_code == 0 and "Shortage" in result.stdout
+
+
+def test_all_waiting_jobs_are_grouped_by_code() -> None:
+    result = CliRunner().invoke(main, ["explain", "--all", GANG, "--json"])
+    found = json.loads(result.stdout)
+    assert found["schema"] == "pumice.explain-all/1"
+    assert [(group["code"], group["jobs"]) for group in found["waiting"]] == [("Shortage", ["ml/tf"])]
+    assert "1 job waits" in CliRunner().invoke(main, ["explain", "--all", GANG]).stdout
+
+
+def test_a_job_without_files_is_wrong_input() -> None:
+    assert CliRunner().invoke(main, ["explain", GANG]).exit_code == 2

@@ -10,6 +10,7 @@ from pumice.report.units import counted
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
+    from pumice.answers.everyone import Overview
     from pumice.answers.explanation import Explanation
     from pumice.answers.ways import Way
 
@@ -57,3 +58,26 @@ def _way(way: Way) -> str:
     when = "starts once evicted pods have left" if way.waits else "starts now"
     loses = f"; loses: {', '.join(way.losers[:4])}" if way.losers else ""
     return f"{text}: {when}{', ' + ', '.join(cost) if cost else ''}{loses}"
+
+
+def print_overview(found: Overview, digest: str) -> None:
+    """Print all jobs that wait by the code of what is nearest in their way."""
+    out = console()
+    count = sum(len(group.jobs) for group in found.groups)
+    out.print(f"{counted(count, 'job')} wait{'s' if count == 1 else ''}")
+    lines = Table(
+        Column(wraps=False), Column(right=True, wraps=False), Column(right=True, wraps=False), Column(), gap=2
+    )
+    for group in found.groups:
+        asked = f"{group.gpus:,.0f} GPUs" if group.gpus else f"{group.cores:,.0f} cores"
+        example = f"{group.jobs[0]}: {group.example}"
+        lines.add((group.code.value, "red"), counted(len(group.jobs), "job"), asked, escaped(example))
+    out.print_table(lines)
+    if found.relief is not None:
+        most = found.relief
+        asked = f"{most.gpus:,.0f} GPUs" if most.gpus else f"{most.cores:,.0f} cores"
+        out.print(f"{escaped(most.text)}: {counted(most.jobs, 'more job')} would start, with {asked}")
+    elif count:
+        out.print(f"{counted(found.trials, 'change')} tried: none lets more of them start")
+    out.print("codes are those of the cycle; pumice explain JOB checks one", style="dim")
+    out.print(f"\ndigest {digest}", style="dim")

@@ -1,4 +1,4 @@
-"""``pumice explain``: why a job waits, checked by trials, and what would help it."""
+"""``pumice explain``: why a job waits, checked by trials, and what would help it; or all that wait, by reason."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from pumice.cli.answers.world import WorldOptions, conf_option, read_world, world_options
+from pumice.cli.answers.world import Question, WorldOptions, conf_option, read_world, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json
 
 
 @click.command()
-@click.argument("job", metavar="JOB")
-@click.argument("files", metavar="FILES…|SNAPSHOT|-", nargs=-1, required=True)
+@click.argument("words", metavar="[JOB] FILES…|SNAPSHOT|-", nargs=-1, required=True)
+@click.option("--all", "everyone", is_flag=True, help="All jobs that wait, by reason, and the change that helps most.")
 @conf_option
 @world_options
 @click.option("--no-ways", is_flag=True, help="Only the reason, without a search for ways out.")
@@ -21,8 +21,8 @@ from pumice.cli.output import fail_for, print_json
 @click.pass_context
 def explain(
     ctx: click.Context,
-    job: str,
-    files: tuple[str, ...],
+    words: tuple[str, ...],
+    everyone: bool,
     conf: Path | None,
     plugins_dir: str,
     now: float | None,
@@ -43,24 +43,50 @@ def explain(
       pumice explain ml/bert cluster/ jobs.yaml
       kubectl get nodes,queues,podgroups,pods -A -o json | pumice explain ml/bert -
       pumice explain ml/bert cycle.pumice --json | jq .ways_out
+      pumice explain --all cluster/
     """
-    from pumice.answers.explanation import NoSuchJob, find_job
-    from pumice.answers.explanation import explain as answer
+    if not everyone and len(words) < 2:
+        raise InputError("wanted JOB and files, or --all and files")
+    options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
+    asked = read_world(words if everyone else words[1:], options)
+    if everyone:
+        _explain_all(asked, as_json=as_json)
+    else:
+        _explain_one(asked, words[0], ways=not no_ways, as_json=as_json)
+    fail_for(ctx, asked.problems)
+
+
+def _explain_one(asked: Question, job: str, *, ways: bool, as_json: bool) -> None:
+    """Raises: InputError for a job that is not there."""
+    from pumice.answers.explanation import NoSuchJob, explain, find_job
     from pumice.answers.plain import described
     from pumice.answers.world import REASON_TRIALS_MAX, Trials
     from pumice.cli.answers.explanation import print_explanation
     from pumice.runtime.digest import digest_of
 
-    asked = read_world(files, WorldOptions(conf, strict, plugins_dir, now, scheduler_name))
     try:
         key = find_job(asked.world, job)
     except NoSuchJob as error:
         raise InputError(str(error)) from None
     trials = Trials(asked.world, REASON_TRIALS_MAX)
-    found = answer(asked.world, key, ways=not no_ways, trials=trials)
+    found = explain(asked.world, key, ways=ways, trials=trials)
     digest = digest_of(asked.world.now, trials.base.decisions)
     if as_json:
         print_json(described(found, digest))
     else:
         print_explanation(found, digest)
-    fail_for(ctx, asked.problems)
+
+
+def _explain_all(asked: Question, *, as_json: bool) -> None:
+    from pumice.answers.everyone import TRIALS_MAX, overview
+    from pumice.answers.plain import overview_described
+    from pumice.answers.world import Trials
+    from pumice.cli.answers.explanation import print_overview
+    from pumice.runtime.digest import digest_of
+
+    trials = Trials(asked.world, TRIALS_MAX)
+    found, digest = overview(trials), digest_of(asked.world.now, trials.base.decisions)
+    if as_json:
+        print_json(overview_described(found, digest))
+    else:
+        print_overview(found, digest)

@@ -11,7 +11,7 @@ from pumice.answers.explanation import Verdict, explain
 from pumice.answers.lifts import Lift, lift
 from pumice.answers.reason import reason_of
 from pumice.answers.world import Draft, Trials, World, starts
-from tests.properties.answer_worlds import LANGUAGES, random_world
+from tests.properties.answers.answer_worlds import LANGUAGES, random_world
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 

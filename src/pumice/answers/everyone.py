@@ -1,0 +1,152 @@
+"""All jobs that wait: grouped by the code of what is nearest in their way, and the one change that lets most start.
+
+The codes are those of the cycle itself, and not checked job by job; the change is: it was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.answers.codes import Code, code_of
+from pumice.answers.lifts import Lift, lift
+from pumice.answers.world import Draft, Trial, Trials, new_name
+from pumice.explain.blockers import Blockers
+from pumice.explain.sentences import sentence
+from pumice.explain.words import counted
+from pumice.model.resources import CPU
+
+_GPU = "nvidia.com/gpu"
+#: Cycles that are run to find the change that frees most, and queues that are looked at.
+TRIALS_MAX, _QUEUES_MAX = 16, 4
+#: By how much the cluster is made larger in one of the changes.
+_MORE_NODES = 0.1
+
+
+class WaitingGroup(Struct, frozen=True):
+    """Jobs that wait for the same kind of reason. ``gpus`` and ``cores``: what their waiting pods ask for. ``example``:
+    what is said of the first of them."""
+
+    code: Code
+    jobs: tuple[str, ...]
+    gpus: float
+    cores: float
+    example: str
+
+
+class Relief(Struct, frozen=True):
+    """One change, the number of jobs that start only with it, and the GPUs and cores that these ask for."""
+
+    text: str
+    jobs: int
+    gpus: float
+    cores: float
+
+
+class Overview(Struct, frozen=True):
+    """All jobs that wait. ``relief``: the change that lets most start, None where none of those tried lets any."""
+
+    groups: tuple[WaitingGroup, ...]
+    relief: Relief | None
+    trials: int
+
+
+def overview(trials: Trials) -> Overview:
+    """Return the jobs of a world that wait, the largest group first, and what would help most of them."""
+    base, jobs = trials.base, trials.base.outcome.tables.jobs
+    found, placed = Blockers(base.outcome), trials.base.placed
+    asks = _asked(base)
+    members: dict[Code, list[tuple[str, str]]] = {}
+    for row in found.waiting.tolist():
+        if jobs.uids[row] not in placed:
+            nearest = found.nearest(row)
+            members.setdefault(code_of(nearest), []).append((jobs.uids[row], sentence(nearest)))
+    groups = []
+    for code, each in members.items():
+        gpus, cores = (sum(asks.get(job, (0.0, 0.0))[i] for job, _ in each) for i in range(2))
+        groups.append(WaitingGroup(code, tuple(job for job, _ in each), gpus, cores, each[0][1]))
+    groups.sort(key=lambda group: (-group.gpus, -group.cores, -len(group.jobs), group.code))
+    reliefs = [_tried(trials, text, draft, asks) for text, draft in _changes(trials, groups)]
+    best = max(reliefs, key=lambda relief: (relief.gpus, relief.cores, relief.jobs), default=None)
+    return Overview(tuple(groups), best if best is not None and best.jobs else None, len(reliefs))
+
+
+def _asked(trial: Trial) -> dict[str, tuple[float, float]]:
+    """Return the GPUs and the cores that the waiting pods of each job ask for."""
+    tables, found = trial.outcome.tables, dict[str, tuple[float, float]]()
+    tasks, names = tables.tasks, tables.axis.names
+    columns = [names.index(name) if name in names else None for name in (_GPU, CPU)]
+    rows = (tasks.alive & (tasks.job >= 0) & (tasks.node < 0)).nonzero()[0]
+    amounts = tables.classes.req[tasks.cls[rows]] / 1000.0
+    for job, amount in zip(tasks.job[rows].tolist(), amounts, strict=True):
+        gpus, cores = found.get(tables.jobs.uids[job], (0.0, 0.0))
+        more = [0.0 if column is None else float(amount[column]) for column in columns]
+        found[tables.jobs.uids[job]] = gpus + more[0], cores + more[1]
+    return found
+
+
+def _tried(trials: Trials, text: str, draft: Draft, asks: dict[str, tuple[float, float]]) -> Relief:
+    before, after = trials.base.placed, trials.run(draft).placed
+    new = [job for job in after if job not in before]
+    # What a change takes from other jobs counts against it.
+    gone = [job for job in before if job not in after]
+    gpus, cores = (
+        sum(asks.get(job, (0.0, 0.0))[i] for job in new) - sum(asks.get(job, (0.0, 0.0))[i] for job in gone)
+        for i in range(2)
+    )
+    return Relief(text, len(new) - len(gone), gpus, cores)
+
+
+def _changes(trials: Trials, groups: list[WaitingGroup]) -> Iterator[tuple[str, Draft]]:
+    """Yield changes that may help jobs of the groups."""
+    world, codes = trials.world, {group.code: group for group in groups}
+    for code, text in _QUEUE_CHANGES.items():
+        if code not in codes:
+            continue
+        by_queue: dict[str, str] = {}
+        for job in codes[code].jobs:
+            group = world.groups.get(job)
+            by_queue.setdefault(group.queue if group is not None else "", job)
+        for queue, job in list(by_queue.items())[:_QUEUES_MAX]:
+            yield text(queue), _lifted(trials, job, code)
+    if Code.ADMISSION in codes:
+        yield (
+            "no limit on what is promised (plugin overcommit)",
+            _lifted(trials, codes[Code.ADMISSION].jobs[0], Code.ADMISSION),
+        )
+    if world.nodes and codes.keys() & {Code.ROOM, Code.DOMAIN, Code.TAINT, Code.PORT, Code.SPREAD, Code.AFFINITY}:
+        yield _larger(trials)
+    closed = [node for node in world.nodes if (node.unschedulable or node.taints) and not node.unparsable]
+    if closed and Code.TAINT in codes:
+        draft = Draft(world)
+        for node in closed:
+            draft.put(replace(node, unschedulable=False, taints=()))
+        yield f"{counted(len(closed), 'node')} without taints and cordons", draft
+
+
+def _larger(trials: Trials) -> tuple[str, Draft]:
+    world, draft = trials.world, Draft(trials.world)
+    like = max(world.nodes, key=lambda node: (node.allocatable.get(_GPU), node.allocatable.milli_cpu))
+    count = max(1, round(_MORE_NODES * len(world.nodes)))
+    stem = new_name(world, like.name)
+    for number in range(count):
+        name = f"{stem}-{number}"
+        labels = {**like.labels, "kubernetes.io/hostname": name}
+        draft.put(replace(like, name=name, uid=name, labels=labels, unschedulable=False, taints=()))
+    return f"{counted(count, 'more node')} like {like.name}", draft
+
+
+def _lifted(trials: Trials, job: str, code: Code) -> Draft:
+    draft = Draft(trials.world)
+    lift(draft, job, Lift(code))
+    return draft
+
+
+_QUEUE_CHANGES: dict[Code, Callable[[str], str]] = {
+    Code.QUEUE_CLOSED: lambda queue: f"queue {queue} open",
+    Code.QUEUE_LIMIT: lambda queue: f"no limit for queue {queue} and those above it",
+    Code.QUEUE_SHARE: lambda queue: f"queue {queue} deserves all there is",
+    Code.GUARANTEE: lambda queue: f"no guarantee of others against queue {queue}",
+}

@@ -1,0 +1,43 @@
+"""All waiting jobs by code, and the one change that frees most."""
+
+from __future__ import annotations
+
+from pumice.answers.codes import Code
+from pumice.answers.everyone import overview
+from pumice.answers.world import Trials, World
+from pumice.model.events import Object
+from pumice.runtime.policy.conf import policy_of
+from pumice.testing.build import node, podgroup, pods, queue, resource
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+
+def world(*objects: Object) -> World:
+    return World(objects, policy_of(DEFAULT_CONF, volcano_registry()), 0.0, ("volcano",))
+
+
+def gang(name: str, of: str, gpus: int) -> list[Object]:
+    return [podgroup(name, 1, of, min_resources=resource(1, "1Gi", gpus)), *pods(name, 1, gpu=gpus)]
+
+
+def test_jobs_are_grouped_by_code_and_the_most_gpus_come_first() -> None:
+    limited = queue("small", capability=resource(32, "64Gi", 1))
+    jobs = [*gang("a", "small", 2), *gang("b", "small", 4), *gang("c", "big", 16)]
+    found = overview(Trials(world(node("n", 64, "256Gi", 8), limited, queue("big"), *jobs), 16))
+    assert [(group.code, group.jobs, group.gpus) for group in found.groups] == [
+        (Code.ADMISSION, ("ns/c",), 16.0),
+        (Code.QUEUE_LIMIT, ("ns/a", "ns/b"), 6.0),
+    ]
+
+
+def test_the_change_that_frees_most_was_run() -> None:
+    limited = queue("small", capability=resource(32, "64Gi", 1))
+    jobs = [*gang("a", "small", 2), *gang("b", "small", 4)]
+    found = overview(Trials(world(node("n", 64, "256Gi", 8), limited, *jobs), 16))
+    assert found.relief is not None
+    assert found.relief.text == "no limit for queue small and those above it"
+    assert (found.relief.jobs, found.relief.gpus) == (2, 6.0)
+
+
+def test_without_waiting_jobs_there_is_nothing_to_say() -> None:
+    found = overview(Trials(world(node("n"), queue("q"), *gang("a", "q", 0)), 16))
+    assert (found.groups, found.relief) == ((), None)
