@@ -199,15 +199,18 @@ class Blockers:
         gated = gangs.held_back(self._view, job)
         if gated is not None:
             yield gated
+        # KAI's own rules say that no node will do, and not why.
+        unnamed = waits is not None and isinstance(waits.why, NoRoom | NoNode)
+        pods = self._view.waiting_rows(job) if unnamed else []
+        nearest = nodes.against(self._view, job, pods[0]) if pods else None
+        if pods and nearest is None:
+            nearest = nodes.too_few_fit(self._view, job, pods[0])
+        if nearest is not None:
+            yield nearest
         for entry in self._found.get(self._tables.jobs.uids[job], ()):
             if isinstance(entry.finding, Blocker):
                 yield entry.finding
         if waits is not None:
-            # KAI's own rules say that no node will do, and not why.
-            pods = self._view.waiting_rows(job) if isinstance(waits.why, NoRoom | NoNode) else []
-            nearest = nodes.against(self._view, job, pods[0]) if pods else None
-            if nearest is not None:
-                yield nearest
             yield waits.why
             yield from waits.also
         elif not may_wait(self._tables, job):

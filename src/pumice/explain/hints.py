@@ -24,26 +24,27 @@ LENGTH_MAX = 140
 _ENDED = ("Succeeded", "Failed")
 
 
-def hints(outcome: Outcome, only: Bool | None = None) -> dict[str, str]:
+def hints(outcome: Outcome, only: Bool | None = None, *, whole: bool = False) -> dict[str, str]:
     """Return by PodGroup key what would help each job of the session that waits, without jobs of which nothing is
-    known. ``only``: these rows of jobs. Shape (J,)."""
-    return dict(_hints(outcome, only))
+    known. ``only``: these rows of jobs. Shape (J,). ``whole``: however long they are."""
+    return dict(_hints(outcome, only, whole=whole))
 
 
-def _hints(outcome: Outcome, only: Bool | None) -> Iterator[tuple[str, str]]:
+def _hints(outcome: Outcome, only: Bool | None, *, whole: bool) -> Iterator[tuple[str, str]]:
     found, jobs = Blockers(outcome), outcome.tables.jobs
     waiting = found.waiting
     for job in (waiting if only is None else waiting[only[waiting]]).tolist():
-        text = hint_of(found.nearest(job))
+        text = hint_of(found.nearest(job), whole=whole)
         if text:
             yield jobs.uids[job], text
 
 
-def hint_of(nearest: Blocker) -> str:
-    """Return the hint of a job whose nearest blocker this is, "" if the blocker knows nothing."""
+def hint_of(nearest: Blocker, *, whole: bool = False) -> str:
+    """Return the hint of a job whose nearest blocker this is, "" if the blocker knows nothing. ``whole``: it is not
+    shortened."""
     if nearest in (Behind(), NotAdmitted()):
         return ""
-    return shortened(sentence(nearest))
+    return sentence(nearest) if whole else shortened(sentence(nearest))
 
 
 def shortened(text: str) -> str:
@@ -52,11 +53,11 @@ def shortened(text: str) -> str:
 
 
 def hints_outside(objects: Collection[Object], scheduler_names: Collection[str] | None = None) -> dict[str, str]:
-    """Return hints by PodGroup key for jobs that no session sees, or not with all their pods.
+    """Return hints by PodGroup key, not shortened, for jobs that no session sees, or not with all their pods.
 
     ``scheduler_names``: of the pods that are placed here, None for all.
     """
-    return {key: shortened(sentence(found)) for key, found in blockers_outside(objects, scheduler_names).items()}
+    return {key: sentence(found) for key, found in blockers_outside(objects, scheduler_names).items()}
 
 
 def blockers_outside(objects: Collection[Object], scheduler_names: Collection[str] | None = None) -> dict[str, Blocker]:

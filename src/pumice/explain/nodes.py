@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from msgspec.structs import replace
 
-from pumice.columns.dtypes import Bool
+from pumice.columns.dtypes import EPS, Bool
 from pumice.explain import room, selection
 from pumice.explain.view import View
-from pumice.model.blockers import Blocker, Shortage
+from pumice.model.blockers import Blocker, GangPartial, Shortage, TooManyPods
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
 
@@ -62,6 +63,28 @@ def _despite_room(view: View, job: int, row: int, may: Bool, fits: Bool) -> Bloc
         or selection.spread(view, spec, row, may, fits, got)
         or room.all_slots_used(view, there.nonzero()[0], request)
     )
+
+
+def too_few_fit(view: View, job: int, row: int) -> GangPartial | TooManyPods | None:
+    """Return that fewer pods like this task fit together on the nodes that it may use than the gang needs, or None."""
+    spec, request, needed = view.spec(row), view.request(row), view.needed(job)
+    may = selection.selected(view, spec) & selection.open_to(view, spec) & (view.tables.nodes.quarantined_by == 0)
+    rows, asked = may.nonzero()[0], view.asked_in(request)
+    if not len(rows) or not asked:
+        return None
+    fit = np.floor((view.future[rows][:, asked] + EPS) / request[asked]).clip(min=0).min(axis=1)
+    slots = (view.facts.max_pods[rows] - view.tables.nodes.view[rows, -1]).clip(min=0)
+    if fit.sum() < needed:
+        count = int(fit.sum())
+        short = view.scarcest(request, view.future[rows])
+        first = room.shortage(view, request, rows, short, needed - count)
+        return GangPartial(count, needed, first)
+    if np.minimum(fit, slots).sum() < needed:
+        at = int(rows[int((fit - slots).argmax())])
+        counts, most = view.tables.nodes.view[at, -1], view.facts.max_pods[at]
+        free = room.amount(view, asked[0], view.future[rows, asked[0]].sum())
+        return TooManyPods(view.facts.names[at], int(counts), int(most), len(rows) - 1, free)
+    return None
 
 
 def _of_selected(found: Shortage, spec: PodSpec, nodes: Bool) -> Shortage:

@@ -44,8 +44,8 @@ class Answer(Struct, frozen=True):
 
     @property
     def hints(self) -> dict[str, str]:
-        """By PodGroup key: what would help, for each waiting job for which that is known."""
-        return hints(self.outcome) | hints_outside(self.objects, self.scheduler_names)
+        """By PodGroup key: what would help, for each waiting job for which that is known, as a whole sentence."""
+        return hints(self.outcome, whole=True) | hints_outside(self.objects, self.scheduler_names)
 
     @property
     def blockers(self) -> dict[str, tuple[Blocker, ...]]:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from pumice.explain.hints import LENGTH_MAX, shortened
+from pumice.explain.hints import LENGTH_MAX, hints, shortened
 from pumice.explain.words import amount, joined, meant, names
 from pumice.model.queue import PriorityClass
 from pumice.runtime.one_cycle import schedule_once
@@ -29,8 +29,11 @@ def test_any_cluster_has_short_lines(name: str) -> None:
     for seed in range(12):
         objects = small_cluster(Random(seed))
         answer = schedule_once(objects, policy_of(POLICIES[name], volcano_registry()), 1_000.0)
-        for hint in answer.hints.values():
-            assert hint and hint.isprintable() and len(hint) <= LENGTH_MAX
+        short = hints(answer.outcome)
+        for key, hint in answer.hints.items():
+            assert hint and hint.isprintable()
+            assert short.get(key, "").rstrip("…") == hint[: len(short.get(key, "").rstrip("…"))]
+            assert len(short.get(key, "")) <= LENGTH_MAX
             said += 1
     assert said, "some of them wait"
 
