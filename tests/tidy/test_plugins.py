@@ -129,3 +129,29 @@ def test_no_name_that_the_api_has_is_taken_from_elsewhere() -> None:
         if getattr(api, alias.name, None) is getattr(import_module(node.module), alias.name, alias)
     ]
     assert not from_elsewhere, repo.listed("import it from pumice.api", from_elsewhere)
+
+
+#: Words of an earlier contract of hooks. What a hook is asked follows from its parameters and ``reads=`` alone.
+GIVEN_UP = {
+    *("concerns", "Lost", "leave_out", "errors_after", "listens", "ask_again", "job_started", "ballot", "BY_JOB"),
+    *("COUNTS_DOWN", "NOBODY_NEW", "says", "restate"),
+}
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Classes of a module, what it imports, and names of parameters and arguments."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.alias(name=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                found.add(name)
+    return found
+
+
+def test_the_contract_of_hooks_has_no_word_that_was_given_up() -> None:
+    folders = ("framework", "volcano/plugins", "kai/plugins", "ours/plugins")
+    files = [path for folder in folders for path in repo.files(".py", under=f"src/pumice/{folder}")]
+    found = [f"{repo.name(path)}: {name}" for path in files for name in sorted(GIVEN_UP & names_in(repo.tree(path)))]
+    assert len(files) > 50
+    assert not found, repo.listed("say it by parameters, or by reads=", found)
+    assert GIVEN_UP & names_in(ast.parse("@point(concerns='x')\ndef hook(listens): ...")) == {"concerns", "listens"}

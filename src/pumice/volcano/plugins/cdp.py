@@ -4,14 +4,10 @@ plugin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
 from pumice.api import (
     F64,
-    I64,
     NOW,
     ROWS,
     Bool,
@@ -25,7 +21,6 @@ from pumice.api import (
     plugin,
     points,
 )
-from pumice.framework.memo import Memo
 
 COOLDOWN_KEY = "volcano.sh/cooldown-time"
 _RUNNING = int(TaskStatus.RUNNING)
@@ -44,7 +39,7 @@ class Cooldown:
     def __init__(self, ssn: Session) -> None:
         self.ssn, tasks = ssn, ssn.tables.tasks
         rests_on = (tasks["pods"].version,)
-        self.until: F64 = ssn.memo.get("cdp.until", rests_on, lambda: _until(ssn.memo, tasks.pods))
+        self.until: F64 = ssn.memo.get("cdp.until", rests_on, lambda: np.array([_end(pod) for pod in tasks.pods]))
 
     def wakes_at(self) -> float | None:
         """Return when the next protection of a running pod ends, if any job is waiting."""
@@ -73,35 +68,9 @@ def cooldown(pod: Pod) -> float:
         return 0.0
 
 
-class _Known(NamedTuple):
-    """Pods, who they are by identity, and until when each is spared."""
-
-    pods: Sequence[Pod]
-    ids: I64
-    until: F64
-
-
-def _until(memo: Memo, pods: Sequence[Pod]) -> F64:
-    """Return until when each pod is protected; only pods that changed are read. Shape (T,)."""
-    known: _Known | None = memo.recall(_Known, ())
-    # A pod object is replaced when the pod changes, so the same object still says what was read before. ``known.pods``
-    # keeps the old objects alive. Otherwise a new object could get the address of an old one.
-    ids = np.fromiter(map(id, pods), dtype=np.int64, count=len(pods))
-    found = np.full(len(pods), -np.inf)
-    changed = np.ones(len(pods), dtype=bool)
-    if known is not None:
-        same = min(len(pods), len(known.pods))
-        changed[:same] = ids[:same] != known.ids[:same]
-        found[:same] = known.until[:same]
-    for row in np.flatnonzero(changed).tolist():
-        found[row] = _end(pods[row]) if pods[row] is not None else -np.inf
-    memo.keep(_Known, (), _Known(pods, ids, found))
-    return found
-
-
-def _end(pod: Pod) -> float:
-    """Return when the protection of a pod ends, -inf for none."""
-    if COOLDOWN_KEY not in pod.labels and COOLDOWN_KEY not in pod.annotations:
+def _end(pod: Pod | None) -> float:
+    """Return when the protection of a pod ends, -inf for none and for a row without a pod."""
+    if pod is None or (COOLDOWN_KEY not in pod.labels and COOLDOWN_KEY not in pod.annotations):
         return float("-inf")
     placed = (each.last_transition for each in pod.conditions if each.type == "PodScheduled" and each.status == "True")
     seconds, since = cooldown(pod), next(placed, None)
