@@ -128,3 +128,7 @@ class Writer:
         column.data[index] += change
         if column.stamps is not None:
             column.stamps[index] = version
+
+
+#: A column whose type of number does not matter.
+AnyColumn = Column[Any]

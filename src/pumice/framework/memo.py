@@ -48,7 +48,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pumice.columns.column import Column
+from pumice.columns.column import AnyColumn, Column
 from pumice.columns.dtypes import I64, AnyArray, Bool, read_only
 from pumice.framework.cycle.world import STAMPED, World
 
@@ -63,7 +63,7 @@ ANSWERS_MAX = 20_000
 BYTES_MAX = 32 << 20
 
 
-def ground(*columns: Column[Any]) -> Ground:
+def ground(*columns: AnyColumn) -> Ground:
     """Return the ground of an answer that rests on all rows of some columns."""
     return tuple([column.version for column in columns])
 
@@ -88,8 +88,8 @@ class Memo:
         self._clear()
 
     def _clear(self) -> None:
-        self._young: dict[Hashable, tuple[Ground, Any, int]] = {}
-        self._older: dict[Hashable, tuple[Ground, Any, int]] = {}
+        self._young: dict[Hashable, tuple[Ground, object, int]] = {}
+        self._older: dict[Hashable, tuple[Ground, object, int]] = {}
         self._bytes = 0
 
     # -- questions ----------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Memo:
             self._add(question, (rests_on, answer, size))
         return answer
 
-    def _add(self, question: Hashable, entry: tuple[Ground, Any, int]) -> None:
+    def _add(self, question: Hashable, entry: tuple[Ground, object, int]) -> None:
         before = self._young.get(question)
         self._young[question] = entry
         self._bytes += entry[2] - (0 if before is None else before[2])
@@ -245,21 +245,19 @@ class _Left(NamedTuple):
     """What a cycle left of plugins' columns: its time, stamps of rows by axis, and the columns by name as they began
     (array and version) and as they ended."""
 
-    now: Column[Any]
+    now: AnyColumn
     stamps: dict[str, _Rows]
     begun_with: dict[str, tuple[AnyArray, int]]
-    columns: dict[str, Column[Any]]
+    columns: dict[str, AnyColumn]
 
 
-def _is_new(column: Column[Any], world: World) -> None:
+def _is_new(column: AnyColumn, world: World) -> None:
     """A new column: no row may keep a stamp from before it existed."""
     if column.stamps is not None:
         column.stamps[:] = world.tables.versions.next()
 
 
-def _begin(
-    column: Column[Any], begun: tuple[AnyArray, int], ended: Column[Any], rows: _Rows | None, world: World
-) -> None:
+def _begin(column: AnyColumn, begun: tuple[AnyArray, int], ended: AnyColumn, rows: _Rows | None, world: World) -> None:
     """Compare a column with that of the last cycle, as it began and as it ended, and set version and stamps."""
     before, array, changed = begun[0], column.array, _NONE
     as_ended, written = _equal(ended.array, array), before is not ended.array

@@ -57,7 +57,7 @@ def _figures(ssn: Session) -> dict[str, AnyArray]:
     return {name: array for each in given for name, array in each.items()}
 
 
-def _arrays(figures: Mapping[str, Any]) -> dict[str, AnyArray]:
+def _arrays(figures: Mapping[str, object]) -> dict[str, AnyArray]:
     """Return the numbers as arrays."""
     return {name: np.asarray(value) for name, value in figures.items()}
 

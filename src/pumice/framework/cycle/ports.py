@@ -7,7 +7,7 @@ otherwise of its snapshot and the answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class OutsideError(Exception):
@@ -17,7 +17,7 @@ class OutsideError(Exception):
 class Outside(Protocol):
     """A port to external programs."""
 
-    def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
+    def ask(self, url: str, question: Mapping[str, object], within_s: float) -> Mapping[str, object]:
         """Return the answer to a question, both as JSON, within ``within_s`` seconds. The time for all answers of a
         cycle together is bounded, too. Raises: OutsideError."""
         ...
@@ -26,7 +26,7 @@ class Outside(Protocol):
 class _NoPrograms:
     """A port without programs."""
 
-    def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
+    def ask(self, url: str, question: Mapping[str, object], within_s: float) -> Mapping[str, object]:
         raise OutsideError("external programs are not asked here")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
-from pumice.columns.column import Column
+from pumice.columns.column import AnyColumn, Column
 from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.journal import Journal
 from pumice.columns.ledger import Accounting, Ledger
@@ -55,8 +54,8 @@ class World:
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)
         # As a column, so that the clock has a version like everything else that answers rest on.
-        self.now: Column[Any] = Column(np.array([now]), versions.next())
-        self.columns: dict[str, Column[Any]] = {}
+        self.now: AnyColumn = Column(np.array([now]), versions.next())
+        self.columns: dict[str, AnyColumn] = {}
         self._axis_of: dict[str, str] = {}
         self._futures_differ: bool | None = None  # not computed yet
 
@@ -87,7 +86,7 @@ class World:
 
     def column(
         self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
-    ) -> tuple[str, Column[Any]]:
+    ) -> tuple[str, AnyColumn]:
         """Return a plugin's own column and its name. The column is written through the journal and rolled back with
         everything else.
 
@@ -107,7 +106,7 @@ class World:
             values = np.zeros((self.table(axis).capacity, *shape) if axis else shape)
         # The column shares the stamps of its table, so that a row counts as changed if any of its columns was written.
         stamps = self.table(axis).stamps if self.to_write and axis in STAMPED else None
-        found: Column[Any] = Column(values, self.tables.versions.next(), stamps, name)
+        found: AnyColumn = Column(values, self.tables.versions.next(), stamps, name)
         found.per_task = per_task
         self.columns[name], self._axis_of[name] = found, axis
         return name, found
@@ -131,15 +130,15 @@ class World:
             count += 1
         return free
 
-    def columns_on(self, axis: str) -> list[Column[Any]]:
+    def columns_on(self, axis: str) -> list[AnyColumn]:
         """Return all columns of plugins on an axis."""
         return [column for name, column in self.columns.items() if self._axis_of[name] == axis]
 
-    def columns_of(self, plugin: str) -> list[Column[Any]]:
+    def columns_of(self, plugin: str) -> list[AnyColumn]:
         """Return all columns of a plugin."""
         return [column for name, column in self.columns.items() if name.partition(".")[0] == plugin]
 
-    def moving_columns(self) -> Iterator[Column[Any]]:
+    def moving_columns(self) -> Iterator[AnyColumn]:
         """Yield all columns that may be written."""
         for axis in AXES:
             table = self.table(axis)

@@ -7,22 +7,21 @@ session functions (framework/session_plugins.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from enum import IntEnum
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows
-from pumice.framework.plugin.errors import WrongAnswer
+from pumice.framework.plugin.errors import HookFunction, WrongAnswer
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
 from pumice.model.blockers import QueueLimit
 from pumice.model.decisions import Refusal
 
-Hook = Callable[..., Any]
-Tiers = Sequence[Sequence[Hook]]
+Tiers = Sequence[Sequence[HookFunction]]
 
 _AGAINST = (Unfit, Invalid)
 _NUMBERS = (bool, int, float, np.bool_, np.number)
@@ -188,7 +187,7 @@ def union(tiers: Tiers, candidates: Sized) -> Bool:
     return np.zeros(len(candidates), dtype=bool)
 
 
-def is_mask(answer: Any, rows: Sized) -> bool:
+def is_mask(answer: object, rows: Sized) -> TypeGuard[Bool]:
     """Return True if an answer is an array with True or False for each of some rows."""
     return isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == (len(rows),)
 
@@ -215,7 +214,7 @@ def any_of(tiers: Tiers, *args: object) -> bool:
     return any(_yes_or_no(hook, hook(*args)) for tier in tiers for hook in tier)
 
 
-def _yes_or_no(hook: Hook, answer: Any) -> bool:
+def _yes_or_no(hook: HookFunction, answer: object) -> bool:
     if not isinstance(answer, _NUMBERS):
         raise WrongAnswer(hook, answer, "True or False")
     return bool(answer)
@@ -408,9 +407,9 @@ def each(tiers: Tiers, *args: object) -> list[Any]:
     return [hook(*args) for tier in tiers for hook in tier]
 
 
-def merge(tiers: Tiers, *args: object) -> dict[str, Any]:
+def merge(tiers: Tiers, *args: object) -> dict[str, object]:
     """Return what all hooks add; of two answers under one key, the first counts."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for tier in tiers:
         for hook in tier:
             answer = hook(*args)

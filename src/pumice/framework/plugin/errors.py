@@ -8,6 +8,9 @@ from typing import Any
 
 _SHOWN_MAX = 200
 
+#: A function at a point. Only its point knows what it takes and what it answers.
+HookFunction = Callable[..., Any]
+
 
 class PluginError(Exception):
     """A plugin cannot be used as it is written."""
@@ -25,7 +28,7 @@ class PolicyError(ValueError):
 class WrongAnswer(Exception):
     """A hook gave an answer that its point cannot use."""
 
-    def __init__(self, hook: Callable[..., Any], answer: Any, wanted: str) -> None:
+    def __init__(self, hook: HookFunction, answer: object, wanted: str) -> None:
         self.hook = hook
         super().__init__(f"answered {in_short(repr(answer))}, wanted {wanted}")
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from pumice.columns.rows import ClassRows, NodeRows
 from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.world import World
-from pumice.framework.plugin.errors import PluginError, PluginFault, WrongAnswer, problem_of
-from pumice.framework.plugin.point import MultiFormQuestion, Point, Question, Reads
+from pumice.framework.plugin.errors import HookFunction, PluginError, PluginFault, WrongAnswer, problem_of
+from pumice.framework.plugin.point import AnyForms, MultiFormQuestion, Point, Question, Reads
 from pumice.framework.plugin.policy_file import Policy
 from pumice.framework.plugin.resolution import Reading, Unused, Wire, Wiring
 
@@ -26,7 +26,7 @@ V = TypeVar("V")
 #: Returns hooks at some points, bound (``Hook``) or not (``Wire``).
 At = Callable[..., list[Any]]
 #: What can be asked of hooks: a point by itself, or one with adapters and a combinator.
-Askable = Question | MultiFormQuestion[Any, Any]
+Askable = Question | AnyForms
 
 
 class Hook(NamedTuple):
@@ -37,16 +37,16 @@ class Hook(NamedTuple):
     point: Question
     form: str
     reads: Reads | None
-    call: Callable[..., Any]
+    call: HookFunction
     several: Callable[[ClassRows, NodeRows], Any] | None = None
     for_equals: bool = False
 
-    def answers(self, question: MultiFormQuestion[Any, Any]) -> Callable[..., Any]:
+    def answers(self, question: AnyForms) -> HookFunction:
         """Return what to call for a question, which may be asked in another form than the hook's."""
         return question.adapted(self.form, self.call, self.several)
 
     @property
-    def calls(self) -> tuple[Callable[..., Any], ...]:
+    def calls(self) -> tuple[Callable[..., object], ...]:
         """The function at the point, and the one for several classes if there is one."""
         return (self.call,) if self.several is None else (self.call, self.several)
 
@@ -245,7 +245,7 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
-    def each_answer(self, question: MultiFormQuestion[Any, Any], *args: Any) -> list[tuple[str, Any]]:
+    def each_answer(self, question: AnyForms, *args: Any) -> list[tuple[str, Any]]:
         """Return the answer of each plugin by itself, with its name, in the order of the policy. Raises:
         PluginFault."""
         hooks = [hook for hook in self.at(*question.points) if hook.form in question.forms]
@@ -254,9 +254,7 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
-    def with_plugins(
-        self, question: MultiFormQuestion[Any, Any], answers: Iterable[tuple[int, V]]
-    ) -> list[tuple[str, V]]:
+    def with_plugins(self, question: AnyForms, answers: Iterable[tuple[int, V]]) -> list[tuple[str, V]]:
         """Return answers to a question with the names of plugins in place of the numbers of hooks."""
         forms = question.forms
         names = self.known(
@@ -266,7 +264,7 @@ class Hooks:
         )
         return [(names[number], answer) for number, answer in answers]
 
-    def first_to_answer(self, question: MultiFormQuestion[Any, Any], *args: Any) -> str:
+    def first_to_answer(self, question: AnyForms, *args: Any) -> str:
         """Return the plugin with the first answer that is not None, or "". Raises: PluginFault."""
         return next((plugin for plugin, answer in self.each_answer(question, *args) if answer is not None), "")
 
@@ -277,10 +275,10 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, hook.point) from error
 
-    def guard(self, plugin: str, what: str, call: Callable[..., Any], *args: Any) -> Any:
+    def guard(self, plugin: str, what: str, call: Callable[A, V], *args: A.args, **kwargs: A.kwargs) -> V:
         """Call a function of a plugin outside of all points. Raises: PluginFault."""
         try:
-            return call(*args)
+            return call(*args, **kwargs)
         except Exception as error:
             raise _fault(plugin, what, _name(call), error, _code(call)) from error
 
@@ -329,7 +327,7 @@ class Hooks:
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
-    def fault_of(self, call: Callable[..., Any], error: Exception, *points: Question) -> PluginFault:
+    def fault_of(self, call: Callable[..., object], error: Exception, *points: Question) -> PluginFault:
         """Return the fault for a result of one of the functions at some points, which failed when it was used."""
         hook = next(hook for hook in self.at(*points) if _is_or_wraps(call, hook.call))
         return _fault(hook.plugin, hook.point.name, _name(hook.call), error, _code(hook.call))

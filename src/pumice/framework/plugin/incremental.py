@@ -21,10 +21,10 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task, TaskClass
-from pumice.framework.plugin.errors import WrongAnswer
+from pumice.framework.plugin.errors import HookFunction, WrongAnswer
 from pumice.framework.plugin.filter_result import FilterResult
 
-Hook = Callable[..., Any]
+Hook = HookFunction
 
 
 class InTurn:
@@ -144,7 +144,7 @@ def _is_number(answer: object) -> bool:
 def filter_of_tasks(hook: Hook) -> Hook:
     """Return a filter that answers for a class as one that is asked about one task."""
 
-    def of_task(task: Task, nodes: NodeRows) -> Any:
+    def of_task(task: Task, nodes: NodeRows) -> object:
         # Asked anew for each task, since the hook itself keeps what it finds for a class.
         found = of_class(hook, task.cls, TaskFilter)
         return None if found is None else found.filter_result(task, nodes)
@@ -155,7 +155,7 @@ def filter_of_tasks(hook: Hook) -> Hook:
 def score_of_tasks(hook: Hook) -> Hook:
     """Return a score that answers for a class as one that is asked about one task."""
 
-    def of_task(task: Task, nodes: NodeRows) -> Any:
+    def of_task(task: Task, nodes: NodeRows) -> object:
         found = of_class(hook, task.cls, TaskScore)
         return found.score(task, nodes) if isinstance(found, TaskScore) else found
 
@@ -166,7 +166,7 @@ def in_turn_of(wanted: type[TaskFilter] | type[TaskScore]) -> Callable[[Hook], H
     """Return the adapter by which a hook that answers for a class is asked about several tasks of it."""
 
     def adapt(hook: Hook) -> Hook:
-        def of_several(tasks: TaskRows, nodes: NodeRows) -> Any:
+        def of_several(tasks: TaskRows, nodes: NodeRows) -> object:
             found = of_class(hook, TaskClass(tasks.tables, tasks.classes[0]), wanted)
             if not isinstance(found, wanted):
                 return found
@@ -193,7 +193,7 @@ def score_of_first(hook: Hook) -> Hook:
     """Return a score about one task as one about several: if it is one number, that holds for all tasks of the
     class."""
 
-    def of_several(tasks: TaskRows, nodes: NodeRows) -> Any:
+    def of_several(tasks: TaskRows, nodes: NodeRows) -> object:
         answer = _of_first(hook, tasks, nodes)
         return answer if answer is None or _is_number(answer) else ALONE
 

@@ -33,7 +33,7 @@ from pumice.framework.plugin.errors import PluginError, did_you_mean
 from pumice.framework.plugin.point import HOOKS_ATTRIBUTE, Mark, Question, Reads, spelled
 from pumice.model.usage import UsageWindow
 
-P = TypeVar("P", bound=Callable[..., Any])
+P = TypeVar("P", bound=Callable[..., object])
 PLUGIN_ATTRIBUTE = "__pumice_plugin__"
 _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
@@ -43,7 +43,7 @@ class Argument(Struct, frozen=True):
 
     name: str
     type: str
-    default: Any
+    default: object
 
 
 class PluginSpec(Struct, frozen=True, dict=True):
@@ -57,7 +57,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
     """
 
     name: str
-    target: Callable[..., Any]
+    target: Callable[..., object]
     arguments: dict[str, Argument]
     #: For each hook, a Mark and the name of the method (empty for a function).
     hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]
@@ -70,17 +70,17 @@ class PluginSpec(Struct, frozen=True, dict=True):
         """Return True if it has hooks at the point, or may add some."""
         return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
 
-    def build(self, ssn: object, arguments: Mapping[str, Any]) -> Any:
+    def build(self, ssn: object, arguments: Mapping[str, object]) -> Any:
         """Return a new instance; for a function, the function with the session and its arguments filled in."""
         return self._make(ssn, **arguments)
 
     @cached_property
-    def _make(self) -> Callable[..., Any]:
+    def _make(self) -> Callable[..., object]:
         """What makes an instance from the session and the arguments."""
         # A function is its only hook, so filling in the session and its arguments makes the instance.
         return self.target if inspect.isclass(self.target) else partial(partial, self.target)
 
-    def problems(self, arguments: Mapping[str, Any]) -> list[str]:
+    def problems(self, arguments: Mapping[str, object]) -> list[str]:
         """Return what is wrong with the values of some arguments, in words of the plugin. The others have their
         defaults."""
         ask = getattr(self.target, "problems", None)
@@ -93,7 +93,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
         except Exception as error:
             return [f"arguments cannot be looked at: {type(error).__name__}: {error}"]
 
-    def usage_windows(self, arguments: Mapping[str, Any]) -> list[UsageWindow]:
+    def usage_windows(self, arguments: Mapping[str, object]) -> list[UsageWindow]:
         """Return the usage that the store should keep for it under some arguments; the others have their defaults.
 
         Raises: whatever the plugin raises.
@@ -135,7 +135,7 @@ def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = ()
     return mark
 
 
-def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -> PluginSpec:
+def spec_of(name: str, target: Callable[..., object], keeps: str, page: str = "") -> PluginSpec:
     """Return the spec of a plugin, from its hooks and parameters.
 
     Raises: PluginError if it has neither a hook nor a page, or an argument without default.
@@ -155,13 +155,13 @@ def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -
     return PluginSpec(name, target, parameters, hooks, keeps, page=page)
 
 
-def _marks(function: Callable[..., Any]) -> list[Mark]:
+def _marks(function: Callable[..., object]) -> list[Mark]:
     """Return what decorators of points left on a function."""
     found: list[Mark] = getattr(function, HOOKS_ATTRIBUTE, [])
     return found
 
 
-def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argument]:
+def _keywords(function: Callable[..., object], plugin_name: str) -> dict[str, Argument]:
     """Return the arguments that are keyword parameters of a function. Raises: PluginError for one without default."""
     found = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -188,8 +188,8 @@ def _punctuated_like(found: str, name: str) -> str:
 
 
 def read_arguments(
-    known: Mapping[str, Argument], given: Mapping[str, Any], where: str
-) -> tuple[dict[str, Any], list[str]]:
+    known: Mapping[str, Argument], given: Mapping[str, object], where: str
+) -> tuple[dict[str, object], list[str]]:
     """Return arguments for the constructor, and the problems found. A wrong value leaves the default.
 
     Source: Volcano's Arguments (framework/arguments.go): ints for ints, ints and floats for floats, bools or strings
@@ -232,7 +232,7 @@ def _type_in_family(argument: Argument) -> str:
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "Any": "any value"}
 
 
-def _convert(value: Any, wanted: str) -> tuple[Any, bool]:
+def _convert(value: Any, wanted: str) -> tuple[object, bool]:
     """Return the value as the type that is wanted, and True if that was possible."""
     # A bool is an int in Python, and a conf that has ``true`` for a number is wrong.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, T
 
 from msgspec import Struct
 
-from pumice.framework.plugin.errors import PluginError
+from pumice.framework.plugin.errors import HookFunction, PluginError
 
 HOOKS_ATTRIBUTE = "__pumice_hooks__"
 
@@ -31,6 +31,8 @@ JOBS = "jobs"
 WORDS = (ROWS, NOW, PODS, QUEUES, JOBS)
 
 Reads = tuple[str, ...]
+#: Turns a hook in one form into a function that is asked in another.
+Adapter = Callable[[HookFunction], HookFunction]
 
 
 P = TypeVar("P")  # the plugin (self), or the session of a plugin that is one function
@@ -63,7 +65,7 @@ class Question(Struct, frozen=True, eq=False):
     name: str
     asks: str
     when: str
-    combinator: Callable[..., Any]
+    combinator: Callable[..., object]
     forms: Mapping[tuple[str, ...], str]
     switch: str = ""
     default_on: bool = True
@@ -75,7 +77,7 @@ class Question(Struct, frozen=True, eq=False):
         """The switches of which one must be on; empty: always on."""
         return self.switches or ((self.switch,) if self.switch else ())
 
-    def form_of(self, hook: Callable[..., Any], what: str, skip: int = 1) -> str:
+    def form_of(self, hook: Callable[..., object], what: str, skip: int = 1) -> str:
         """Return the form in which a hook is written. ``what``: how an error calls it. ``skip``: number of leading
         parameters that are not part of the question (``self`` or ``ssn``). Raises: PluginError."""
         found = takes(hook, skip)
@@ -106,7 +108,7 @@ class Question(Struct, frozen=True, eq=False):
         return self.mark(hook, reads, several)
 
 
-def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
+def takes(hook: Callable[..., object], skip: int = 1) -> tuple[str, ...]:
     """Return the annotations of the positional parameters, as written, without the first ``skip`` of them."""
     # Read from the code object: ``inspect.signature`` is slow, and every hook of a policy is read when a command
     # starts.
@@ -170,18 +172,22 @@ class MultiFormQuestion(Generic[A, C]):
     def __init__(
         self,
         points: tuple[Question, ...],
-        forms: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]],
+        forms: Mapping[str, Adapter],
         combinator: Callable[..., C],
         *,
         of_several: bool = False,
     ) -> None:
         self.points, self.forms, self.combinator, self.of_several = points, forms, combinator, of_several
 
-    def adapted(self, form: str, call: Callable[..., Any], several: Callable[..., Any] | None) -> Callable[..., Any]:
+    def adapted(self, form: str, call: HookFunction, several: HookFunction | None) -> HookFunction:
         """Return what to call for a hook of a form. ``several``: the method that it names, or None."""
         return several if self.of_several and several is not None else self.forms[form](call)
 
 
-def as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
+def as_it_is(hook: HookFunction) -> HookFunction:
     """Return the hook, as the adapter of a form that takes exactly the arguments of the question."""
     return hook
+
+
+#: A question in several forms, whatever it is about.
+AnyForms = MultiFormQuestion[Any, Any]

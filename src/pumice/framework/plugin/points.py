@@ -20,6 +20,7 @@ from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.plugin import combine
 from pumice.framework.plugin import incremental as in_turn
 from pumice.framework.plugin.combine import Allowed
+from pumice.framework.plugin.errors import HookFunction
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
 from pumice.framework.plugin.point import MultiFormQuestion, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.model.decisions import Refusal
@@ -323,12 +324,12 @@ def scores_of_each(hook: Callable[[TaskClass, NodeRows], F64 | float | None]) ->
     return of_several
 
 
-def of_its_class(hook: Callable[..., Any]) -> Callable[..., Any]:
+def of_its_class(hook: HookFunction) -> HookFunction:
     """Return a hook about tasks for one about a class."""
     return lambda task, *rest: hook(task.cls, *rest)
 
 
-def first_of_run(hook: Callable[..., Any]) -> Callable[[Queue, TaskRows], Any]:
+def first_of_run(hook: HookFunction) -> Callable[[Queue, TaskRows], Any]:
     """Return a hook about several tasks for one about a task: it can speak of the first only."""
     return lambda queue, tasks: hook(queue, next(iter(tasks)))
 

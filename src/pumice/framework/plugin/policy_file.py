@@ -6,7 +6,7 @@ not written is on. In addition, both spellings of a switch are accepted, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -56,8 +56,8 @@ class Policy(Struct, frozen=True, dict=True):
     actions: tuple[ActionOption, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
     dialect: Dialect = field(default_factory=Dialect)
-    metrics: Mapping[str, Any] = {}
-    sections: Mapping[str, Any] = {}
+    metrics: Mapping[str, object] = {}
+    sections: Mapping[str, Mapping[str, Any]] = {}
     warnings: tuple[str, ...] = ()
 
     def has_action(self, name: str) -> bool:
@@ -72,8 +72,7 @@ class Policy(Struct, frozen=True, dict=True):
 
     def section(self, name: str) -> Mapping[str, Any]:
         """Return one of ``sections``, empty if it is missing."""
-        found: Mapping[str, Any] = self.sections.get(name) or {}
-        return found
+        return self.sections.get(name) or {}
 
     @cached_property
     def accounting(self) -> Accounting:
@@ -219,10 +218,10 @@ class _Reader:
         sections = dict(self._sections(conf))
         return Policy(actions, tiers, self.language, metrics, sections, tuple(self.problems))
 
-    def _sections(self, conf: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def _sections(self, conf: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
         """Yield the sections of the dialect that are valid."""
         for name, problems_of in self.language.sections.items():
-            found = conf.get(name) or {}
+            found: Any = conf.get(name) or {}
             problems = (
                 list(problems_of(found)) if isinstance(found, Mapping) else [f"found {found!r:.80}, wanted a mapping"]
             )
@@ -230,7 +229,7 @@ class _Reader:
             if not problems:
                 yield name, found
 
-    def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
+    def _actions(self, conf: Mapping[str, object], dialect: str) -> tuple[ActionOption, ...]:
         """Return the steps of the cycle."""
         text = conf.get("actions", ", ".join(self.language.default_actions) or None)
         if not isinstance(text, str) or not text.strip():
@@ -262,18 +261,19 @@ class _Reader:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
         return tuple(steps)
 
-    def _configurations(self, entries: object) -> dict[str, Mapping[str, Any]]:
+    def _configurations(self, entries: object) -> dict[str, Mapping[str, object]]:
         """Return arguments of actions by name. Of two entries for one action the first counts, as in Volcano."""
-        found: dict[str, Mapping[str, Any]] = {}
+        found: dict[str, Mapping[str, object]] = {}
         for i, entry in enumerate(self._list(entries, "configurations")):
-            arguments = entry.get("arguments") or {} if isinstance(entry, Mapping) else None
-            if not isinstance(arguments, Mapping) or not isinstance(entry.get("name"), str):
+            section: Mapping[str, object] = entry if isinstance(entry, Mapping) else {"arguments": ()}
+            name, arguments = section.get("name"), section.get("arguments") or {}
+            if not isinstance(arguments, Mapping) or not isinstance(name, str):
                 self.problems.append(f"conf: configurations[{i}]: found {entry!r}, wanted a name and arguments")
                 continue
-            found.setdefault(entry["name"], arguments)
+            found.setdefault(name, arguments)
         return found
 
-    def _list(self, value: object, where: str) -> list[Any]:
+    def _list(self, value: object, where: str) -> list[object]:
         """Return a list of the document, with at most ``ENTRIES_MAX`` entries."""
         if value is None:
             return []
@@ -283,7 +283,7 @@ class _Reader:
         self._not_too_many(value, where)
         return value[:ENTRIES_MAX]
 
-    def _not_too_many(self, entries: list[Any], where: str) -> None:
+    def _not_too_many(self, entries: Sequence[object], where: str) -> None:
         """Report a list that is too long."""
         if len(entries) > ENTRIES_MAX:
             self.problems.append(f"conf: {where}: found {len(entries)} entries, wanted {ENTRIES_MAX} at most")
@@ -308,7 +308,7 @@ class _Reader:
             tiers.append(options)
         return tuple(tiers)
 
-    def _unknown_keys(self, entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    def _unknown_keys(self, entry: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
         """Report keys that are not known."""
         for key in entry:
             if key not in known:
@@ -361,7 +361,7 @@ class _Reader:
         return PluginOption(spec, switches, arguments, usage)
 
 
-def _usage_of(spec: PluginSpec, arguments: Mapping[str, Any]) -> tuple[tuple[UsageWindow, ...], list[str]]:
+def _usage_of(spec: PluginSpec, arguments: Mapping[str, object]) -> tuple[tuple[UsageWindow, ...], list[str]]:
     """Return the usage that is to be kept for a plugin, and sentences about what is wrong with it. If something is
     wrong, no usage is returned."""
     try:

@@ -49,13 +49,13 @@ def plugins_at(
     """Return plugins by name, each imported when a policy names it. ``equal_answers``: for some plugins, the methods
     that answer equally for equal jobs and their tasks."""
 
-    def spec(name: str, target: Callable[..., Any]) -> PluginSpec:
+    def spec(name: str, target: Callable[..., object]) -> PluginSpec:
         return replace(plugin_specs((target,))[name], equal_answers=frozenset((equal_answers or {}).get(name, ())))
 
     return OnDemand(places, spec)
 
 
-def plugin_specs(targets: Iterable[Callable[..., Any]]) -> dict[str, PluginSpec]:
+def plugin_specs(targets: Iterable[Callable[..., object]]) -> dict[str, PluginSpec]:
     """Return what ``@plugin`` left on each function or class, by the plugin's name."""
     specs: list[PluginSpec] = [getattr(target, PLUGIN_ATTRIBUTE) for target in targets]
     return {spec.name: spec for spec in specs}
@@ -102,11 +102,11 @@ class Dialect(Struct, frozen=True):
     nominations: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
     name: str = ""
     default_actions: tuple[str, ...] = ()
-    default_tiers: tuple[Mapping[str, Any], ...] = ()
+    default_tiers: tuple[Mapping[str, object], ...] = ()
     builds_on: str = ""
     scheduler: str = ""
     default_queue: str = "default"
-    sections: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {}
+    sections: Mapping[str, Callable[[Mapping[str, object]], Iterator[str]]] = {}
 
     @property
     def switches(self) -> Switches:
@@ -125,7 +125,7 @@ class Registry:
     def __init__(self, dialects: Mapping[str, Dialect], ours: Mapping[str, PluginSpec] | None = None) -> None:
         self.dialects, self.ours = dialects, ours or {}
 
-    def with_plugins(self, dialect: str, targets: Iterable[Callable[..., Any]]) -> Registry:
+    def with_plugins(self, dialect: str, targets: Iterable[Callable[..., object]]) -> Registry:
         """Return a registry with more plugins in one dialect."""
         own = self.dialects[dialect]
         extended = replace(own, plugins=_over(plugin_specs(targets), own.plugins))

@@ -7,10 +7,20 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pumice.columns.column import Column
+from pumice.columns.column import AnyColumn
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, ground
-from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, MultiFormQuestion, Question, as_it_is
+from pumice.framework.plugin.point import (
+    JOBS,
+    NOW,
+    PODS,
+    QUEUES,
+    ROWS,
+    Adapter,
+    AnyForms,
+    Question,
+    as_it_is,
+)
 from pumice.framework.plugin.point import Reads as Words
 from pumice.framework.plugin.policy_file import Policy
 
@@ -34,7 +44,7 @@ class Wire(NamedTuple):
         """Return the function to call."""
         return getattr(instance, self.attribute) if self.attribute else instance
 
-    def asked(self, question: Question | MultiFormQuestion[Any, Any]) -> Call:
+    def asked(self, question: Question | AnyForms) -> Call:
         """Return what to call for a question, which may be asked in another form than the hook's."""
         if isinstance(question, Question):
             return Call(self.position, self.attribute, None)
@@ -51,7 +61,7 @@ class Call(NamedTuple):
 
     position: int
     attribute: str
-    adapter: Callable[[Callable[..., Any]], Callable[..., Any]] | None
+    adapter: Adapter | None
 
 
 class Reads(Protocol):
@@ -87,7 +97,7 @@ class Reading:
         """Return True if a column of a plugin is read."""
         return column.partition(".")[0] in self.plugins or column in self.words
 
-    def columns(self, world: World) -> list[Column[Any]]:
+    def columns(self, world: World) -> list[AnyColumn]:
         """Return the columns that are read."""
         # By the names of columns that exist, because plugins create their columns when they are opened.
         there = tuple(world.columns)
@@ -142,7 +152,7 @@ class Wiring:
     def __init__(self, policy: Policy, unused: Mapping[int, Unused]) -> None:
         self._policy, self._unused = policy, unused
         self._tiers: dict[Question, list[list[Wire]]] = {}
-        self._calls: dict[Question | MultiFormQuestion[Any, Any], list[list[Call]]] = {}
+        self._calls: dict[Question | AnyForms, list[list[Call]]] = {}
         self._known: dict[Hashable, Any] = {}
 
     def of(self, position: int, point: Question) -> list[Wire]:
@@ -176,7 +186,7 @@ class Wiring:
             found = self._tiers[point] = [tier for tier in tiers if tier]
         return found
 
-    def calls(self, question: Question | MultiFormQuestion[Any, Any]) -> list[list[Call]]:
+    def calls(self, question: Question | AnyForms) -> list[list[Call]]:
         """Return what is called for a question, by tier."""
         found = self._calls.get(question)
         if found is None:
