@@ -52,10 +52,7 @@ class Jobs(Protocol):
 
 class Budget:
     """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
-    below 1 there is no limit.
-
-    ``cut``: the current job had no step left, so that its failure proves nothing.
-    """
+    below 1 there is no limit."""
 
     def __init__(self, ssn: Session, rows: AnyArray, steps: int) -> None:
         self._ssn, self._action = ssn, ssn.trace.action
@@ -66,10 +63,14 @@ class Budget:
         self._spent: dict[Account, int] = {}
         self._paid: set[Hashable] = set()
         self._first_of: dict[Account, int] = {}  # the job that spent first
-        self._cut: dict[Account, list[int]] = {}
+        self._cut: dict[Account, dict[int, None]] = {}
         self._resume = self._resumed()
         self._account: Account | None = None
-        self._job, self.cut = -1, False
+        self._job, self._is_cut, self._is_free = -1, False, False
+        #: Steps of the current job.
+        self.taken = 0
+        #: How often the action has changed the cluster. Answers of before count no more.
+        self.changes = 0
 
     # -- jobs in order ------------------------------------------------------------------------------------------------
 
@@ -79,10 +80,7 @@ class Budget:
         postponed: list[int] = []
         while jobs or postponed:
             if not jobs:
-                # Those after them had their turn, or the first of those has gone.
-                for job in postponed:
-                    self._resume.pop(self._of[job], None)
-                    jobs.push(job)
+                self.resume(jobs, postponed)
                 postponed = []
             job = jobs.pop()
             if self.is_postponed(job):
@@ -97,10 +95,20 @@ class Budget:
             del self._resume[account]
         return account in self._resume
 
+    def resume(self, jobs: Jobs, postponed: list[int]) -> None:
+        """Put postponed jobs back. Those after them had their turn, or the first of those has gone."""
+        for job in postponed:
+            self._resume.pop(self._of[job], None)
+            jobs.push(job)
+
+    def is_resuming(self, job: int) -> bool:
+        """Return True if jobs of the account are postponed."""
+        return self._of[job] in self._resume
+
     def begin(self, job: int) -> bool:
         """Begin to count for a job. Return False, and note it, if its account has no steps left."""
         account = self._account = self._of[job]
-        self._job, self.cut = job, False
+        self._job, self._is_cut, self.taken, self._is_free = job, False, 0, False
         if self._limited and account in self._not_begun:
             self._open(account)
         if not self._limited or self._left[account] > 0:
@@ -124,24 +132,43 @@ class Budget:
     def spend(self, steps: int = 1) -> bool:
         """Take steps for the current job. Return False if none was left: then end its search."""
         account = self._account
-        if account is None or not self._limited:
+        self.taken += steps
+        if account is None or not self._limited or self._is_free:
             return True
-        if self._left[account] <= 0:
+        self._first_of.setdefault(account, self._job)
+        if self._left[account] < steps:
+            # Nothing is left, so that it makes no difference in how many parts steps are taken.
+            self._left[account] = 0
             self._note(self._job)
             return False
-        self._first_of.setdefault(account, self._job)
         self._left[account] -= steps
         self._spent[account] = self._spent.get(account, 0) + steps
         return True
 
+    def is_paid(self, key: Hashable) -> bool:
+        """Return True if ``spend_once`` or ``paid`` was called for an answer since the last change."""
+        return (self._account, self.changes, key) in self._paid
+
+    def paid(self, key: Hashable) -> None:
+        """Record that an answer was computed and its steps were taken."""
+        self._paid.add((self._account, self.changes, key))
+
+    def is_free(self, key: Hashable) -> bool:
+        """Return True, and count no step of the current job, if the answer to ``key`` is paid."""
+        self._is_free = self.is_paid(key)
+        return self._is_free
+
+    def is_cut(self) -> bool:
+        """Return True if the current job had no step left, so that its failure proves nothing."""
+        return self._is_cut
+
     def spend_once(self, key: Hashable, steps: int) -> bool:
         """Take the steps of an answer that the session may have had before. Return False if none was left."""
-        key = self._account, key
-        if key in self._paid:
+        if self.is_paid(key):
             return True
         if not self.spend(steps):
             return False
-        self._paid.add(key)
+        self.paid(key)
         return True
 
     def has_spent(self, job: int) -> int:
@@ -154,7 +181,7 @@ class Budget:
         """Trace the jobs that were cut, and note where the next cycle goes on."""
         notes = self._ssn.snapshot.notes
         for account in dict.fromkeys(self._of.values()):
-            jobs = self._cut.get(account, [])
+            jobs = list(self._cut.get(account, ()))
             if jobs:
                 spent = self._spent.get(account, 0)
                 self._ssn.trace.tell_of_jobs(np.array(jobs), SearchCut(self._action, spent))
@@ -180,10 +207,8 @@ class Budget:
 
     def _note(self, job: int) -> None:
         """Note a job that was cut, or not tried."""
-        self.cut = True
-        cut = self._cut.setdefault(self._of[job], [])
-        if job not in cut[-1:]:
-            cut.append(job)
+        self._is_cut = True
+        self._cut.setdefault(self._of[job], {})[job] = None
 
     # -- from cycle to cycle ------------------------------------------------------------------------------------------
 

@@ -173,7 +173,7 @@ class Failure(NamedTuple):
     """A failed attempt without its job: tasks are given by position, so that it holds for each equal job. ``number``:
     equal for failures with equal content. ``last_trial``: None if nothing was undone. ``queue``: versions of what the
     answers of the queue rest on. ``asked_again``: not all of these answers were given before something was placed.
-    ``alone``: the queue took none of the tasks, and no node was examined."""
+    ``alone``: the queue took none of the tasks, and no node was examined. ``steps``: what the attempt cost."""
 
     number: int
     last_trial: LastTrial | None
@@ -183,6 +183,7 @@ class Failure(NamedTuple):
     queue: tuple[object, ...]
     findings: tuple[Finding, ...]
     alone: bool
+    steps: int = 0
 
 
 class ActionRecord(NamedTuple):

@@ -12,6 +12,7 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
+from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
@@ -54,26 +55,34 @@ _Placed = Callable[[Session, Statement, int, PendingTasks, OpenAttempt], Pending
 MAY_ASK = tuple(point for point in points.POINTS.values() if point not in NEVER_ASKED)
 
 
-def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
+def allocate(
+    ssn: Session,
+    *,
+    predicateErrorCacheEnable: bool = True,
+    promisedFirst: bool = True,
+    maxSearchSteps: int = SEARCH_STEPS_MAX,
+) -> None:
     """Place jobs in queue and job order. A job is placed up to its minimum, and comes back into the queue for the
     rest.
 
     Ready jobs are committed. Jobs that are only pipelined keep their reservations for the session. Everything else is
     rolled back. ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
-    (decision 0017).
+    (decision 0017). ``maxSearchSteps``: counted steps in a cycle for jobs with a topology or sub-groups, shared out
+    over queues and namespaces; 0 for no limit. A step is a kind of task that is tried in a domain.
     """
-    allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst)
+    allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst, steps=maxSearchSteps)
     rows = allocation.waiting()
     if len(rows):
-        what = f"allocate {predicateErrorCacheEnable} {promisedFirst}"
+        what = f"allocate {predicateErrorCacheEnable} {promisedFirst} {maxSearchSteps}"
         act(ssn, what, rows, MAY_ASK, lambda: allocation.take_turns(rows))
 
 
 class _Allocation:
     """One run of the action."""
 
-    def __init__(self, ssn: Session, *, cached: bool, promised_first: bool) -> None:
-        self.ssn, self.cached, self.promised_first = ssn, cached, promised_first
+    def __init__(self, ssn: Session, *, cached: bool, promised_first: bool, steps: int) -> None:
+        self.ssn, self.cached, self.promised_first, self.steps = ssn, cached, promised_first, steps
+        self.postponed: dict[int, list[int]] = {}  # by queue
         self.pending: dict[int, PendingTasks] = {}
         self.failed = False  # the last attempt failed and changed nothing
 
@@ -100,6 +109,7 @@ class _Allocation:
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
         self.alike = Alike(ssn, failures, tried=self.gated)
+        self.budget = Budget(ssn, rows[[self._is_in_domain(job) for job in rows.tolist()]], self.steps)
         if self.promised_first:
             rows = self._promised_first(rows)
         lines = ssn.order.lines(rows)
@@ -112,15 +122,26 @@ class _Allocation:
                 name = ssn.tables.queues.names[queue]
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
+            if not lines[queue] and queue in self.postponed:
+                self.budget.resume(lines[queue], self.postponed.pop(queue))
             if not lines[queue]:
                 continue
             job = lines[queue].pop()
-            if self._turn(job):
+            if self._is_in_domain(job) and self.budget.is_postponed(job):
+                self.postponed.setdefault(queue, []).append(job)
+            elif self._turn(job):
                 lines[queue].push(job)
             elif self.failed:
                 self.alike.go_on(lines[queue])
             # Pushed after each job, because the job's placement changed the share by which queues are ordered.
             queues.push(queue)
+        self.budget.end()
+
+    def _is_in_domain(self, job: int) -> bool:
+        """Return True if a job is placed in the best of several domains."""
+        # Without a policy or a hard topology the tree of hypernodes plays no part, and all nodes are one domain.
+        jobs = self.ssn.tables.jobs
+        return bool(jobs.has_policy[job]) or (bool(jobs.has_topology[job]) and has_hard(self.ssn.tables, job))
 
     def _promised_first(self, rows: AnyArray) -> AnyArray:
         """Place jobs that have nominated tasks, and return the jobs that are left for the regular order."""
@@ -161,10 +182,11 @@ class _Allocation:
             if job in self.gated:
                 take_gates_off(ssn, job)
             pending_tasks = PendingTasks(ssn, job)
-        # Without a policy or a hard topology the tree of hypernodes plays no part, and all nodes are one domain.
-        in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
+        in_domain = self._is_in_domain(job)
         if not pending_tasks:
             self._look_again(job, in_domain=in_domain)
+            return False
+        if in_domain and not self.budget.begin(job):
             return False
         with ssn.statement() as stmt:
             return (
@@ -207,7 +229,10 @@ class _Allocation:
         # Imported late: few clusters have gangs with a topology.
         from pumice.volcano.topology.domains import allocate_for_job
 
-        left = allocate_for_job(ssn, stmt, job, pending_tasks, attempt)
+        left = allocate_for_job(ssn, stmt, job, pending_tasks, attempt, self.budget)
+        if left is None and self.budget.is_cut():
+            stmt.discard()
+            return False
         if left is None:
             stmt.discard()
             # Of trials in domains Volcano keeps no errors, so this may be all that is known of the job.

@@ -4,6 +4,7 @@ gangpreempt action.
 
 from __future__ import annotations
 
+from pumice.framework.cycle.budget import SEARCH_STEPS_MAX
 from pumice.framework.cycle.session import Session
 from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs, limits_of
@@ -19,6 +20,7 @@ def gangpreempt(
     onlyInNeed: bool = False,
     promisedKept: bool = True,
     allMustAgree: bool = False,
+    maxSearchSteps: int = SEARCH_STEPS_MAX,
 ) -> None:
     """Place each starving job as a whole in a trial, and evict only if the trial succeeds.
 
@@ -26,7 +28,8 @@ def gangpreempt(
     below their minimum. ``onlyInNeed``: evict nothing for a gang that fits without; Volcano has no such option and
     evicts in any case. ``promisedKept``: try domains first in which victims were evicted for the gang before
     (decision 0017). ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some
-    (decision 0018).
+    (decision 0018). ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no
+    limit. A step is a task in a plan that is tried, or some pods that are looked at.
     """
     limits = limits_of(
         maxDomains,
@@ -35,4 +38,4 @@ def gangpreempt(
         promised_kept=promisedKept,
         all_must_agree=allMustAgree,
     )
-    evict_for_gangs(ssn, EvictionKind.GANG_PREEMPT, REASON, limits)
+    evict_for_gangs(ssn, EvictionKind.GANG_PREEMPT, REASON, limits, maxSearchSteps)

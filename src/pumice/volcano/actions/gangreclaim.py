@@ -3,6 +3,7 @@ action."""
 
 from __future__ import annotations
 
+from pumice.framework.cycle.budget import SEARCH_STEPS_MAX
 from pumice.framework.cycle.session import Session
 from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs, limits_of
@@ -18,6 +19,7 @@ def gangreclaim(
     onlyInNeed: bool = False,
     promisedKept: bool = True,
     allMustAgree: bool = False,
+    maxSearchSteps: int = SEARCH_STEPS_MAX,
 ) -> None:
     """Place each starving job as a whole in a trial, and evict only if the trial succeeds.
 
@@ -25,7 +27,8 @@ def gangreclaim(
     below their minimum. ``onlyInNeed``: evict nothing for a gang that fits without; Volcano has no such option and
     evicts in any case. ``promisedKept``: try domains first in which victims were evicted for the gang before
     (decision 0017). ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some
-    (decision 0018).
+    (decision 0018). ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no
+    limit. A step is a task in a plan that is tried, or some pods that are looked at.
     """
     limits = limits_of(
         maxDomains,
@@ -34,4 +37,4 @@ def gangreclaim(
         promised_kept=promisedKept,
         all_must_agree=allMustAgree,
     )
-    evict_for_gangs(ssn, EvictionKind.GANG_RECLAIM, REASON, limits)
+    evict_for_gangs(ssn, EvictionKind.GANG_RECLAIM, REASON, limits, maxSearchSteps)

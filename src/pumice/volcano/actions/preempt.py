@@ -9,6 +9,7 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Task
+from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
@@ -25,7 +26,7 @@ from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
 from pumice.volcano.failures.evictions import alike_failures, note_failure
 from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
-from pumice.volcano.gangs.starving import starving_jobs
+from pumice.volcano.gangs.starving import all_of, starving_jobs
 from pumice.volcano.topology.domains import is_for_allocate
 
 REASON = "preempt"
@@ -45,6 +46,7 @@ def preempt(
     minCandidateNodesPercentage: int = 10,
     minCandidateNodesAbsolute: int = 1,
     maxCandidateNodesAbsolute: int = 100,
+    maxSearchSteps: int = SEARCH_STEPS_MAX,
 ) -> None:
     """Process queues in order. In each, the starving jobs in order evict tasks of other jobs, all or nothing per job.
     Then each of their pending tasks may evict tasks of its own job.
@@ -54,6 +56,8 @@ def preempt(
     ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0018).
     ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0018).
     ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0018).
+    ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit. A step is a
+    task that is tried, or a few nodes on which victims are sought in vain (``NodeSearch.cost``).
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
     """
     starving = starving_jobs(ssn, with_topology=False)
@@ -70,6 +74,7 @@ def preempt(
             lower_priority_only=lowerPriorityOnly,
             spares_unneeded=sparesUnneeded,
             allocatable_asked=allocatableAsked,
+            steps=maxSearchSteps,
         ).run()
 
 
@@ -89,6 +94,7 @@ class _Preemption:
         lower_priority_only: bool,
         spares_unneeded: bool,
         allocatable_asked: bool,
+        steps: int,
     ) -> None:
         self.ssn, self.starving, self.compare, self.promised_kept = ssn, starving, compare, promised_kept
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
@@ -97,7 +103,8 @@ class _Preemption:
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
         switches = promised_kept, all_must_agree, allocatable_asked, lower_priority_only, spares_unneeded
         kind = f"{REASON} {compare} {switches}"
-        self.making = EvictForTask(ssn, REASON, kind, points.preemptable)
+        self.budget = Budget(ssn, all_of(starving), steps)
+        self.making = EvictForTask(ssn, REASON, kind, points.preemptable, self.budget)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
@@ -108,15 +115,17 @@ class _Preemption:
         while queues:
             queue = queues.pop()
             jobs = Heap(ssn.order.job_keys(), self.starving[queue])
-            while jobs:
-                if self.making.for_job(jobs.pop(), self._from_other_jobs):
+            for job in self.budget.turns(jobs):
+                if self.making.for_job(job, self._from_other_jobs):
                     self.making.alike.go_on(jobs)
+            self.budget.close(np.array(self.starving[queue]))
             # The second phase of Volcano follows the first queue by queue, so a later queue sees what both have
             # changed.
             left = self.starving[queue]
             while left and not self.within.all_fail(left):
                 self._within(left[0])
                 left = left[1:]
+        self.budget.end()
 
     def _within(self, job: int) -> None:
         """Evict tasks of a job for its own pending tasks, one by one, up to the first that fails."""
@@ -170,8 +179,14 @@ class _Preemption:
             only_below=self.lower_priority_only,
         )
         reachable = search.reachable(task)
+        # Within its own job a task looks at few others.
+        counts = but_job >= 0
+        if counts and not self.budget.spend():
+            return lambda: None
         if self._anywhere(stmt, task, victims, reachable):
             return None
+        if counts:
+            self.budget.spend(search.cost(victims, reachable))
         queue = task.queue.name
         # Reasons are computed when they are read. Most are replaced by a later action's before that.
         return lambda: why_no_victims(ssn, victims, reachable, queue)

@@ -7,6 +7,7 @@ import numpy as np
 
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
+from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
@@ -19,7 +20,7 @@ from pumice.volcano.eviction.nominations import never_preempts, pipelined_again
 from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
-from pumice.volcano.gangs.starving import starving_jobs
+from pumice.volcano.gangs.starving import all_of, starving_jobs
 
 REASON = "reclaim"
 
@@ -31,6 +32,7 @@ def reclaim(
     promisedKept: bool = True,
     allMustAgree: bool = False,
     sparesUnneeded: bool = False,
+    maxSearchSteps: int = SEARCH_STEPS_MAX,
 ) -> None:
     """Process queues and starving jobs in order, and make room for the tasks of each, all or nothing per job.
 
@@ -38,23 +40,28 @@ def reclaim(
     counts nodes that earlier evictions vacated for its pods (decision 0017). ``allMustAgree``: count the votes of all
     plugins about victims; Volcano drops some (decision 0018).
     ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0018).
+    ``maxSearchSteps``: counted steps in a cycle, as for ``preempt``.
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _Reclamation(ssn, promised_kept=promisedKept, all_must_agree=allMustAgree, spares_unneeded=sparesUnneeded).run(
-            starving
-        )
+        budget = Budget(ssn, all_of(starving), maxSearchSteps)
+        _Reclamation(
+            ssn, budget, promised_kept=promisedKept, all_must_agree=allMustAgree, spares_unneeded=sparesUnneeded
+        ).run(starving)
 
 
 class _Reclamation:
     """One run of the action."""
 
-    def __init__(self, ssn: Session, *, promised_kept: bool, all_must_agree: bool, spares_unneeded: bool) -> None:
+    def __init__(
+        self, ssn: Session, budget: Budget, *, promised_kept: bool, all_must_agree: bool, spares_unneeded: bool
+    ) -> None:
+        self.budget = budget
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept, self.spares_unneeded = promised_kept, spares_unneeded
         self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
         kind = f"{REASON} {promised_kept} {all_must_agree} {spares_unneeded}"
-        self.making = EvictForTask(ssn, REASON, kind, points.reclaimable)
+        self.making = EvictForTask(ssn, REASON, kind, points.reclaimable, budget)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
@@ -68,9 +75,11 @@ class _Reclamation:
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
-            while jobs:
-                if self.making.for_job(jobs.pop(), self._reclaim):
+            for job in self.budget.turns(jobs):
+                if self.making.for_job(job, self._reclaim):
                     self.making.alike.go_on(jobs)
+            self.budget.close(np.array(starving[queue]))
+        self.budget.end()
 
     def _reclaim(self, stmt: Statement, row: int) -> WhyNot | None:
         """Pipeline a task on the first node where that works. Return why it fails, or None."""
@@ -92,8 +101,11 @@ class _Reclamation:
         reachable = search.reachable(task)
         # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())
+        if not self.budget.spend():
+            return lambda: None
         if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):
             return None
+        self.budget.spend(search.cost(victims, reachable))
         return lambda: why_no_victims(ssn, victims, reachable)
 
     def _may_take(self, task: Task) -> bool:

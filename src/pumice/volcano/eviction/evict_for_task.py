@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pumice.columns.column import Column
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.memo import Ground, ground
@@ -29,19 +30,19 @@ class EvictForTask:
     """Attempts of one action, called ``name`` in the trace, which asks for victims at ``asks``. Attempts of one
     ``kind`` share failures."""
 
-    def __init__(self, ssn: Session, name: str, kind: str, asks: Question) -> None:
-        self._ssn, self._name = ssn, name
-        self.alike = alike_failures(ssn, kind, asks)
+    def __init__(self, ssn: Session, name: str, kind: str, asks: Question, budget: Budget) -> None:
+        self._ssn, self._name, self._budget = ssn, name, budget
+        self.alike = alike_failures(ssn, kind, asks, budget)
         self._rest_on: list[Column[Any]] = everything(ssn, asks)
         self._failed_at: dict[tuple[int, int, int, int, str], Ground] = {}
 
     def for_job(self, job: int, make_room: MakeRoom) -> bool:
         """Make room for the tasks of a job while it is starving. Return True if that failed and changed nothing."""
-        ssn, failed = self._ssn, False
+        ssn, budget, failed = self._ssn, self._budget, False
         if self.alike.fails(job):
             return True
         # The job fits without evictions, so allocate should place it.
-        if is_for_allocate(ssn, job):
+        if budget.is_cut() or is_for_allocate(ssn, job, budget) or budget.is_cut():
             return False
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
@@ -53,15 +54,21 @@ class EvictForTask:
                 if not is_starving(ssn, job):
                     break
                 refused = self._make_room(stmt, row, make_room)
+                if budget.is_cut():
+                    break
                 if refused is None:
                     got += 1
                 else:
                     # The first reason is reported: later tasks often fail because of it.
                     why = why or refused
-            whole = job_pipelined(ssn, job)
+            whole = job_pipelined(ssn, job) and not budget.is_cut()
             # Tried as a whole, since victims were found node by node, and a hard topology needs all nodes together.
-            if whole and is_let_in(ssn, stmt, start, job):
+            if whole and is_let_in(ssn, stmt, start, job, budget):
                 promised(ssn, job, stmt)
+                budget.changes += 1
+            elif budget.is_cut():
+                # It proves nothing, so nothing is kept of it, and the budget says why the job waits.
+                stmt.discard()
             else:
                 failed = True
                 why = Domain if whole else why

@@ -4,7 +4,10 @@ gangreclaim actions.
 
 from __future__ import annotations
 
+import numpy as np
+
 from pumice.columns.views import Queue
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.model.blockers import DESERVED, QueueLimit
@@ -14,7 +17,7 @@ from pumice.volcano.eviction.gang_search import GangSearch, Limits
 from pumice.volcano.failures.evictions import alike_failures, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
 from pumice.volcano.gangs.readiness import job_pipelined
-from pumice.volcano.gangs.starving import starving_jobs
+from pumice.volcano.gangs.starving import all_of, starving_jobs
 
 DOMAINS_DEFAULT = 8
 
@@ -26,20 +29,20 @@ def limits_of(
     return Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole, only_in_need, promised_kept, all_must_agree)
 
 
-def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
-    """Process starving jobs in queue and job order."""
+def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits, steps: int) -> None:
+    """Process starving jobs in queue and job order, with at most so many steps in a cycle."""
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _GangEviction(ssn, kind, reason, limits).run(starving)
+        _GangEviction(ssn, kind, reason, limits, Budget(ssn, all_of(starving), steps)).run(starving)
 
 
 class _GangEviction:
     """One run of gangpreempt or gangreclaim."""
 
-    def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
-        self.ssn, self.kind = ssn, kind
-        self.search = GangSearch(ssn, kind, reason, limits, cached=_nodes_are_cached(ssn))
-        self.alike = alike_failures(ssn, f"{reason} {limits}", points.unified_evictable)
+    def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, budget: Budget) -> None:
+        self.ssn, self.kind, self.budget = ssn, kind, budget
+        self.search = GangSearch(ssn, kind, reason, limits, budget, cached=_nodes_are_cached(ssn))
+        self.alike = alike_failures(ssn, f"{reason} {limits}", points.unified_evictable, budget)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
@@ -53,22 +56,29 @@ class _GangEviction:
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
-            while jobs:
-                if self._for_job(jobs.pop()):
+            for job in self.budget.turns(jobs):
+                if self._for_job(job):
                     self.alike.go_on(jobs)
+            self.budget.close(np.array(starving[queue]))
+        self.budget.end()
 
     def _for_job(self, job: int) -> bool:
         """Make room for a job. Return True if that failed and changed nothing."""
         ssn, failed = self.ssn, False
         if self.alike.fails(job):
             return True
+        if self.budget.is_cut():
+            return False
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             fresh, hypernodes = self.alike.is_fresh(job), self.search.make_room(stmt, job)
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)
+                self.budget.changes += 1
                 for sub, hypernode in hypernodes.items():
                     # A later allocate in this session tries this hypernode first.
                     ssn.journal.put(ssn.tables.subs["nominated"], sub, hypernode)
+            elif self.budget.is_cut():
+                stmt.discard()
             else:
                 failed = True
                 note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, tuple(self.search.findings)), fresh=fresh)

@@ -16,6 +16,7 @@ from pumice.columns.nodes import FUTURE, IDLE, RELEASING
 from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Job, Queue, Task
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
@@ -48,10 +49,17 @@ class Limits(NamedTuple):
     all_must_agree: bool = False
 
 
+#: Pods that are looked at, or evicted in a trial, in one step.
+PODS_A_STEP = 8
+
+
 class GangSearch:
     """The search of one action. ``kind`` and ``reason`` are those of its evictions."""
 
-    def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, *, cached: bool) -> None:
+    def __init__(
+        self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, budget: Budget, *, cached: bool
+    ) -> None:
+        self._budget = budget
         self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
         self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
         self.findings: list[Blocker] = []
@@ -80,11 +88,15 @@ class GangSearch:
         emptied = self._supply(job).freed()
         for hypernode in domains:
             # Victims are sought only where the gang would fit if all of them left: listing them costs most.
+            if self._budget.is_cut():
+                return {}
             if not self._could_place(job, sub_queues, hypernode, emptied):
                 self.findings.append(self._too_small(job, hypernode))
                 continue
             for victims in self._victims(job, sub_queues, hypernode, need):
                 found = self._plan(stmt, job, sub_queues, hypernode, victims)
+                if self._budget.is_cut():
+                    return {}
                 if found is None:
                     continue
                 # A plan is found in a trial that is rolled back, and then repeated in the statement. A plugin may
@@ -134,6 +146,8 @@ class GangSearch:
         if not len(nodes):
             return
         candidates = self._candidates(job, nodes)
+        if not self._budget.spend(1 + len(candidates) // PODS_A_STEP):
+            return
         context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=hypernode)
         whole, agreed = self._limits.whole, self._limits.all_must_agree
         bundles = bundles_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
@@ -189,6 +203,8 @@ class GangSearch:
         ssn, found = self._ssn, None
         # A trial costs one question per task and node. This bound rules out most domains with sums alone.
         if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
+            return None
+        if not self._budget.spend(sum(len(each.rows) for each in sub_queues) + len(victims) // PODS_A_STEP):
             return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}

@@ -27,6 +27,8 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
 from pumice.volcano.eviction.refuted_nodes import Votes
 
+#: Nodes on which victims are sought in vain in one step.
+NODES_A_STEP = 3
 #: Factor by which batches of nodes grow after the first node.
 _MORE = 4
 
@@ -93,6 +95,13 @@ class NodeSearch:
                 failed |= before
             self._failed[key] = failed
         return found
+
+    @staticmethod
+    def cost(victims: Victims, reachable: Bool) -> int:
+        """Return the steps of a search that found no node."""
+        # Of all nodes where victims might have been enough, whether or not an equal task ruled them out before: what is
+        # remembered saves work and no steps.
+        return int(np.count_nonzero(reachable & victims.could_hold())) // NODES_A_STEP
 
     def not_given_up(self, task: Task) -> Bool | None:
         """Return the nodes that no earlier action found unresolvable for the task (N,), or None for all nodes."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.algorithms.groups import of_equal
 from pumice.columns.dtypes import AnyArray
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.ordering import Heap, Line
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt, Failure
@@ -18,7 +19,8 @@ class Alike:
     """Failures of one kind of attempt, as an action uses them.
 
     ``telling``: returns columns (rows,) in which jobs must be equal to share a failure; default: their scheduling
-    signatures. ``tried``: jobs that are always tried, because their attempt does more than place tasks.
+    signatures. ``tried``: jobs that are always tried, because their attempt does more than place tasks. ``budget``:
+    counts steps; equal jobs that fail alike cost as much as one.
     """
 
     def __init__(
@@ -28,8 +30,9 @@ class Alike:
         telling: Callable[[AnyArray], list[AnyArray]] | None = None,
         *,
         tried: frozenset[int] = frozenset(),
+        budget: Budget | None = None,
     ) -> None:
-        self._ssn, self._failures, self._tried = ssn, failures, tried
+        self._ssn, self._failures, self._tried, self._budget = ssn, failures, tried, budget
         self._columns_of = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
 
     def is_fresh(self, job: int) -> bool:
@@ -42,7 +45,9 @@ class Alike:
 
     def keep(self, job: int, attempt: Attempt) -> None:
         """Keep the failure of a job that was fresh before its attempt and that changed nothing."""
-        self._failures.keep(job, attempt)
+        self._failures.keep(job, attempt, self._budget.taken if self._budget is not None else 0)
+        if self._budget is not None:
+            self._budget.paid(self._failures.key(job))
         for finding in attempt.findings:
             self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], finding)
 
@@ -51,8 +56,13 @@ class Alike:
         # A job whose attempt removes gates must be tried, since that is an effect beside its placements.
         if job in self._tried:
             return False
-        failure = self._failures.of(job) if self._failures.is_fresh(job) else None
+        failure, budget = self._failures.of(job) if self._failures.is_fresh(job) else None, self._budget
         if failure is None:
+            # Where nothing is remembered an equal job is tried again, and costs no more than where it is not.
+            if budget is not None and self._failures.is_fresh(job):
+                budget.is_free(self._failures.key(job))
+            return False
+        if budget is not None and not budget.spend_once(self._failures.key(job), failure.steps):
             return False
         self._ssn.trace.fail(np.array([job]), failure)
         for finding in failure.findings:
@@ -63,9 +73,9 @@ class Alike:
         """Remove the next jobs from a queue, while they fail like an equal job."""
         # A failure changes nothing that the order depends on, so the next jobs can be handled here at once. If every
         # job in the queue fails alike, one pass over arrays handles all of them.
-        if len(jobs) > 1 and (known := self._known_failures(np.array(jobs.rows()))) is not None:
+        if len(jobs) > 1 and (known := self._known_failures(np.array(jobs.rows()))) is not None and self._paid(known):
             self._fail_all(jobs.pop_all(), known)
-        while jobs and self.fails(jobs.peek()):
+        while jobs and self._may_begin(jobs.peek()) and self.fails(jobs.peek()):
             jobs.pop()
 
     def all_fail(self, rows: list[int]) -> bool:
@@ -75,6 +85,16 @@ class Alike:
             return False
         self._fail_all(rows, known)
         return True
+
+    def _paid(self, known: list[tuple[AnyArray, Failure]]) -> bool:
+        """Return True if the steps of these failures were taken."""
+        budget = self._budget
+        return budget is None or all(budget.is_paid(self._failures.key(int(jobs[0]))) for jobs, _ in known)
+
+    def _may_begin(self, job: int) -> bool:
+        """Return True if the job is next and has steps."""
+        budget = self._budget
+        return budget is None or (not budget.is_resuming(job) and budget.begin(job))
 
     def _known_failures(self, rows: AnyArray) -> list[tuple[AnyArray, Failure]] | None:
         """Return groups of equal jobs with the failure of each group, or None if some job has to be tried."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import AnyArray
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt, Failure
 from pumice.framework.plugin.filter_result import Code
@@ -33,7 +34,7 @@ _BESIDES = (
 )
 
 
-def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
+def alike_failures(ssn: Session, what: str, asks: Question, budget: Budget | None = None) -> Alike:
     """Return the failures of an eviction attempt named ``what``, which asks for victims at ``asks``.
 
     Jobs share a failure if they are equal in requests, in priority, and in what earlier actions found for them.
@@ -52,7 +53,11 @@ def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
         rest_on=everything(ssn, asks),
         like=lambda job: (int(jobs.priority[job]), found_before.of(job)),
     )
-    return Alike(ssn, failures, lambda rows: [jobs.signature[rows], jobs.priority[rows], ssn.trace.failed_with(rows)])
+
+    def columns_of(rows: AnyArray) -> list[AnyArray]:
+        return [jobs.signature[rows], jobs.priority[rows], ssn.trace.failed_with(rows)]
+
+    return Alike(ssn, failures, columns_of, budget=budget)
 
 
 def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fresh: bool) -> None:

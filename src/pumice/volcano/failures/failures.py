@@ -185,8 +185,14 @@ class Failures:
 
     # -- attempts -----------------------------------------------------------------------------------------------------
 
-    def keep(self, job: int, attempt: Attempt) -> None:
-        """Keep how the attempt of a fresh job failed, and write it into the trace."""
+    def key(self, job: int) -> Hashable:
+        """Return what is equal for jobs that share a failure, apart from what earlier actions found."""
+        jobs = self._tables.jobs
+        same = self._what, int(jobs.queue[job]), int(jobs.signature[job]), int(jobs.priority[job])
+        return (*same, jobs.uids[job]) if self._is_single(job) else same
+
+    def keep(self, job: int, attempt: Attempt, steps: int = 0) -> None:
+        """Keep how the attempt of a fresh job failed, after so many steps, and write it into the trace."""
         rows = self._tables.jobs.tasks[job].tolist()
         # Tasks are stored by position in their job, so that the failure can be applied to another job.
         position = {row: i for i, row in enumerate(rows)}
@@ -199,7 +205,7 @@ class Failures:
         # Failures with equal content share a number, by which later actions compare them.
         number = self._memo.get(content, (), self._tables.versions.next)
         failure = Failure(
-            number, last_trial, errors, asked, attempt.asked_again, self._queue_now(job), attempt.findings, alone
+            number, last_trial, errors, asked, attempt.asked_again, self._queue_now(job), attempt.findings, alone, steps
         )
         single = self._is_single(job)
         question, rests_on = (

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
+from pumice.framework.cycle.budget import is_carried_on
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import ActionRecord
 from pumice.framework.memo import Ground, ground_of_rows
@@ -27,7 +28,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
     trace = ssn.trace
     noted = np.count_nonzero(trace.failed_as[rows]) or not trace.errors.keys().isdisjoint(rows.tolist())
     # The action reads what earlier actions found in this cycle, and plugins outside the core may keep any state.
-    if noted or ssn.policy.python_plugins:
+    if noted or ssn.policy.python_plugins or is_carried_on(ssn):
         run()
         return
     rests_on = _rests_on(ssn, rows, ssn.hooks.reading(*asks, rows=True))
@@ -39,7 +40,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
     mark, begun = trace.mark(), ssn.tables.versions.next()
     run()
     said = trace.said_since(mark)
-    if said is not None and not _has_written(ssn, begun):
+    if said is not None and not _has_written(ssn, begun) and not is_carried_on(ssn):
         ssn.memo.keep(("in vain", what), rests_on, said)
 
 

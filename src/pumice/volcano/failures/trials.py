@@ -55,14 +55,14 @@ class Trials:
 
         ``kind`` names all that the trial depends on, besides nodes, topology and what plugins keep.
         """
-        return self._memo.recall(kind, self._ground(columns, nodes))
+        return self._memo.recall(kind, self.ground(columns, nodes))
 
     def keep(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray, found: object) -> None:
         """Keep the result of a trial after the trial is undone."""
         # Undoing restores the versions, so the result rests on the state before the trial.
-        self._memo.keep(kind, self._ground(columns, nodes), found)
+        self._memo.keep(kind, self.ground(columns, nodes), found)
 
-    def _ground(self, columns: list[Column[Any]], nodes: AnyArray) -> Ground:
+    def ground(self, columns: list[Column[Any]], nodes: AnyArray) -> Ground:
         """Return the versions on which a trial rests."""
         tables = self._tables
         return (

@@ -34,6 +34,11 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     return found
 
 
+def all_of(starving: dict[int, list[int]]) -> AnyArray:
+    """Return the rows of starving jobs of all queues."""
+    return np.array([job for jobs in starving.values() for job in jobs], dtype=np.int64)
+
+
 def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
     """Return which of these jobs are valid and starving. Shape (rows,)."""
     jobs, found = ssn.tables.jobs, np.zeros(len(rows), dtype=bool)

@@ -5,6 +5,7 @@ allocate action (allocateForJob, allocateForSubJob).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.placement import Placement
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue, SubJob, Task
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Mark, Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
@@ -104,8 +106,15 @@ class JobTrials:
     """
 
     def __init__(
-        self, ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, attempt: OpenAttempt
+        self,
+        ssn: Session,
+        stmt: Statement,
+        job: int,
+        pending_tasks: PendingTasks,
+        attempt: OpenAttempt,
+        budget: Budget | None,
     ) -> None:
+        self.budget = budget
         self.ssn, self.stmt, self.job, self.pending_tasks, self.attempt = ssn, stmt, job, pending_tasks, attempt
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
@@ -150,11 +159,18 @@ class JobTrials:
             int(jobs.min_available[job]),
         )
 
-    def of(self, hypernode: int) -> Candidate:
-        """Return the result in one domain, recalled or tried now and undone. Call ``end`` after the last one."""
+    def of(self, hypernode: int) -> Candidate | None:
+        """Return the result in one domain, recalled or tried now and undone, or None if no steps are left for it. Call
+        ``end`` after the last one."""
         if self.kind is None:
-            return self._try(hypernode)
+            tried = self._try(hypernode)
+            return None if self.budget is not None and self.budget.is_cut() else tried
         question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
+        if self.budget is not None:
+            key = question, self.known.ground(self.columns, nodes)
+            ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
+            if not self.budget.spend_once(key, _cost(sub_queue)):
+                return None
         known: TrialResult | None = self.known.recall(question, self.columns, nodes)
         if known is not None:
             return self._recalled(hypernode, known)
@@ -254,6 +270,9 @@ class JobTrials:
         for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
             tried: list[tuple[int, Plan, SubJobQueue]] = []
             for hypernode in gradient:
+                # A trial that may be recalled was paid as a whole.
+                if self.kind is None and self.budget is not None and not self.budget.spend(_cost(sub_queue)):
+                    return None
                 # Only the errors of the hypernode that is tried last are reported.
                 self.attempt.forget(sub)
                 mark, own = stmt.mark(), sub_queue.copy()
@@ -277,18 +296,26 @@ class JobTrials:
 
 
 def allocate_for_job(
-    ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, attempt: OpenAttempt
+    ssn: Session,
+    stmt: Statement,
+    job: int,
+    pending_tasks: PendingTasks,
+    attempt: OpenAttempt,
+    budget: Budget | None = None,
 ) -> PendingTasks | None:
-    """Place the job in the best domain of the first group that has one.
+    """Place the job in the best domain of the first group that has one, among those for which ``budget`` has steps.
 
     Return the tasks that are left, or None if no domain works; then nothing has been placed.
     """
     if not pending_tasks:
         return None
-    trials = JobTrials(ssn, stmt, job, pending_tasks, attempt)
+    trials = JobTrials(ssn, stmt, job, pending_tasks, attempt, budget)
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
-        working = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
+        tried = list(takewhile(_is_known, map(trials.of, gradient)))
+        working = [candidate for candidate in tried if candidate is not None and candidate.works]
         trials.end()
+        if not working and len(tried) < len(gradient):
+            return None
         if not working:
             continue
         best = max(working, key=lambda candidate: candidate.score)  # the first of equals
@@ -300,18 +327,27 @@ def allocate_for_job(
     return None
 
 
-def is_for_allocate(ssn: Session, job: int) -> bool:
+def _is_known(candidate: Candidate | None) -> bool:
+    return candidate is not None
+
+
+def _cost(sub_queue: SubJobQueue) -> int:
+    """Return the steps of a trial of tasks in a domain: equal tasks are placed together."""
+    return 1 + len(set(sub_queue.classes))
+
+
+def is_for_allocate(ssn: Session, job: int, budget: Budget | None = None) -> bool:
     """Return True if ``allocate`` comes later in the cycle and has room for the job without evictions."""
     if not ssn.policy.comes_after(ssn.trace.action, "allocate"):
         return False
     # If the job were pipelined by this action, allocate would not place it, and the same would happen in every cycle
     # (decision 0018). The statement is discarded at the end of the block.
     with ssn.statement() as trial:
-        left = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job))
+        left = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job), budget)
         return left is not None and job_ready(ssn, job)
 
 
-def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
+def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int, budget: Budget | None = None) -> bool:
     """Return True if a job for which tasks were evicted since ``start`` can be placed once they are gone. The
     statement does not change."""
     # Evictions are found node by node, while a job with a hard topology needs all of its nodes in one hypernode. Only
@@ -323,7 +359,8 @@ def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
     stmt.rollback(start, remember=False)
     with ssn.statement() as gone, ssn.statement() as trial:
         gone.recover(evictions)
-        found = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job)) is not None
+        attempt, left = OpenAttempt(ssn, job), PendingTasks(ssn, job)
+        found = allocate_for_job(ssn, trial, job, left, attempt, budget) is not None
     return stmt.recover(plan) is None and found
 
 
