@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from pumice.api import Session, points
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.statement import Statement
 from pumice.model.blockers import CannotEvict, NoVictims
 from pumice.testing.build import cluster, node, podgroup, pods, session
@@ -25,7 +26,9 @@ class World:
         members = [*pods("g", 2, cpu=1, priority=2), *pods("g", 2, first=2, cpu=2, priority=1)]
         store = cluster(node("n", 99), podgroup("g", minimum, phase="Inqueue"), members)
         self.ssn: Session = session(store, CONF)
-        self.making = EvictForTask(self.ssn, "take", "take", points.preemptable)
+        self.making = EvictForTask(
+            self.ssn, "take", "take", points.preemptable, Budget(self.ssn, self.ssn.jobs.rows, 0)
+        )
         self.job = list(self.ssn.tables.jobs.uids).index("ns/g")
         self.room, self.asked = room, list[str]()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.api import Session
+from pumice.framework.cycle.budget import Budget
 from pumice.model.blockers import RECLAIM, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.model.events import Object
 from pumice.model.status import TaskStatus
@@ -32,7 +33,8 @@ class Tried:
         self, *objects: Any, kind: EvictionKind = EvictionKind.GANG_PREEMPT, limits: Limits = ALL, conf: str = CONF
     ) -> None:
         ssn: Session = session(cluster(LEVELS, queue("q"), queue("default"), *objects), conf)
-        self.search, tables = GangSearch(ssn, kind, "go", limits, cached=True), ssn.tables
+        tables, budget = ssn.tables, Budget(ssn, ssn.jobs.rows, 0)
+        self.search = GangSearch(ssn, kind, "go", limits, budget, cached=True)
         job, before = list(tables.jobs.uids).index("ns/new"), ssn.world.digest()
         with ssn.statement() as stmt:
             found = self.search.make_room(stmt, job)
