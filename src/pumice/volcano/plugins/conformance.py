@@ -53,7 +53,9 @@ class Conformance:
         return np.array(found, dtype=bool)
 
     def _ordinary(self, candidates: TaskRows) -> Bool:
-        """Return ``ordinary`` for tasks on nodes. Shape (rows,)."""
+        """Return ``ordinary``. Shape (rows,)."""
+        if (candidates.tables.tasks.node[candidates.rows] < 0).any():
+            return ordinary(candidates)
         # Pods are read once: a search for victims asks about thousands of them again and again.
         found: Bool = self.ssn.shared(ordinary, self._of_all)[candidates.rows]
         return found
