@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from pumice.algorithms.cel_tree import Lookup, Tree, read_tree
 from pumice.model.quantity import INT64_MAX, milli_value
 
 EXPRESSION_MAX = 2_048
 #: The most compiled selectors and answers that are kept.
 _SELECTORS, _ANSWERS = 1_024, 65_536
+#: What the library raises for expressions of users.
+_FAULTS = (RuntimeError, TypeError, ValueError, OverflowError)
 #: The most characters of an expression or answer that an error quotes.
 _QUOTED_MAX = 160
-_LOOPS = re.compile(r"\.\s*(?:all|exists|exists_one|existsOne|map|filter|transformList|transformMap)\s*\(")
-_TEXT = re.compile(r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""", re.DOTALL)
-_DOMAINS = re.compile(r"""\b(attributes|capacity)\s*\[\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\]""")
 _NUMBER = r"(0|[1-9][0-9]{0,17})"
 _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
@@ -35,23 +35,45 @@ class SelectorError(ValueError):
 Face = tuple[str, tuple[tuple[str, str, bool | int | str], ...], tuple[tuple[str, str, int], ...]]
 
 
-@lru_cache(maxsize=_ANSWERS)
 def selects(expression: str, face: Face) -> bool:
     """Return True if the expression selects such a device.
 
     Raises: SelectorError if ``check`` refuses the expression, or it does not answer true or false for this device.
     """
-    compiled, domains = _compiled(expression)
+    _, tree = _compiled(expression)
+    if tree.lookups is not None:
+        # Thousands of devices differ in a serial number, and few expressions look at it.
+        face = _narrowed(face, tree.lookups)
+    return _answer(expression, face)
+
+
+def _narrowed(face: Face, lookups: frozenset[Lookup]) -> Face:
+    """Return a device with those attributes and capacities only that an expression looks at."""
+    driver, attributes, capacity = face
+    return (
+        driver,
+        tuple(each for each in attributes if ("attributes", *each[:2]) in lookups),
+        tuple(each for each in capacity if ("capacity", *each[:2]) in lookups),
+    )
+
+
+@lru_cache(maxsize=_ANSWERS)
+def _answer(expression: str, face: Face) -> bool:
+    """Evaluate an expression. Raises: SelectorError if the answer is neither true nor false."""
+    compiled, tree = _compiled(expression)
     driver, attributes, capacity = face
     device: dict[str, Any] = {"driver": driver, "attributes": {}, "capacity": {}, "allowMultipleAllocations": False}
     # In Kubernetes a domain that a device does not have is an empty map: looking it up must not be an error.
-    for kind, domain in domains:
+    for kind, domain in tree.domains:
         device[kind][domain] = {}
     for kind, values in (("attributes", attributes), ("capacity", capacity)):
         for domain, name, value in values:
             device[kind].setdefault(domain, {})[name] = value
-    answer = compiled.eval(_environment().Activation({"device": device}))
-    found = answer.value()
+    try:
+        found = compiled.eval(_environment().Activation({"device": device})).value()
+    except _FAULTS:
+        # The library's text names its own types and files, which say nothing to the author of the claim.
+        raise SelectorError("answered what is not a plain value, wanted true or false") from None
     if type(found) is not bool:
         raise SelectorError(f"answered {str(found)[:_QUOTED_MAX]}, wanted true or false")
     return found
@@ -66,36 +88,22 @@ def check(expression: str) -> None:
 
 
 @lru_cache(maxsize=_SELECTORS)
-def _compiled(expression: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
+def _compiled(expression: str) -> tuple[Any, Tree]:
     if len(expression) > EXPRESSION_MAX:
         raise SelectorError(f"a selector of {len(expression)} characters, at most {EXPRESSION_MAX}")
-    # Without its texts, in which the name of a macro or a parenthesis is no code.
-    if _has_loop_in_loop(_TEXT.sub("''", expression)):
-        raise SelectorError("a selector with a loop within a loop")
     try:
         compiled = _environment().compile(expression)
+        tree = read_tree(compiled.serialize())
     except ImportError:
         raise SelectorError("CEL selectors need the extra 'dra' (pip install 'pumice[dra]')") from None
-    except (RuntimeError, ValueError) as error:
+    except TypeError:
+        raise SelectorError("a selector with characters that are not valid Unicode") from None
+    except _FAULTS as error:
         raise SelectorError(" ".join(str(error).split())[:_QUOTED_MAX]) from None
-    # ``selects`` passes plain maps to the library, so it must know which domains the expression looks up.
-    domains = {(kind, double or single) for kind, double, single in _DOMAINS.findall(expression)}
-    return compiled, tuple(sorted(domains))
-
-
-def _has_loop_in_loop(expression: str) -> bool:
-    """Return True if a macro that goes through a list is within the parentheses of another."""
     # Each loop multiplies the number of steps by the length of a list, so two of them have no useful bound.
-    opened: list[bool] = []
-    loops = {match.end() - 1 for match in _LOOPS.finditer(expression)}
-    for i, letter in enumerate(expression):
-        if letter == "(":
-            if i in loops and any(opened):
-                return True
-            opened.append(i in loops)
-        elif letter == ")" and opened:
-            opened.pop()
-    return False
+    if tree.has_nested_loop:
+        raise SelectorError("a selector with a loop within a loop")
+    return compiled, tree
 
 
 # -- what Kubernetes adds to CEL: quantities and versions
