@@ -229,6 +229,13 @@ def _other_scheduler(found: b.OtherScheduler) -> str:
     return f"its pods name the scheduler {found.scheduler}; Pumice places those of {joined(found.ours)}"
 
 
+def _search_cut(found: b.SearchCut) -> str:
+    steps = counted(found.steps, "step")
+    if found.nodes:
+        return f"{found.detail}: it was cut off after {steps}, and {counted(found.nodes, 'node')} may fit"
+    return f"the search of {found.action} was cut off after {steps}"
+
+
 _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     Admitted: lambda _: "admitted",
     MakesRoom: lambda deed: f"{counted(deed.evicted, 'pod')} are evicted for {deed.pods}",
@@ -252,7 +259,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.CannotEvict: _cannot_evict,
     b.Reserved: _reserved,
     b.Delayed: lambda found: f"nothing is evicted for it before {stamp(found.until)} (its preemption delay)",
-    b.SearchCut: lambda found: f"the search of {found.action} was cut off after {counted(found.steps, 'try')}",
+    b.SearchCut: _search_cut,
     b.PluginFault: _fault,
     b.Unreadable: lambda found: f"{found.object} cannot be read: {found.detail}",
     b.Missing: _missing,

@@ -26,7 +26,7 @@ from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors,
 from pumice.framework.plugin.hooks import At, Hooks
 from pumice.framework.plugin.point import ROWS
 from pumice.framework.plugin.resolution import Reading
-from pumice.model.blockers import NodeFilter, Shortage
+from pumice.model.blockers import NodeFilter, SearchCut, Shortage
 from pumice.model.resources import Resource
 
 _FIT_REASON = "Insufficient {}"
@@ -390,8 +390,12 @@ def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit,
     return ((), *((Unfit(_FIT_REASON.format(name), resource=name),) for name in names))
 
 
-def _against(cls: TaskClass, nodes: NodeRows, plugin: str, unfit: Unfit, count: int) -> NodeFilter | Shortage:
+def _against(
+    cls: TaskClass, nodes: NodeRows, plugin: str, unfit: Unfit, count: int
+) -> NodeFilter | SearchCut | Shortage:
     """Return what stands against so many of the rows, with the amounts of the moment."""
+    if unfit.steps:
+        return SearchCut(plugin, unfit.steps, count, unfit.reason)
     if plugin or not unfit.resource:
         return NodeFilter(plugin, count, len(nodes), unfit.reason)
     axis = cls.tables.axis

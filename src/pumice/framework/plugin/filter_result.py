@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import I8, I32, Bool
-from pumice.model.blockers import Blocker, NodeFilter, Shortage
+from pumice.model.blockers import Blocker, NodeFilter, SearchCut, Shortage
 
 
 class Code(IntEnum):
@@ -24,11 +24,13 @@ class Code(IntEnum):
 
 
 class Unfit(Struct, frozen=True):
-    """One reason. ``resource``: the one of which there is too little."""
+    """One reason. ``resource``: the one of which there is too little. ``steps``: those of a search that was cut, so
+    that the node may fit."""
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
     resource: str = ""
+    steps: int = 0
 
 
 class Invalid(Struct, frozen=True):
@@ -87,7 +89,7 @@ class FitErrors(Struct, frozen=True, eq=False):
     of its role had failed.
     """
 
-    against: tuple[NodeFilter | Shortage, ...] = ()
+    against: tuple[NodeFilter | SearchCut | Shortage, ...] = ()
     node_count: int = 0
     message: str = ""
     hypernode: str = ""
@@ -112,8 +114,10 @@ class FitErrors(Struct, frozen=True, eq=False):
         return tuple(sorted(map(_in_short, self.against))), self.node_count, self.message, self.hypernode
 
 
-def _in_short(each: NodeFilter | Shortage) -> tuple[str, str, int]:
+def _in_short(each: NodeFilter | SearchCut | Shortage) -> tuple[str, str, int]:
     """Return plugin, reason and number of nodes."""
     if isinstance(each, Shortage):
         return "", each.resource, each.nodes
+    if isinstance(each, SearchCut):
+        return each.action, each.detail, each.nodes
     return each.plugin, each.detail, each.nodes

@@ -251,12 +251,15 @@ class Behind(Blocker, frozen=True):
 
 
 class SearchCut(Blocker, frozen=True):
-    """An ``action`` ended its search after so many ``steps``: what it found is no proof."""
+    """An ``action``, or a filter, ended its search after so many ``steps``: what it found is no proof. ``nodes``: those
+    that a filter did not search to the end. ``detail``: the reason in its words."""
 
     code: ClassVar[str] = "SearchCut"
     no_lift: ClassVar[str] = "the search ended before it could tell"
     action: str
     steps: int
+    nodes: int = 0
+    detail: str = ""
 
 
 class PluginFault(Blocker, frozen=True):

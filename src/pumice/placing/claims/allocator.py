@@ -1,7 +1,9 @@
 """Choose devices of one node for a claim: the first that are possible, in the order of the devices.
 
-The search backtracks if requests compete for devices, or if devices must agree in an attribute. Its steps are bounded,
-so that no claim can stop a cycle. Source: Kubernetes structured allocator.
+The search backtracks if requests compete for devices, or if devices must agree in an attribute. Its steps are counted
+and bounded, so that no claim can stop a cycle. Two rules keep it short without changing what it finds: a value of an
+attribute with too few devices is never chosen, and of devices that differ in nothing that matters here only the first
+is tried. Source: Kubernetes structured allocator.
 """
 
 from __future__ import annotations
@@ -10,13 +12,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pumice.model.devices.claims import CLAIM_DEVICES_MAX, DeviceRequest, ResourceClaim, SameAttribute
-from pumice.placing.claims.offers import Offers, qualified
+from pumice.placing.claims.offers import Offers
 
-#: Devices that are tried for one claim on one node. A claim that needs more is treated as if nothing were free.
+#: Steps of one search on one node: devices that are tried. A search that needs more is cut.
 STEPS_MAX = 4_096
+#: Devices that are looked up for the price of one step.
+_LOOKED_UP = 4
 
 #: Devices of a claim: rows of devices, each with the indices ``(request, option)``.
 Given = list[tuple[int, int, int]]
+#: What distinguishes a device in a search: which options take it, and its values of the attributes.
+_Face = tuple[tuple[bool, ...], tuple[tuple[str, str] | None, ...]]
+
+
+class Steps:
+    """Counted steps of searches. ``left``: steps until they are cut. ``cut``: a search was cut, so that finding nothing
+    proves nothing."""
+
+    __slots__ = ("cut", "left", "spent")
+
+    def __init__(self, left: int = STEPS_MAX) -> None:
+        self.left, self.spent, self.cut = left, 0, False
+
+    def take(self, count: int = 1) -> bool:
+        """Take steps. Return False if none is left."""
+        if self.left <= 0:
+            self.cut = True
+            return False
+        self.left -= count
+        self.spent += count
+        return True
 
 
 @dataclass(slots=True)
@@ -27,8 +52,47 @@ class _Search:
     claim: ResourceClaim
     free: Sequence[int]
     every: Sequence[int]
+    steps: Steps
     taken: list[tuple[int, int, int]] = field(default_factory=list)
-    steps: int = 0
+    faces: dict[int, _Face] = field(default_factory=dict)
+    concerned: list[list[bool]] = field(default_factory=list)
+
+    def prepare(self) -> bool:
+        """Look up what matters of each free device. Return False if counting shows that the search finds nothing."""
+        if not self.steps.take(1 + len(self.free) // _LOOKED_UP):
+            return False
+        requests, same = self.claim.requests, self.claim.same
+        masks = [self.offers.matching(option) for request in requests for option in request.options]
+        for row in self.free:
+            fits = tuple(not isinstance(mask, str) and bool(mask[row]) for mask in masks)
+            self.faces[row] = fits, tuple(self.offers.value_of(each.attribute, row) for each in same)
+        self.concerned = [[_concerns(each, request) for each in same] for request in requests]
+        return all(self._refuse_values(i) for i in range(len(same)))
+
+    def _refuse_values(self, i: int) -> bool:
+        """Remove values of an attribute of which there are too few devices. Return False if no value is left."""
+        needs = self._needs(i)
+        if not sum(least for _, least in needs):
+            return True
+        of_value: dict[tuple[str, str], list[tuple[bool, ...]]] = {}
+        for fits, values in self.faces.values():
+            if (value := values[i]) is not None:
+                of_value.setdefault(value, []).append(fits)
+        enough = {value for value, faces in of_value.items() if _enough(faces, needs)}
+        for row, (fits, values) in self.faces.items():
+            if values[i] not in enough:
+                # A device without a value agrees with no other, so it is never chosen.
+                self.faces[row] = fits, (*values[:i], None, *values[i + 1 :])
+        return bool(enough)
+
+    def _needs(self, i: int) -> list[tuple[range, int]]:
+        """Return the options and the least number of devices of each request that a constraint concerns."""
+        found, first = [], 0
+        for request, concerned in zip(self.claim.requests, self.concerned, strict=True):
+            if concerned[i]:
+                found.append((range(first, first + len(request.options)), _least(request)))
+            first += len(request.options)
+        return found
 
     def fill(self, request: int) -> bool:
         """Return True if this request and those after it can be satisfied with what is left. Their devices are in
@@ -41,6 +105,9 @@ class _Search:
             for _ in self._ways(request, option):
                 if self.fill(request + 1):
                     return True
+                # Without steps every way fails, and there may be too many to ask each of them.
+                if self.steps.cut:
+                    break
             # What the failed option has left must not count for the next one.
             del self.taken[mark:]
         return False
@@ -50,7 +117,7 @@ class _Search:
         wanted = self.claim.requests[request].options[option]
         mask = self.offers.matching(wanted)
         # An option that can never be satisfied is skipped, since another option may be.
-        if isinstance(mask, str):
+        if isinstance(mask, str) or not self.steps.take():
             return
         used = {row for row, _, _ in self.taken}
         # In the order of the devices, so that equal clusters give equal allocations.
@@ -69,35 +136,55 @@ class _Search:
         if not count:
             yield
             return
+        tried: set[_Face] = set()
         for i in range(start, len(fit) - count + 1):
-            self.steps += 1
-            # Without this bound, a few claims with many equal devices would need exponentially many steps.
-            if self.steps > STEPS_MAX or len(self.taken) >= CLAIM_DEVICES_MAX:
+            face = self.faces[fit[i]]
+            # All that can follow a device can follow an equal one before it, which has failed.
+            if face in tried:
+                continue
+            tried.add(face)
+            # Without this bound, a few claims with many unequal devices would need exponentially many steps.
+            if not self.steps.take() or len(self.taken) >= CLAIM_DEVICES_MAX:
                 return
-            if self._agrees(request, fit[i]):
+            if self._agrees(request, face):
                 self.taken.append((fit[i], request, option))
                 yield from self._choose(request, option, fit, i + 1, count - 1)
                 self.taken.pop()
 
-    def _agrees(self, request: int, row: int) -> bool:
+    def _agrees(self, request: int, face: _Face) -> bool:
         """Return True if the device agrees with those taken in the attributes that must be equal."""
-        requests = self.claim.requests
-        for same in self.claim.same:
-            if not _concerns(same, requests[request]):
+        for i, value in enumerate(face[1]):
+            if not self.concerned[request][i]:
                 continue
-            value = _value(self.offers, same, row)
-            others = (each for each, of_request, _ in self.taken if _concerns(same, requests[of_request]))
             # A device without the attribute agrees with no other, as in Kubernetes.
-            if value is None or any(_value(self.offers, same, other) != value for other in others):
+            if value is None:
+                return False
+            # Those taken agree with each other, so the first one speaks for all.
+            other = next((row for row, of_request, _ in self.taken if self.concerned[of_request][i]), None)
+            if other is not None and self.faces[other][1][i] != value:
                 return False
         return True
 
 
-def allocate(offers: Offers, claim: ResourceClaim, free: Sequence[int], every: Sequence[int]) -> Given | None:
-    """Return devices for a claim out of those that are ``free`` on a node, in order, or None if there are none or the
-    search was cut. ``every``: all devices of the node."""
-    search = _Search(offers, claim, free, every)
-    return list(search.taken) if search.fill(0) else None
+def allocate(
+    offers: Offers, claim: ResourceClaim, free: Sequence[int], every: Sequence[int], steps: Steps | None = None
+) -> Given | None:
+    """Return devices for a claim out of those that are ``free`` on a node, in order, or None if there are none, or if
+    the search was cut, which ``steps`` tells. ``every``: all devices of the node."""
+    search = _Search(offers, claim, free, every, steps or Steps())
+    return list(search.taken) if search.prepare() and search.fill(0) else None
+
+
+def _enough(faces: list[tuple[bool, ...]], needs: list[tuple[range, int]]) -> bool:
+    """Return True if the devices of one value are enough for each request, and for all together."""
+    usable = 0
+    counts = [0] * len(needs)
+    for fits in faces:
+        takes = [any(fits[option] for option in options) for options, _ in needs]
+        usable += any(takes)
+        counts = [count + take for count, take in zip(counts, takes, strict=True)]
+    each = all(count >= least for count, (_, least) in zip(counts, needs, strict=True))
+    return each and usable >= sum(least for _, least in needs)
 
 
 def can_never(offers: Offers, claim: ResourceClaim) -> str:
@@ -125,8 +212,3 @@ def _least(request: DeviceRequest) -> int:
 def _concerns(same: SameAttribute, request: DeviceRequest) -> bool:
     """Return True if the constraint is about the request."""
     return not same.requests or request.name in same.requests
-
-
-def _value(offers: Offers, same: SameAttribute, row: int) -> tuple[str, str] | None:
-    """Return the value of the attribute of a device, or None."""
-    return offers.attributes[row].get(qualified(same.attribute, offers.ids[row][0]))

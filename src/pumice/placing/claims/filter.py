@@ -17,9 +17,11 @@ from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.model.devices.claims import CLAIM_USERS_MAX, ResourceClaim
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.ledger import ClaimLedger, Free
+from pumice.placing.claims.searches import NodesFound
 
 NO_DEVICES = Unfit("cannot allocate all claims")
 ELSEWHERE = Unfit("resourceclaim not available on the node", Code.UNRESOLVABLE)
+CUT_REASON = "resourceclaim needs too long a search"
 USED_UP = Unfit("resourceclaim has as many consumers as it may have")
 
 
@@ -28,7 +30,7 @@ class ClaimFilter:
 
     def __init__(self, ledger: ClaimLedger) -> None:
         self._ledger = ledger
-        self._room: dict[Hashable, Bool] = {}
+        self._room: dict[Hashable, NodesFound] = {}
         self._room_of: Free | None = None
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
@@ -41,7 +43,10 @@ class ClaimFilter:
         if any(ledger.reserved(number) >= CLAIM_USERS_MAX for number in numbers if row not in ledger.users(number)):
             return FilterResult.of(np.zeros(len(nodes), dtype=bool), USED_UP)
         codes = np.zeros(len(nodes), dtype=np.int32)
-        codes[~self._has_room(row, numbers, soon=True)[nodes.rows]] = 1
+        found = self._find(row, numbers, soon=True)
+        codes[~found.room[nodes.rows]] = 1
+        if found.cut is not None:
+            codes[found.cut[nodes.rows]] = 3
         # What the task leaves has been promised to others, so it cannot return to its own node.
         tasks = ledger.tables.tasks
         if tasks.status[row] == TaskStatus.RELEASING and ledger.was_promised_away(row):
@@ -50,7 +55,8 @@ class ClaimFilter:
             # Written last, so that it replaces a lack of devices: evictions mend the latter, but not this.
             if ledger.is_given(row, number):
                 codes[~ledger.nodes_of(number)[nodes.rows]] = 2
-        return FilterResult(codes, ((), (NO_DEVICES,), (ELSEWHERE,)))
+        cut = Unfit(CUT_REASON, steps=found.steps)
+        return FilterResult(codes, ((), (NO_DEVICES,), (ELSEWHERE,), (cut,)))
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
         """Return the nodes on which the task must wait for devices that others still hold, or None for none. Shape
@@ -66,27 +72,28 @@ class ClaimFilter:
         # No devices are being released, so there is nothing to wait for.
         if (free.now == free.soon).all():
             return None
-        return ~self._has_room(row, numbers, soon=False)[nodes.rows]
+        return ~self._find(row, numbers, soon=False).room[nodes.rows]
 
-    def _has_room(self, row: int, numbers: tuple[int, ...], *, soon: bool) -> Bool:
-        """Return the nodes with devices for those claims of a task that have none. Shape (N,)."""
+    def _find(self, row: int, numbers: tuple[int, ...], *, soon: bool) -> NodesFound:
+        """Return the nodes with devices for those claims of a task that have none."""
         ledger = self._ledger
         claims = [ledger.claims[number] for number in numbers if not ledger.is_given(row, number)]
         free = ledger.free()
         # The ledger returns the same object until a device moves, so identity tells whether answers still hold.
         if self._room_of is not free:
             self._room, self._room_of = {}, free
-        question = (soon, *((claim.requests, claim.same) for claim in claims))
+        # Two namespaces may have different bounds for one question.
+        question = (soon, ledger.searches.bound(claims), *((claim.requests, claim.same) for claim in claims))
         found = self._room.get(question)
         if found is None:
             found = self._room[question] = self._find_room(claims, free.soon if soon else free.now)
         return found
 
-    def _find_room(self, claims: list[ResourceClaim], free: Bool) -> Bool:
-        """Return the nodes with devices for claims. Shape (N,)."""
+    def _find_room(self, claims: list[ResourceClaim], free: Bool) -> NodesFound:
+        """Return the nodes with devices for claims."""
         ledger, offers = self._ledger, self._ledger.offers
         count = len(ledger.tables.nodes.facts)
-        found = np.ones(count, dtype=bool)
+        room = np.ones(count, dtype=bool)
         for claim in claims:
             for request in claim.requests:
                 counts = [
@@ -94,14 +101,11 @@ class ClaimFilter:
                     for option in request.options
                     if not isinstance(mask := offers.matching(option), str)
                 ]
-                found &= np.any(counts, axis=0) if counts else False
+                room &= np.any(counts, axis=0) if counts else False
         # Counting is exact here. Otherwise it only excludes nodes, and the search runs on those that are left.
         if _is_plain(claims):
-            return found
-        # Only nodes that counting left, because a search costs far more than a count.
-        for node in found.nonzero()[0].tolist():
-            found[node] = ledger.choose(claims, node, free) is not None
-        return found
+            return NodesFound(room, None, 0)
+        return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), free, count)
 
 
 def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:

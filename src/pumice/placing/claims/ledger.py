@@ -8,7 +8,7 @@ devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +19,13 @@ from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.cycle.session import Session
 from pumice.model.decisions import ClaimGrant, Refusal
-from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
+from pumice.model.devices.claims import AllocatedDevice, Allocation
 from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.model.status import TaskStatus
-from pumice.placing.claims.allocator import Given, allocate, can_never
+from pumice.placing.claims.allocator import can_never
 from pumice.placing.claims.offers import Offers, offers_of
 from pumice.placing.claims.resolve import Resolved, resolved_claims
+from pumice.placing.claims.searches import Searches
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import NAME_FIELD, node_term
 
@@ -46,6 +47,8 @@ class Free(NamedTuple):
 class ClaimLedger:
     """The devices of claims. ``claims``: those that a pod uses or that have devices; numbers below are indices into it.
 
+    ``searches``: find devices for claims on nodes.
+
     ``held`` (D, 3): the claim that holds each device, with request and option (-1 if allocated before this session), or
     -1. ``promised`` (D, 3): the claim that will hold it when others have left it, or -1.
     """
@@ -59,6 +62,7 @@ class ClaimLedger:
         for row, numbers in self.of_task.items():
             for number in numbers:
                 self._users[number].append(row)
+        self.searches = Searches(self.offers, self.claims)
         held = np.full((len(self.offers), 3), _NO_CLAIM, dtype=np.int32)
         for number, claim in enumerate(self.claims):
             for each in claim.allocation.devices if claim.allocation is not None else ():
@@ -176,24 +180,6 @@ class ClaimLedger:
             self._free = version, Free(now, soon)
         return self._free[1]
 
-    def of_node(self, node: int) -> list[int]:
-        """Return the devices that can be used on a node, in order."""
-        return [*self.offers.of_node.get(node, ()), *(row for row, near in self.offers.near.items() if near[node])]
-
-    def choose(self, claims: Sequence[ResourceClaim], node: int, free: Bool) -> list[Given] | None:
-        """Return devices of a node for several claims out of the free ones, or None if they are not available."""
-        every = self.of_node(node)
-        left, found = [row for row in every if free[row]], []
-        for claim in claims:
-            given = allocate(self.offers, claim, left, every)
-            # All or none: a pod with only some of its claims cannot start.
-            if given is None:
-                return None
-            taken = {row for row, _, _ in given}
-            left = [row for row in left if row not in taken]
-            found.append(given)
-        return found
-
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def placed(self, run: TaskRun) -> Refusal | None:
@@ -209,7 +195,8 @@ class ClaimLedger:
         """Give or promise devices to claims. Return False if they are not available."""
         free = self.free()
         waits = self.tables.tasks.status[row] == TaskStatus.PIPELINED
-        given = self.choose([self.claims[number] for number in numbers], node, free.soon if waits else free.now)
+        claims = [self.claims[number] for number in numbers]
+        given = self.searches.on_node(claims, node, free.soon if waits else free.now)
         if given is None:
             return False
         column = self.promised if waits else self.held

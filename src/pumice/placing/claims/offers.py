@@ -64,6 +64,8 @@ class Offers:
             if node >= 0:
                 self.of_node[node].append(row)
         self._matching: dict[DeviceOption, Bool | str] = {}
+        self._agreeing: dict[str, I32] = {}
+        self._count = len(facts)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -79,6 +81,38 @@ class Offers:
             {qualified(each.name, name[0]): (each.kind, each.value) for each in device.attributes}
             for name, device in zip(self.ids, self._devices, strict=True)
         ]
+
+    @cached_property
+    def placed(self) -> I32:
+        """The devices that can be used on each node, in order, and -1 after the last one. Shape (N, most of a node)."""
+        near = [list[int]() for _ in range(self._count)]
+        for row, nodes in self.near.items():
+            for node in nodes.nonzero()[0].tolist():
+                near[node].append(row)
+        of_node = [[*self.of_node.get(node, ()), *rows] for node, rows in enumerate(near)]
+        found = np.full((self._count, max(map(len, of_node), default=0)), -1, dtype=np.int32)
+        for node, rows in enumerate(of_node):
+            found[node, : len(rows)] = rows
+        return found
+
+    def agreeing(self, attribute: str) -> I32:
+        """Return for each device in ``placed`` the position of the first one of its node that has the same value of an
+        attribute, or -1 if it has none. Shape as ``placed``."""
+        found = self._agreeing.get(attribute)
+        if found is None:
+            found = self._agreeing[attribute] = np.full_like(self.placed, -1)
+            values = [self.value_of(attribute, row) for row in range(len(self))]
+            # Nothing to look at, whatever a tenant calls an attribute.
+            for node, rows in enumerate(self.placed.tolist() if any(each is not None for each in values) else ()):
+                first: dict[tuple[str, str], int] = {}
+                for at, row in enumerate(rows):
+                    if row >= 0 and (value := values[row]) is not None:
+                        found[node, at] = first.setdefault(value, at)
+        return found
+
+    def value_of(self, attribute: str, row: int) -> tuple[str, str] | None:
+        """Return the value of an attribute of a device, or None."""
+        return self.attributes[row].get(qualified(attribute, self.ids[row][0]))
 
     @cached_property
     def _faces(self) -> tuple[list[Face], I32]:

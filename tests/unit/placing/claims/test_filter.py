@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.explain.blockers import Blockers
+from pumice.explain.sentences import sentence
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.model.devices.claims import CLAIM_USERS_MAX, AllocatedDevice, Allocation, ResourceClaim
+from pumice.model.blockers import SearchCut
+from pumice.model.devices.claims import (
+    CLAIM_USERS_MAX,
+    AllocatedDevice,
+    Allocation,
+    DeviceOption,
+    DeviceRequest,
+    ResourceClaim,
+)
 from pumice.model.pod import Pod
+from pumice.placing.claims.allocator import STEPS_MAX
 from pumice.placing.claims.filter import ELSEWHERE, NO_DEVICES, USED_UP
 from pumice.placing.claims.ledger import claim_ledger
 from pumice.placing.claims.questions import Claiming
-from pumice.testing.build import pod
+from pumice.testing.build import pod, run
 from pumice.testing.devices import claim, offered
-from tests.unit.placing.claims.kit import asking, claiming, nodes, on, one, opened, task, world
+from tests.unit.placing.claims.kit import CONF, asking, claiming, nodes, on, one, opened, task, world
 
 Against = list[tuple[Unfit, ...]]
 
@@ -92,3 +103,23 @@ def test_one_who_leaves_does_not_come_back_to_what_was_promised_away() -> None:
         assert against(ssn, "x")[0] == ()
         stmt.pipeline([task(ssn, "a").row], [0])
         assert against(ssn, "x")[0] == NO
+
+
+def hard_claim(count: int) -> ResourceClaim:
+    """A claim of more requests than devices that they take, and one that tells all devices apart."""
+    which = 'device.attributes["gpu.com"].id {}'
+    requests = [one(f"r{i}", which.format(f"< {count - 1}")) for i in range(count)]
+    each = tuple(DeviceOption("gpu.com", selectors=(which.format(f"== {i}"),)) for i in range(count))
+    return asking(*requests, DeviceRequest("each", each))
+
+
+def test_a_search_that_was_cut_says_so_and_not_that_nothing_fits() -> None:
+    devices = tuple({"id": i} for i in range(14))
+    store = world(offered("n1", each=devices), offered("n2", each=devices), hard_claim(9), claiming("a", "c"))
+    outcome = run(store, CONF).outcome
+    (found,) = Blockers(outcome).of(0)
+    assert isinstance(found, SearchCut)
+    assert (found.nodes, found.steps) == (2, STEPS_MAX)
+    assert sentence(found) == (
+        "resourceclaim needs too long a search: it was cut off after 4,096 steps, and 2 nodes may fit"
+    )

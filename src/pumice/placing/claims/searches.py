@@ -1,0 +1,131 @@
+"""Search devices for the claims of a pod on many nodes, in counted steps.
+
+What a search finds follows from the free devices of a node, less their names. So nodes with equal devices are searched
+once. Steps are bounded on a node, and for a question over all nodes: the questions of a namespace share its part, so
+that no tenant's claims stop a cycle or take steps from others. The bound follows from the objects of the cycle alone,
+never from what was asked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import I32, Bool
+from pumice.model.devices.claims import DeviceRequest, ResourceClaim, SameAttribute
+from pumice.placing.claims.allocator import STEPS_MAX, Given, Steps, allocate
+from pumice.placing.claims.offers import Offers
+
+#: Steps of all questions of a cycle about one set of free devices. About 0.2 s.
+SESSION_STEPS_MAX = 60_000
+#: Steps that each question has in any case.
+FLOOR = 64
+
+#: What claims ask for. Pods with equal questions get equal answers.
+Question = tuple[tuple[tuple[DeviceRequest, ...], tuple[SameAttribute, ...]], ...]
+
+
+class NodesFound(NamedTuple):
+    """``room``: nodes with devices, (N,). ``cut``: nodes that were not searched to the end, (N,), or None if all were.
+    ``steps``: steps that the search took."""
+
+    room: Bool
+    cut: Bool | None
+    steps: int
+
+
+class _Answer(NamedTuple):
+    """What a search of one node found. ``given``: positions of devices on the node for each claim, or None."""
+
+    given: tuple[Given, ...] | None
+    steps: int
+    cut: bool
+
+
+class Searches:
+    """The searches of a session, and what they found. ``claims``: those that may be searched for."""
+
+    def __init__(self, offers: Offers, claims: Iterable[ResourceClaim]) -> None:
+        self._offers = offers
+        self._answers: dict[tuple[Question, int, bytes], _Answer] = {}
+        asked: dict[str, set[tuple[object, ...]]] = {}
+        for claim in claims:
+            if claim.allocation is None:
+                asked.setdefault(claim.namespace, set()).add((claim.requests, claim.same))
+        self._bounds = {
+            namespace: max(FLOOR, SESSION_STEPS_MAX // len(asked) // len(questions))
+            for namespace, questions in asked.items()
+        }
+
+    def bound(self, claims: Sequence[ResourceClaim]) -> int:
+        """Return the steps of a question over all nodes."""
+        return self._bounds.get(claims[0].namespace, FLOOR) if claims else FLOOR
+
+    def on_nodes(self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool, count: int) -> NodesFound:
+        """Return which of these nodes have devices for claims. ``count``: the number of all nodes."""
+        bound = self.bound(claims)
+        room, cut, steps = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool), 0
+        alike: dict[bytes, list[int]] = {}
+        for node, face in zip(nodes.tolist(), self._faces(claims, nodes, free), strict=True):
+            alike.setdefault(face, []).append(node)
+        for face, rows in alike.items():
+            if steps >= bound:
+                cut[rows] = True
+                continue
+            answer = self._answer(claims, rows[0], face, free)
+            steps += answer.steps
+            room[rows] = answer.given is not None
+            cut[rows] = answer.cut
+        return NodesFound(room, cut if cut.any() else None, steps)
+
+    def on_node(self, claims: Sequence[ResourceClaim], node: int, free: Bool) -> list[Given] | None:
+        """Return devices of a node for each claim out of the free ones, or None if they were not found."""
+        (face,) = self._faces(claims, np.array([node], dtype=np.int32), free)
+        given = self._answer(claims, node, face, free).given
+        if given is None:
+            return None
+        devices = self._offers.placed[node].tolist()
+        return [[(devices[at], request, option) for at, request, option in each] for each in given]
+
+    def _answer(self, claims: Sequence[ResourceClaim], node: int, face: bytes, free: Bool) -> _Answer:
+        bound = min(STEPS_MAX, self.bound(claims))
+        key = _question(claims), bound, face
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = self._search(claims, node, free, bound)
+        return found
+
+    def _search(self, claims: Sequence[ResourceClaim], node: int, free: Bool, bound: int) -> _Answer:
+        every = [row for row in self._offers.placed[node].tolist() if row >= 0]
+        place = {row: at for at, row in enumerate(every)}
+        left, steps = [row for row in every if free[row]], Steps(bound)
+        found: list[Given] = []
+        for claim in claims:
+            given = allocate(self._offers, claim, left, every, steps)
+            # All or none: a pod with only some of its claims cannot start.
+            if given is None:
+                return _Answer(None, steps.spent, steps.cut)
+            taken = {row for row, _, _ in given}
+            left = [row for row in left if row not in taken]
+            found.append([(place[row], request, option) for row, request, option in given])
+        return _Answer(tuple(found), steps.spent, cut=False)
+
+    def _faces(self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool) -> list[bytes]:
+        """Return for each node what matters of its devices: equal bytes, equal search."""
+        offers = self._offers
+        rows = offers.placed[nodes]
+        there = rows >= 0
+        parts = [there, there & free[rows]] if len(offers) else [there]
+        for option in dict.fromkeys(option for claim in claims for each in claim.requests for option in each.options):
+            mask = offers.matching(option)
+            if not isinstance(mask, str) and len(offers):
+                parts.append(there & mask[rows])
+        agreeing = [offers.agreeing(name)[nodes] for name in dict.fromkeys(s.attribute for c in claims for s in c.same)]
+        table = np.concatenate([*(each.astype(np.int32) for each in parts), *agreeing], axis=1)
+        return [row.tobytes() for row in table]
+
+
+def _question(claims: Sequence[ResourceClaim]) -> Question:
+    return tuple((claim.requests, claim.same) for claim in claims)
