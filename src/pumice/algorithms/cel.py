@@ -41,14 +41,19 @@ def selects(expression: str, face: Face) -> bool:
     Raises: SelectorError if ``check`` refuses the expression, or it does not answer true or false for this device.
     """
     _, tree = _compiled(expression)
-    if tree.lookups is not None:
-        # Thousands of devices differ in a serial number, and few expressions look at it.
-        face = _narrowed(face, tree.lookups)
-    return _answer(expression, face)
+    return _answer(expression, narrowed(face, tree.lookups))
 
 
-def _narrowed(face: Face, lookups: frozenset[Lookup]) -> Face:
-    """Return a device with those attributes and capacities only that an expression looks at."""
+def lookups_of(expression: str) -> frozenset[Lookup] | None:
+    """Return what an expression looks at of a device, or None for all. Raises: SelectorError if ``check`` would."""
+    return _compiled(expression)[1].lookups
+
+
+def narrowed(face: Face, lookups: frozenset[Lookup] | None) -> Face:
+    """Return a device with those attributes and capacities only that an expression looks at. None: all."""
+    # Thousands of devices differ in a serial number, and few expressions look at it.
+    if lookups is None:
+        return face
     driver, attributes, capacity = face
     return (
         driver,

@@ -105,6 +105,8 @@ class FitErrors(Struct, frozen=True, eq=False):
     @staticmethod
     def everywhere(unfit: Unfit, node_count: int, plugin: str = "") -> FitErrors:
         """Return the errors of a task for which a plugin refuses every node."""
+        if unfit.steps:
+            return FitErrors((SearchCut(plugin, unfit.steps, node_count, unfit.reason),), node_count)
         refuses = (NodeFilter(plugin, node_count, node_count, unfit.reason),) if node_count and unfit.reason else ()
         return FitErrors(refuses, node_count)
 

@@ -96,6 +96,11 @@ class ClaimLedger:
                     return f"resourceclaim {claim.key}: {self._never[number]}"
         return ""
 
+    def is_too_costly(self, row: int) -> bool:
+        """Return True if selectors of the task's claims are not evaluated in this cycle."""
+        numbers = self.of_task.get(row, ())
+        return any(self.searches.is_too_costly(self.claims[number]) for number in numbers)
+
     def stays(self, row: int) -> bool:
         """Return True if a task is placed and not about to leave."""
         tasks = self.tables.tasks

@@ -12,7 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pumice.algorithms.cel import Face, SelectorError, check, face_of, selects
+from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narrowed, selects
+from pumice.algorithms.cel_tree import Lookup
 from pumice.columns.dtypes import I32, Bool
 from pumice.framework.cycle.session import Session
 from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
@@ -22,6 +23,9 @@ from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.nodes import node_term, tolerates
 
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
+
+#: What it costs to compile a selector, and how many devices are compared for the price of evaluating one.
+_COMPILES, _NARROWED = 10, 4
 
 #: Identity of a device: driver, pool, name.
 DeviceId = tuple[str, str, str]
@@ -64,6 +68,7 @@ class Offers:
             if node >= 0:
                 self.of_node[node].append(row)
         self._matching: dict[DeviceOption, Bool | str] = {}
+        self._narrowed: dict[frozenset[Lookup] | None, tuple[list[Face], I32]] = {}
         self._agreeing: dict[str, I32] = {}
         self._count = len(facts)
 
@@ -137,16 +142,49 @@ class Offers:
         of_class = self._classes.get(option.device_class)
         if of_class is None:
             return f"device class {option.device_class} does not exist"
+        selectors = dict.fromkeys((*of_class.selectors, *option.selectors))
         # Checked first, so that an invalid expression is reported and not mistaken for one that is false.
         try:
-            for selector in (*of_class.selectors, *option.selectors):
-                check(selector)
+            lookups = [lookups_of(selector) for selector in selectors]
         except SelectorError as error:
             return str(error)
-        faces, which = self._faces
-        selected = np.array([_holds((*of_class.selectors, *option.selectors), face) for face in faces], dtype=bool)
         usable = [not each.unknown and not _kept_off(each.taints, option) for each in self._devices]
-        return np.array(usable, dtype=bool) & selected[which] if len(self) else np.zeros(0, dtype=bool)
+        found = np.array(usable, dtype=bool)
+        for selector, looks_at in zip(selectors, lookups, strict=True):
+            faces, which = self._faces_by(looks_at)
+            if len(self):
+                found &= np.array([_holds(selector, face) for face in faces], dtype=bool)[which]
+        return found
+
+    def looks(self, option: DeviceOption, counted: set[object]) -> int:
+        """Return the steps of finding the devices of an option, in evaluations of a selector. ``counted``: what was
+        counted before, and costs nothing again."""
+        of_class = self._classes.get(option.device_class)
+        steps = 0
+        for selector in (*of_class.selectors, *option.selectors) if of_class is not None else ():
+            if selector in counted:
+                continue
+            counted.add(selector)
+            steps += _COMPILES
+            try:
+                looks_at = lookups_of(selector)
+            except SelectorError:
+                continue
+            if (len(self), looks_at) not in counted:
+                counted.add((len(self), looks_at))
+                steps += len(self._faces[0]) // _NARROWED
+            steps += len(self._faces_by(looks_at)[0])
+        return steps
+
+    def _faces_by(self, looks_at: frozenset[Lookup] | None) -> tuple[list[Face], I32]:
+        """Return the devices as expressions see them that look at so much, and the index of each. Shape (D,)."""
+        found = self._narrowed.get(looks_at)
+        if found is None:
+            faces, which = self._faces
+            known: dict[Face, int] = {}
+            of_face = [known.setdefault(narrowed(face, looks_at), len(known)) for face in faces]
+            found = self._narrowed[looks_at] = list(known), np.array(of_face, dtype=np.int32)[which]
+        return found
 
 
 def offers_of(ssn: Session) -> Offers:
@@ -189,10 +227,10 @@ def _selected(facts: Derived, each: ResourceSlice) -> Bool:
     return found
 
 
-def _holds(selectors: tuple[str, ...], face: Face) -> bool:
-    """Return True if all selectors are true. A selector that fails for a device counts as false."""
+def _holds(selector: str, face: Face) -> bool:
+    """Return True if a selector is true. One that fails for a device counts as false."""
     try:
-        return all(selects(selector, face) for selector in selectors)
+        return selects(selector, face)
     except SelectorError:
         return False
 

@@ -14,9 +14,12 @@ from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.decisions import CLAIMS
 from pumice.placing.claims.filter import ClaimFilter
 from pumice.placing.claims.ledger import COLUMNS, ClaimLedger, claim_ledger
+from pumice.placing.claims.searches import LOOKS_MAX
 
 #: What the answers rest on.
 CLAIM_READS = (ROWS, PODS, *COLUMNS)
+
+TOO_MANY_SELECTORS = "selectors of the claims before it used up the steps of this cycle"
 
 
 class Claiming:
@@ -37,6 +40,9 @@ class Claiming:
 
     def refused(self, task: Task, prefix: str = "") -> Unfit | None:
         """Return why no node needs to be examined, or None."""
+        # Before claims are looked at, because that evaluates their selectors.
+        if self.ledger.is_too_costly(task.row):
+            return Unfit(prefix + TOO_MANY_SELECTORS, Code.UNRESOLVABLE, steps=LOOKS_MAX)
         problem = self.ledger.problem(task.row)
         return Unfit(prefix + problem, Code.UNRESOLVABLE) if problem else None
 

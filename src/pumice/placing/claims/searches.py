@@ -8,13 +8,14 @@ never from what was asked before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import I32, Bool
-from pumice.model.devices.claims import DeviceRequest, ResourceClaim, SameAttribute
+from pumice.model.devices.claims import DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.placing.claims.allocator import STEPS_MAX, Given, Steps, allocate
 from pumice.placing.claims.offers import Offers
 
@@ -22,6 +23,9 @@ from pumice.placing.claims.offers import Offers
 SESSION_STEPS_MAX = 60_000
 #: Steps that each question has in any case.
 FLOOR = 64
+
+#: Evaluations of selectors in a cycle, shared by namespaces. About 1 s; their answers are kept while devices stay.
+LOOKS_MAX = 100_000
 
 #: What claims ask for. Pods with equal questions get equal answers.
 Question = tuple[tuple[tuple[DeviceRequest, ...], tuple[SameAttribute, ...]], ...]
@@ -50,10 +54,10 @@ class Searches:
     def __init__(self, offers: Offers, claims: Iterable[ResourceClaim]) -> None:
         self._offers = offers
         self._answers: dict[tuple[Question, int, bytes], _Answer] = {}
+        self._wait = [claim for claim in claims if claim.allocation is None]
         asked: dict[str, set[tuple[object, ...]]] = {}
-        for claim in claims:
-            if claim.allocation is None:
-                asked.setdefault(claim.namespace, set()).add((claim.requests, claim.same))
+        for claim in self._wait:
+            asked.setdefault(claim.namespace, set()).add((claim.requests, claim.same))
         self._bounds = {
             namespace: max(FLOOR, SESSION_STEPS_MAX // len(asked) // len(questions))
             for namespace, questions in asked.items()
@@ -62,6 +66,28 @@ class Searches:
     def bound(self, claims: Sequence[ResourceClaim]) -> int:
         """Return the steps of a question over all nodes."""
         return self._bounds.get(claims[0].namespace, FLOOR) if claims else FLOOR
+
+    def is_too_costly(self, claim: ResourceClaim) -> bool:
+        """Return True if the selectors of a claim are not evaluated in this cycle: those of claims before it in its
+        namespace used up the steps."""
+        return any((claim.namespace, option) in self._not_looked_up for option in _options(claim))
+
+    @cached_property
+    def _not_looked_up(self) -> set[tuple[str, DeviceOption]]:
+        left = dict.fromkeys(self._bounds, LOOKS_MAX // max(len(self._bounds), 1))
+        counted: dict[str, set[object]] = {namespace: set() for namespace in left}
+        cut, seen = set[tuple[str, DeviceOption]](), set[tuple[str, DeviceOption]]()
+        for claim in self._wait:
+            for option in _options(claim):
+                key = claim.namespace, option
+                if key in seen:
+                    continue
+                seen.add(key)
+                if left[claim.namespace] <= 0:
+                    cut.add(key)
+                else:
+                    left[claim.namespace] -= self._offers.looks(option, counted[claim.namespace])
+        return cut
 
     def on_nodes(self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool, count: int) -> NodesFound:
         """Return which of these nodes have devices for claims. ``count``: the number of all nodes."""
@@ -125,6 +151,12 @@ class Searches:
         agreeing = [offers.agreeing(name)[nodes] for name in dict.fromkeys(s.attribute for c in claims for s in c.same)]
         table = np.concatenate([*(each.astype(np.int32) for each in parts), *agreeing], axis=1)
         return [row.tobytes() for row in table]
+
+
+def _options(claim: ResourceClaim) -> Iterator[DeviceOption]:
+    """Yield the options of all requests of a claim."""
+    for request in claim.requests:
+        yield from request.options
 
 
 def _question(claims: Sequence[ResourceClaim]) -> Question:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.explain.blockers import Blockers
 from pumice.explain.sentences import sentence
@@ -123,3 +124,17 @@ def test_a_search_that_was_cut_says_so_and_not_that_nothing_fits() -> None:
     assert sentence(found) == (
         "resourceclaim needs too long a search: it was cut off after 4,096 steps, and 2 nodes may fit"
     )
+
+
+def test_selectors_beyond_the_steps_of_a_namespace_are_not_evaluated_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    devices = tuple({"serial": i} for i in range(4))
+    which = 'device.attributes["gpu.com"].serial != {}'
+    claims = [replace(asking(one("r", which.format(i + 9))), name=f"c{i}") for i in range(3)]
+    pods = [claiming(name, f"c{i}") for i, name in enumerate("abc")]
+    monkeypatch.setattr("pumice.placing.claims.searches.LOOKS_MAX", 20)
+    ran = run(world(offered("n1", each=devices), *claims, *pods, names="abc"), CONF)
+    (found,) = Blockers(ran.outcome).of(2)
+    assert sorted(ran.binds) == ["ns/a", "ns/b"]
+    assert isinstance(found, SearchCut)
