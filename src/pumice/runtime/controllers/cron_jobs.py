@@ -113,10 +113,14 @@ def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float) -> tuple[list[Wr
     """Return the writes that create the Job that is due, and its time; None: nothing is created."""
     last = epoch_of(str(part(obj, "status").get("lastScheduleTime", "")))
     since = last if last is not None else epoch_of(str(meta(obj).get("creationTimestamp", ""))) or now
+    ref = ref_of(obj)
+    if last is not None and last > now:
+        # A simulation may start before a manifest's status was written, and a clock may have been set back.
+        why = f"status.lastScheduleTime {stamp(last)} is in the future: no Job is created before"
+        return [Tell(ref, "Warning", "FutureScheduleTime", why)], None
     due = cron.schedule.latest(since, now)
     if due is None:
         return [], None
-    ref = ref_of(obj)
     if cron.deadline_s is not None and due + cron.deadline_s < now:
         why = f"Missed scheduled time to start a job: {stamp(due)}"
         return [Tell(ref, "Warning", "MissSchedule", why)], None

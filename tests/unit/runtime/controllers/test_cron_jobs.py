@@ -71,6 +71,7 @@ _RAN = due("02:00:00")
         pytest.param(cron(), [], "00:30:00", [], [], id="not due yet"),
         pytest.param(cron("2026-03-01T03:00:00Z"), [], "03:30:00", [], [], id="made before"),
         pytest.param(cron(), [job(due("03:00:00"))], "03:00:10", [], [], id="made, and the status does not say so"),
+        pytest.param(cron("2026-03-02T03:00:00Z"), [], "03:30:00", [], ["FutureScheduleTime"], id="made in the future"),
         pytest.param(cron(suspend=True), [], "03:00:10", [], [], id="suspended"),
         pytest.param(
             cron(startingDeadlineSeconds=60),
