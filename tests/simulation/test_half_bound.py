@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.decisions import Evict
+from pumice.model.node import Node
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.loop import Loop
 from pumice.runtime.policy.conf import policy_of
@@ -117,3 +118,52 @@ def test_nobody_goes_for_nothing() -> None:
 
 def test_without_the_argument_nobody_goes() -> None:
     assert after(deadlocked(), 9_999, GOES.replace("    arguments: {halvesGoAfter: 10m}\n", ""))[0] == set()
+
+
+# -- a half that is never whole
+
+GIVES_BACK = GOES.replace("halvesGoAfter", "belowMinimumGoesAfter")
+
+
+def alone(missing: int = 0) -> SimCluster:
+    """Three of four are bound, and the fourth has no room; or does not exist, if ``missing``."""
+    cluster = deadlocked(cpu=3)
+    for name in [f"later-{i}" for i in range(4)] + ["early-3"][:missing]:
+        cluster.remove_pod(f"ns/{name}")
+    return cluster
+
+
+@pytest.mark.parametrize("missing", [0, 1], ids=["no room", "member refused by admission"])
+def test_a_gang_gives_back_what_it_holds_after_a_grace(missing: int) -> None:
+    cluster = alone(missing)
+    loop = Loop(Store(), policy_of(GIVES_BACK, volcano_registry()), cluster)
+    first = loop.step(NOW)
+    assert (loop.decisions, first.wakes_at) == ([], NOW + 600)
+    loop.step(NOW + 599)
+    assert loop.decisions == []
+    loop.step(NOW + 600)
+    assert {each.pod for each in loop.decisions if isinstance(each, Evict)} == {f"ns/early-{i}" for i in range(3)}
+
+
+def test_a_gang_that_was_whole_in_between_begins_anew() -> None:
+    cluster = alone(1)
+    loop = Loop(Store(), policy_of(GIVES_BACK, volcano_registry()), cluster)
+    loop.step(NOW)
+    cluster.put(build.node("m", cpu=1))
+    cluster.put(build.pod("early-3", "early", cpu=1, on="m", creation=NOW))
+    loop.step(NOW + 300)
+    cluster.remove_pod("ns/early-3")
+    assert loop.step(NOW + 700).wakes_at == NOW + 700 + 600
+    assert loop.decisions == []
+
+
+def test_a_gang_that_is_no_longer_ready_has_one_condition() -> None:
+    cluster = alone()
+    loop = Loop(Store(), policy_of(DEFAULT_CONF, volcano_registry()), cluster)
+    cluster.put(build.node("m", cpu=1))
+    loop.step(NOW)
+    cluster.delete(Node, "m")
+    cluster.put(build.pod("early-3", "early", cpu=1, creation=NOW))
+    loop.step(NOW + 1)
+    said = {each.type: each.status for each in cluster.groups["ns/early"].status.conditions}
+    assert said == {"Scheduled": "False", "Unschedulable": "True"}

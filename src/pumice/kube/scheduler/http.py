@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -65,6 +66,14 @@ class Pages:
             ),
             "pumice_leader": ("1 while this process decides", live.leads),
             "pumice_binds_in_flight": ("Decisions that are on their way", len(live.cluster.in_flight)),
+            "pumice_gangs_below_minimum": (
+                "Gangs that hold nodes and are below their minimum",
+                len(live.reminders.below_minimum.gangs),
+            ),
+            "pumice_gang_below_minimum_seconds": (
+                "For how long one of them has been so at most",
+                live.reminders.below_minimum.longest_s(time.monotonic()),
+            ),
             "pumice_kinds_not_followed": ("Reasons why kinds are not followed", len(live.informers.trouble())),
         }
         for name, (about, value) in gauges.items():

@@ -225,7 +225,7 @@ class Live:
             takes=taken(self.settings.pool, self.settings.node_labels),
             told=self._record_unparsable,
         )
-        self._reminders = Reminders(self.cluster.cache, self.cluster.recorder, self.informers.unparsable)
+        self.reminders = Reminders(self.cluster.cache, self.cluster.recorder, self.informers.unparsable)
         asked = partial(report_usage_asked, self.metrics)
         self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client, asked)
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
@@ -233,7 +233,7 @@ class Live:
 
     async def _lead(self) -> None:
         """Lead until stopped. Cancelled if leadership is lost: then nothing more is written."""
-        works = (self.cluster.run(), self._reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
+        works = (self.cluster.run(), self.reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
         stopping, *tasks = map(asyncio.create_task, (self._stopping.wait(), *works))
         self.leads = True
         self._at_once()
@@ -349,7 +349,7 @@ class Live:
             report_kai_cycle(self.metrics, outcome, timer, decisions, self.loop.store.node_pool)
         tell_cycle(outcome, decisions)
         self.cluster.tell(outcome)
-        self._reminders.note(outcome)
+        self.reminders.note(outcome)
         if decisions:
             binds = sum(isinstance(decision, Bind) for decision in decisions)
             fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}

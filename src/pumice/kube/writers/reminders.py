@@ -7,6 +7,7 @@ What holds is read from objects: conditions of waiting pods and PodGroups, and o
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from pumice.kube.writers.event_recorder import EventRecorder, about_group, about
 from pumice.kube.writers.pod_status import SCHEDULED
 from pumice.kube.writers.statuses import group_event
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.gangs_below_minimum import GangsBelowMinimum
 
 if TYPE_CHECKING:
     from pumice.framework.cycle.outcome import Outcome
@@ -31,10 +33,17 @@ class Reminders:
     """``unparsable``: returns the objects that cannot be read at present."""
 
     def __init__(
-        self, cache: InformerCache, recorder: EventRecorder, unparsable: UnparsableNow, again_s: float = AGAIN_S
+        self,
+        cache: InformerCache,
+        recorder: EventRecorder,
+        unparsable: UnparsableNow,
+        again_s: float = AGAIN_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._cache, self._recorder, self._unparsable, self._again_s = cache, recorder, unparsable, again_s
         self._without_queue: dict[str, PodGroup] = {}
+        self.below_minimum = GangsBelowMinimum()
 
     async def run(self) -> None:
         """Run until cancelled. Objects that could not be read before the start are reported at once."""
@@ -60,8 +69,10 @@ class Reminders:
             self._tell_of_queue(group)
 
     def note(self, outcome: Outcome) -> None:
-        """Note, in the thread of cycles, PodGroups whose queue does not exist. They are in no session, so nothing else
-        says why they wait."""
+        """Note, in the thread of cycles, PodGroups whose queue does not exist: they are in no session, so nothing else
+        says why they wait. Warn of gangs that hold nodes below their minimum."""
+        for group, text in self.below_minimum.note(outcome, self._clock()):
+            self._recorder.record(about_group(group), "Warning", "BelowMinimum", text)
         jobs = outcome.tables.jobs
         rows = (jobs.alive & (jobs.queue < 0)).nonzero()[0].tolist()
         found: dict[str, PodGroup] = {group.key: group for row in rows if (group := jobs.groups[row]) is not None}

@@ -1,7 +1,8 @@
 """Resolve deadlocks between gangs that hold nodes but are below their minimum.
 
 If two gangs each hold what the other lacks, waiting never ends. The last such gang in job order is evicted whole, if
-another one could then start at once. Volcano has no such rule (decision 0019).
+another one could then start at once. A gang that is below its minimum for long can give back what it holds. Volcano
+has no such rules (decision 0019).
 """
 
 from __future__ import annotations
@@ -9,23 +10,51 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.counting import HELD, PENDING
+from pumice.columns.counting import HELD, PENDING, READY
 from pumice.columns.dtypes import EPS, AnyArray
+from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import FUTURE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
 
+_BELOW = "gang.below "  # prefix of notes: since when a gang is below its minimum, 0 after it is no longer
+
 
 def partially_bound_gangs(ssn: Session) -> AnyArray:
     """Return the rows of jobs that hold nodes and are below their minimum, while pods that could complete them are
     pending."""
-    jobs = ssn.tables.jobs
+    rows = gangs_below_minimum(ssn.tables.jobs)
+    found: AnyArray = rows[ssn.tables.jobs.counts[rows, PENDING] > 0]
+    return found
+
+
+def gangs_below_minimum(jobs: JobTable) -> AnyArray:
+    """Return the rows of jobs that hold nodes and are below their minimum, whether or not the missing pods exist."""
     held = jobs.counts @ HELD
-    found = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined & (held > 0) & (held < jobs.min_available)
-    rows: AnyArray = (found & (jobs.counts[:, PENDING] > 0)).nonzero()[0]
+    found = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined & (held > 0)
+    # What has succeeded counts, and so do pods without requests, which wait for nothing.
+    rows: AnyArray = (found & (jobs.min_available - jobs.counts @ READY > jobs.best_effort)).nonzero()[0]
     return rows
+
+
+def below_minimum_since(ssn: Session) -> dict[int, float]:
+    """Return since when gangs that hold nodes are below their minimum, by row; the notes of the session keep it."""
+    jobs, found, notes = ssn.tables.jobs, dict[int, float](), ssn.snapshot.notes
+    for job in gangs_below_minimum(jobs).tolist():
+        # The pods alone do not say it: a gang that has run for hours is below its minimum since its last pod went.
+        noted = notes.get(_since(jobs, job), 0.0)
+        found[job] = noted or ssn.now
+        if not noted:
+            ssn.notes[_since(jobs, job)] = ssn.now
+    below = {_since(jobs, job) for job in found}
+    ssn.notes.update({key: 0.0 for key, at in notes.items() if key.startswith(_BELOW) and at and key not in below})
+    return found
+
+
+def _since(jobs: JobTable, job: int) -> str:
+    return f"{_BELOW}{jobs.groups[job].uid}"
 
 
 def partially_bound_since(ssn: Session, job: int) -> float:

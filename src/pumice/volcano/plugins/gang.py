@@ -35,7 +35,12 @@ from pumice.api import (
 )
 from pumice.columns.tasks import NO_GATE
 from pumice.model.blockers import GangIncomplete
-from pumice.volcano.gangs.partially_bound import gang_to_evict, partially_bound_gangs, partially_bound_since
+from pumice.volcano.gangs.partially_bound import (
+    below_minimum_since,
+    gang_to_evict,
+    partially_bound_gangs,
+    partially_bound_since,
+)
 from pumice.volcano.status.closing import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 from pumice.volcano.status.fit_errors import FitTexts
 
@@ -54,6 +59,9 @@ class Gang:
     ``halvesGoAfter``: of two such gangs that hold what the other lacks, the later one is evicted after this time
     (``10m``), if the policy has the action shuffle. Empty: never.
 
+    ``belowMinimumGoesAfter``: a gang that holds nodes below its minimum for this time (``10m``) is evicted whole, if
+    the policy has the action shuffle. Empty: never.
+
     ``gatedCount``: a pending pod without requests counts as placed even if a scheduling gate holds it, as in Volcano.
     Otherwise only those count that backfill can place (decision 0020).
     """
@@ -61,18 +69,28 @@ class Gang:
     spares = "that their gangs need for their minimum"
 
     def __init__(
-        self, ssn: Session, *, halvesFirst: bool = True, halvesGoAfter: str = "", gatedCount: bool = True
+        self,
+        ssn: Session,
+        *,
+        halvesFirst: bool = True,
+        halvesGoAfter: str = "",
+        belowMinimumGoesAfter: str = "",
+        gatedCount: bool = True,
     ) -> None:
         self.ssn, self.partially_bound_first = ssn, halvesFirst
-        self.evicted_after = _seconds(halvesGoAfter)
+        self.evicted_after, self.given_back_after = _seconds(halvesGoAfter), _seconds(belowMinimumGoesAfter)
         if not gatedCount and not ssn.is_idle:
             _discount_gated(ssn)
 
     @staticmethod
-    def problems(*, halvesFirst: bool, halvesGoAfter: str, gatedCount: bool) -> Iterator[str]:
+    def problems(
+        *, halvesFirst: bool, halvesGoAfter: str, belowMinimumGoesAfter: str, gatedCount: bool
+    ) -> Iterator[str]:
         """Yield problems with the arguments."""
-        if halvesGoAfter and _seconds(halvesGoAfter) is None:
-            yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; it is ignored"
+        durations = {"halvesGoAfter": halvesGoAfter, "belowMinimumGoesAfter": belowMinimumGoesAfter}
+        for name, text in durations.items():
+            if text and _seconds(text) is None:
+                yield f"argument {name}: found {text[:80]!r}, wanted a duration such as 10m; it is ignored"
 
     def figures(self) -> Mapping[str, AnyArray]:
         """Return for each job how many tasks it lacks, and whether it is ready. Shapes (J,)."""
@@ -157,20 +175,22 @@ class Gang:
 
     def wakes_at(self) -> float | None:
         """Return when the next partially bound gang has waited so long that it may be evicted."""
-        if self.evicted_after is None:
-            return None
-        due = [
-            partially_bound_since(self.ssn, job) + self.evicted_after
-            for job in partially_bound_gangs(self.ssn).tolist()
-        ]
+        due: list[float] = []
+        if self.evicted_after is not None:
+            gangs = partially_bound_gangs(self.ssn).tolist()
+            due += [partially_bound_since(self.ssn, job) + self.evicted_after for job in gangs]
+        if self.given_back_after is not None:
+            due += [since + self.given_back_after for since in below_minimum_since(self.ssn).values()]
         return min((moment for moment in due if moment > self.ssn.now), default=None)
 
     @points.victim_tasks
     def victim_tasks(self, tasks: TaskRows) -> Bool:
-        """Return the tasks of the partially bound gang that should be evicted. Shape (rows,)."""
-        if self.evicted_after is None:
-            return np.zeros(len(tasks), dtype=bool)
-        return np.asarray(tasks.job == gang_to_evict(self.ssn, self.evicted_after)) & (tasks.job >= 0)
+        """Return the tasks of partially bound gangs that should be evicted. Shape (rows,)."""
+        gangs = [gang_to_evict(self.ssn, self.evicted_after)] if self.evicted_after is not None else []
+        if self.given_back_after is not None:
+            until = self.ssn.now - self.given_back_after
+            gangs += [job for job, since in below_minimum_since(self.ssn).items() if since <= until]
+        return np.isin(tasks.job, gangs) & (tasks.job >= 0)
 
     @points.session_close
     def close(self) -> None:
@@ -183,7 +203,11 @@ class Gang:
             if job.is_ready:
                 said.set(job.row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
             elif not self._is_leaving(job):
-                said.set(job.row, UNSCHEDULABLE, "NotEnoughResources", _incomplete(job, texts))
+                text = _incomplete(job, texts)
+                said.set(job.row, UNSCHEDULABLE, "NotEnoughResources", text)
+                if any(each.type == SCHEDULED and each.status == "True" for each in job.group.status.conditions):
+                    # It was ready before. Volcano leaves that condition, which then contradicts the other.
+                    said.set(job.row, SCHEDULED, "NotEnoughResources", text, status="False")
 
     def _is_leaving(self, job: Job) -> bool:
         """Return True if the job is below its minimum only because tasks are terminating; then its old condition

@@ -37,14 +37,14 @@ class Conditions:
     uid: str
     now: float
     by_job: dict[int, dict[str, PodGroupCondition]] = field(default_factory=dict)
-    _made: dict[tuple[str, str, str], PodGroupCondition] = field(default_factory=dict)
+    _made: dict[tuple[str, str, str, str], PodGroupCondition] = field(default_factory=dict)
 
-    def set(self, job: int, kind: str, reason: str, message: str) -> None:
-        """Set a condition to True as of this session."""
+    def set(self, job: int, kind: str, reason: str, message: str, *, status: str = "True") -> None:
+        """Set a condition to a status as of this session."""
         # Thousands of jobs may get the same condition, so equal ones are one object.
-        key = kind, reason, message
+        key = kind, status, reason, message
         if key not in self._made:
-            self._made[key] = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
+            self._made[key] = PodGroupCondition(kind, status, reason, message, self.uid, self.now)
         self.by_job.setdefault(job, {})[kind] = self._made[key]
 
 

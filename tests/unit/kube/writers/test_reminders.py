@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from pumice.cycle import run_cycle
 from pumice.kube.api.kinds import PODS, QUEUES, Kind
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.informers.unparsable import Unparsable
@@ -13,10 +14,21 @@ from pumice.model.events import Seen
 from pumice.model.pod import PodCondition
 from pumice.model.workloads.podgroup import PodGroupCondition, PodGroupStatus
 from pumice.runtime.controllers.writes import Ref
+from pumice.runtime.loop import ListPlanner
+from pumice.runtime.policy.conf import policy_of
+from pumice.state.store import Store
 from pumice.testing import build
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
 _WAITS = PodCondition("PodScheduled", "False", "Unschedulable", "no room")
 _LACKS = PodGroupCondition("Unschedulable", "True", "NotEnoughResources", "2/3 tasks", "s", 1.0)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Case:
@@ -24,7 +36,8 @@ class Case:
         self.told: list[tuple[str, str, str]] = []
         self.unparsable: list[tuple[Kind, Unparsable]] = []
         self.cache = InformerCache(lambda: None)
-        self.reminders = Reminders(self.cache, self, lambda: self.unparsable)  # type: ignore[arg-type]  # tells like one
+        self.clock = Clock()
+        self.reminders = Reminders(self.cache, self, lambda: self.unparsable, clock=self.clock)  # type: ignore[arg-type]  # tells like one
 
     def record(self, ref: Ref, kind: str, reason: str, message: str) -> None:
         assert kind == "Warning"
@@ -79,3 +92,20 @@ def test_a_group_whose_queue_is_not_there_is_told_once_and_again(case: Case) -> 
     case.reminders.note(build.run(build.cluster(*objects, build.queue("nowhere"))).outcome)
     case.reminders.remind()
     assert len(case.told) == 2
+
+
+def test_a_gang_that_holds_nodes_below_its_minimum_is_warned_of_after_ever_longer_times(case: Case) -> None:
+    store = Store()
+    objects = build.node("n", cpu=2), build.queue(), build.podgroup("g", minimum=3, phase="Inqueue")
+    for each in (*objects, *(build.pod(f"g-{i}", "g", cpu=1, on="n" if i < 2 else "") for i in range(3))):
+        store.apply(Seen(each))
+    policy = policy_of(DEFAULT_CONF, volcano_registry())
+    outcome = run_cycle(store.snapshot(), policy, 0.0, ListPlanner())
+    told: list[tuple[float, str]] = []
+    for now in range(0, 200, 10):
+        case.clock.now = float(now)
+        case.reminders.note(outcome)
+        told += [(now, message) for _, reason, message in case.told if reason == "BelowMinimum"]
+        case.told.clear()
+    assert told == [(at, f"below its minimum for {at} s: 2 of its 3 pods hold nodes") for at in (30, 60, 120)]
+    assert case.reminders.below_minimum.longest_s(190.0) == 190.0
