@@ -48,6 +48,10 @@ class QuantityError(ValueError):
     """The value is not a Kubernetes quantity, or out of bounds."""
 
 
+class QuantityTooLarge(QuantityError):
+    """The value is a quantity that is larger than an int64 holds."""
+
+
 class DurationError(ValueError):
     """The text is not a Go duration, or out of bounds."""
 
@@ -115,7 +119,8 @@ def _fitting(amount: int, shown: str, scale: int) -> int:
     if INT64_MIN <= amount <= INT64_MAX:
         return amount
     bound = f"larger than {INT64_MAX}" if amount > 0 else f"smaller than {INT64_MIN}"
-    raise QuantityError(f"{shown} is {bound}{' thousandths' if scale == 1000 else ''}, the bound of an int64")
+    error = QuantityTooLarge if amount > 0 else QuantityError
+    raise error(f"{shown} is {bound}{' thousandths' if scale == 1000 else ''}, the bound of an int64")
 
 
 def _shown(text: str) -> str:

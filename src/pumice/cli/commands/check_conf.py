@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ STDIN = "-"
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import PluginOption, Policy
+
+_EVICTING = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
 
 
 @click.command("check-conf")
@@ -51,7 +54,7 @@ def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -
                 say(f"error: {problem}")
             say(f"{shown}: {counted(len(error.problems), 'problem')}")
         ctx.exit(2)
-    for warning in policy.warnings:
+    for warning in (*policy.warnings, *_ignored_budgets(policy)):
         say(f"warning: {warning}")
     if as_json:
         print_json({"ok": True, "problems": [], "policy": _described(policy)})
@@ -67,6 +70,16 @@ def _read(conf: str, plugins_dir: str) -> Policy:
         return load_policy(Path(conf), registry_of(plugins_dir))
     raw = sys.stdin.buffer.read(SIZE_MAX + 1)
     return loaded_from_bytes(raw, registry_of(plugins_dir), where="standard input").policy
+
+
+def _ignored_budgets(policy: Policy) -> Iterator[str]:
+    """Yield a warning for actions that evict pods of Volcano's jobs although no plugin asks disruption budgets."""
+    if policy.dialect.name == "kai" or any(option.spec.name == "pdb" for option in policy.options):
+        return
+    evicting = [action.name for action in policy.actions if action.name in _EVICTING]
+    if evicting:
+        actions = ", ".join(evicting)
+        yield f"{actions}: no tier has the plugin pdb, so pods are evicted that a PodDisruptionBudget protects"
 
 
 def _described(policy: Policy) -> dict[str, Any]:

@@ -12,10 +12,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from pumice.explain.outside_sessions import notices_outside
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import PODS
@@ -276,7 +278,7 @@ class KubeCluster:
 
     def tell(self, outcome: Outcome) -> None:
         """Write to pods and PodGroups what a cycle found: why they wait."""
-        for notice in outcome.notices():
+        for notice in chain(outcome.notices(), notices_outside(outcome)):
             self.notice(notice)
         for update in self._hints.updates(outcome):
             self.write_group(update)

@@ -10,7 +10,7 @@ from pumice.model.manifest.reading.fields import (
     Obj,
     flag,
     instant,
-    maybe_resource,
+    maybe_offer,
     name,
     table,
     tables,
@@ -34,8 +34,8 @@ def read_node(obj: Obj) -> Node:
     annotations = text_map(metadata, "annotations", "metadata")
     return Node(
         name=name(metadata, "name", "metadata"),
-        allocatable=maybe_resource(status, "allocatable", "status") or EMPTY,
-        capacity=maybe_resource(status, "capacity", "status") or EMPTY,
+        allocatable=maybe_offer(status, "allocatable", "status") or EMPTY,
+        capacity=maybe_offer(status, "capacity", "status") or EMPTY,
         oversubscription=_oversubscription(annotations),
         uid=text(metadata, "uid", "metadata"),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,

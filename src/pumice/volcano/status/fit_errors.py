@@ -97,6 +97,10 @@ class FitTexts:
 
     def job_text(self, job: int) -> str:
         """Return ``pod group is not ready, 8 Pending, 8 minAvailable; Pending: …. Origin reason is …``."""
+        group = self._tables.jobs.groups[job]
+        if group is not None and group.quarantined:
+            # Its minimum is out of reach, as a number that says nothing.
+            return f"PodGroup {group.key} cannot be read: {'; '.join(group.unparsable)}"
         return self.fared(job).text + self.origin(job)
 
     def origin(self, job: int) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors, Unfit
 from pumice.model.blockers import NodeFilter, Shortage
+from pumice.model.workloads.podgroup import OUT_OF_REACH
 from pumice.testing.build import cluster, node, pod, podgroup, pods, run, session
 from pumice.volcano.status.fit_errors import FitTexts, error_text
 
@@ -255,3 +257,9 @@ def test_a_notice_says_what_stands_against_the_pod(cpu: int, message: str) -> No
 def test_a_pod_of_which_nothing_is_known_is_told_of_its_job() -> None:
     (notice,) = run(cluster(podgroup("g"), pods("g", 1)), NOBODY, actions="backfill").outcome.notices()
     assert notice.message == "pod group is not ready, 1 Pending, 1 minAvailable; Pending: 1 Unschedulable"
+
+
+def test_a_podgroup_that_cannot_be_read_says_so_and_not_a_number_out_of_reach() -> None:
+    group = replace(podgroup("g"), min_member=OUT_OF_REACH, unparsable=("spec.minMember: found x, wanted an integer",))
+    ssn = session(cluster(node("n0"), group, pods("g", 1)), NOBODY)
+    assert texts(ssn).job_text(0) == "PodGroup ns/g cannot be read: spec.minMember: found x, wanted an integer"

@@ -12,12 +12,14 @@ from typing import Any
 
 from pumice.model.instants import epoch_of
 from pumice.model.pod import EMPTY_MAP
-from pumice.model.quantity import QuantityError, milli_value, whole_value
+from pumice.model.quantity import QuantityError, QuantityTooLarge, milli_value, whole_value
 from pumice.model.resources import Resource
 
 Obj = dict[str, Any]
 
 INT32_MAX = 2**31 - 1
+#: The largest amount of a resource, in its own unit, whose thousandths fit an int64.
+_LARGEST = str((2**63 - 1) // 1000)
 INT32_MIN = -(2**31)
 INT64_MAX = 2**63 - 1
 NAME_MAX = 253
@@ -244,6 +246,28 @@ def maybe_resource(obj: Obj, key: str, path: str) -> Resource | None:
     """Return a resource list as an amount, or None if it is absent."""
     found = quantities(obj, key, path)
     return None if found is None else Resource.from_list(found)
+
+
+def maybe_offer(obj: Obj, key: str, path: str) -> Resource | None:
+    """Return what a node offers as an amount, or None if it is absent. An amount that an int64 does not hold counts as
+    the largest one: it is more than any pods request."""
+    found = obj.get(key)
+    if isinstance(found, dict):
+        large = {name: _LARGEST for name, value in found.items() if _is_too_large(name, value)}
+        obj = {**obj, key: {**found, **large}} if large else obj
+    return maybe_resource(obj, key, path)
+
+
+def _is_too_large(name: object, value: object) -> bool:
+    if type(value) not in (str, int, float):
+        return False
+    try:
+        (whole_value if name in ("memory", "pods") else milli_value)(value)  # type: ignore[arg-type]
+    except QuantityTooLarge:
+        return True
+    except QuantityError:
+        return False
+    return False
 
 
 def _amount_problem(key: object, value: object) -> tuple[str, str] | None:

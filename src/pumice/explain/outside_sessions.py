@@ -1,0 +1,38 @@
+"""Notices for pods that are in no session, because their PodGroup, or its queue, does not exist.
+
+No plugin and no action sees them, so nothing else says why they wait. Volcano and KAI leave them without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pumice.explain.sentences import sentence
+from pumice.framework.cycle.outcome import Outcome
+from pumice.model.blockers import PODGROUP, QUEUE, Missing
+from pumice.model.decisions import PodNotice
+from pumice.model.status import TaskStatus
+
+#: For so long nothing is said: a controller creates the PodGroup of a pod after the pod.
+GRACE_S = 10.0
+REASON = "Unschedulable"
+
+
+def notices_outside(outcome: Outcome) -> Iterator[PodNotice]:
+    """Yield a notice for each waiting pod whose PodGroup or queue has been missing since the pod was created."""
+    tasks, jobs = outcome.tables.tasks, outcome.tables.jobs
+    waits = tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.job >= 0)
+    rows = waits.nonzero()[0]
+    rows = rows[jobs.queue[tasks.job[rows]] < 0]
+    texts: dict[int, str] = {}
+    for row, job in zip(rows.tolist(), np.asarray(tasks.job)[rows].tolist(), strict=True):
+        pod = tasks.pods[row]
+        if pod.gates or pod.deletion is not None or outcome.now - pod.creation < GRACE_S:
+            continue
+        if job not in texts:
+            group = jobs.groups[job]
+            found = Missing(PODGROUP, jobs.uids[job]) if group is None else Missing(QUEUE, group.queue)
+            texts[job] = sentence(found)
+        yield PodNotice(pod.key, pod.uid, REASON, texts[job])

@@ -1,0 +1,47 @@
+"""Pods that no session sees are told why they wait: their PodGroup, or its queue, does not exist."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from pumice.cycle import run_cycle
+from pumice.explain.outside_sessions import GRACE_S, notices_outside
+from pumice.framework.plugin.policy_file import Policy
+from pumice.kai.table import DEFAULT_CONF as KAI_CONF
+from pumice.model.events import Object, Seen
+from pumice.runtime.loop import ListPlanner
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.state.store import Store
+from pumice.testing.build import node, pod, podgroup, queue
+from pumice.volcano.table import DEFAULT_CONF
+
+NOW = 1_000.0
+POLICIES = [
+    pytest.param(policy_of(conf, builtin_registry()), id=name)
+    for name, conf in (("volcano", DEFAULT_CONF), ("kai", KAI_CONF))
+]
+LOST = replace(podgroup("g"), queue="nowhere")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        pytest.param([pod("p", "g")], {"ns/p": "PodGroup ns/g does not exist"}, id="no PodGroup"),
+        pytest.param([pod("p", "g"), LOST], {"ns/p": "Queue nowhere does not exist"}, id="no queue"),
+        pytest.param([pod("p", "g"), podgroup("g")], {}, id="all there"),
+        pytest.param([pod("p", "g", on="n")], {}, id="on a node"),
+        pytest.param([pod("p", "g", gates=("g",))], {}, id="held back"),
+        pytest.param([pod("p", "g", creation=NOW - GRACE_S + 1)], {}, id="just created"),
+        pytest.param([pod("p")], {}, id="of no gang"),
+    ],
+)
+def test_pods_outside_of_all_sessions(policy: Policy, objects: list[Object], said: dict[str, str]) -> None:
+    store = Store(scheduler_names=("volcano",))
+    for each in (node("n"), queue("default"), *objects):
+        store.apply(Seen(each))
+    outcome = run_cycle(store.snapshot(), policy, NOW, ListPlanner())
+    found = {each.pod: each.message for each in notices_outside(outcome)}
+    assert {key: text.lower() for key, text in found.items()} == {key: text.lower() for key, text in said.items()}
