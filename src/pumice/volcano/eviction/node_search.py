@@ -15,7 +15,7 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
-from pumice.columns.rows import Candidates, NodeRows
+from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
@@ -44,12 +44,13 @@ class EvictionStatistics(NamedTuple):
     """How plugins voted about victims.
 
     ``asked``: tasks that might be evicted. ``named``: tasks that plugins allow to be evicted. ``spared``: per plugin,
-    how many it protects. ``enough``: nodes on which the allowed tasks would free enough.
+    how many it protects, and what protects them, such as budgets, in words. ``enough``: nodes on which the allowed
+    tasks would free enough.
     """
 
     asked: int
     named: int
-    spared: tuple[tuple[str, int], ...]
+    spared: tuple[tuple[str, int, tuple[str, ...]], ...]
     enough: int
 
 
@@ -241,9 +242,17 @@ class Victims:
         for plugin, answer in self._ssn.hooks.each_answer(self._votes, self._task, candidates):
             if answer is not None:
                 named = answer.victims if isinstance(answer, Named) else answer
-                spared.append((plugin, len(candidates) - int(named.sum())))
+                protectors = self._protectors(plugin, candidates, named)
+                spared.append((plugin, len(candidates) - int(named.sum()), protectors))
         enough = int(self._enough(nodes, candidates, victims).sum())
         return EvictionStatistics(len(candidates), int(victims.sum()), tuple(spared), enough)
+
+    def _protectors(self, plugin: str, candidates: Candidates, named: Bool) -> tuple[str, ...]:
+        """Return what protects the candidates that a plugin does not name, if the plugin says so."""
+        ask = getattr(self._ssn.hooks.plugin(plugin), "protectors", None)
+        if ask is None or named.all():
+            return ()
+        return tuple(ask(TaskRows(self._ssn.tables, candidates.rows[~named])))
 
     def _enough(self, nodes: I64, candidates: Candidates, victims: Bool) -> Bool:
         """Return the nodes that have enough room once the victims are gone. Shape (nodes,)."""

@@ -10,6 +10,8 @@ from pumice.framework.cycle.session import Session
 from pumice.model.blockers import Blocker, OutOfReach, Protected, TooSmall
 from pumice.volcano.eviction.node_search import Victims
 
+_NAMES_SHOWN = 3
+
 
 def why_no_victims(ssn: Session, victims: Victims, reachable: Bool, queue: str = "") -> Blocker:
     """Return the reason for a task for which no node was found.
@@ -24,10 +26,12 @@ def why_no_victims(ssn: Session, victims: Victims, reachable: Bool, queue: str =
     if not victims.could_hold()[nodes].any() and victims.any_on(nodes):
         return TooSmall()
     statistics = victims.statistics(nodes)
-    by = tuple((plugin, count, _which(ssn, plugin)) for plugin, count in statistics.spared if count)
+    by = tuple((plugin, count, _which(ssn, plugin, names)) for plugin, count, names in statistics.spared if count)
     return Protected(queue, len(nodes), statistics.asked, statistics.named, by, statistics.enough)
 
 
-def _which(ssn: Session, plugin: str) -> str:
-    """Return which pods a plugin protects, if it says so."""
-    return getattr(ssn.hooks.plugin(plugin), "spares", "")
+def _which(ssn: Session, plugin: str, names: tuple[str, ...]) -> str:
+    """Return which pods a plugin protects, and what protects them, if it says so."""
+    kind = getattr(ssn.hooks.plugin(plugin), "spares", "")
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{kind} ({', '.join(names[:_NAMES_SHOWN])}{more})".lstrip() if names else kind

@@ -168,6 +168,12 @@ class Gang:
         spare = jobs.counts[job] @ READY - jobs.min_available[job]
         return np.asarray(nth_of_its_group(candidates.apart(job)) < spare)
 
+    def protectors(self, tasks: TaskRows) -> Iterator[str]:
+        """Yield the gangs that need some tasks for their minimum, the one with the most of them first."""
+        jobs = tasks.tables.jobs
+        for job, count in Counter(tasks.job.tolist()).most_common():
+            yield f"{jobs.uids[job]}: {count}, minimum {int(jobs.min_available[job])}"
+
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         """Return True for all: gang evictions protect gangs by the way they bundle victims."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ class Cover(NamedTuple):
 @plugin("pdb")
 class Pdb:
     """Protect pods by budgets. ``allowed`` (B,): how many pods each budget allows to evict now."""
+
+    spares = "that budgets cover"
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
@@ -55,6 +58,15 @@ class Pdb:
         # Budgets allow evictions but ask for none; in Volcano this hook names every pod that they allow (decision
         # 0018).
         return MayGo(self._spared(tasks, np.zeros(len(tasks), dtype=np.int64)))
+
+    def protectors(self, tasks: TaskRows) -> Iterator[str]:
+        """Yield the budgets that cover some tasks, the one that covers the most of them first."""
+        of_row, covers = self._cover()
+        counts = covers[of_row[tasks.rows]].sum(axis=0).tolist()
+        names = {i: f"{budget.namespace}/{budget.name}" for each in self._budgets.values() for i, budget in each}
+        for i in sorted(range(len(counts)), key=lambda i: (-counts[i], names[i])):
+            if counts[i]:
+                yield f"PodDisruptionBudget {names[i]}: {counts[i]}, {int(self.allowed.array[i])} may be evicted"
 
     def _spared(self, tasks: TaskRows, node: AnyArray) -> Bool:
         """Return the tasks that budgets allow to evict. Shape (rows,)."""

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from pumice.model.blockers import Blocker, CannotEvict, OutOfReach, Protected, TooSmall
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
+from pumice.model.pod import LabelSelector, Requirement
 from pumice.runtime.why import why_jobs_wait
 from pumice.testing.build import cluster, node, pod, podgroup, run
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
@@ -18,8 +20,19 @@ def test_why_says_who_might_go_and_what_each_plugin_keeps() -> None:
     why = why_jobs_wait(run(state, PREEMPT).outcome)["ns/g"]
     assert why.text.endswith(
         "cannot preempt: none of the 2 running pods of queue default on 1 node can be evicted; priority protects 2 of"
-        " the same or a higher priority; gang protects 2 that their gangs need for their minimum"
+        " the same or a higher priority; gang protects 2 that their gangs need for their minimum (ns/low: 2, minimum 2)"
     )
+
+
+def test_budgets_that_protect_pods_are_named_with_counts() -> None:
+    selector = LabelSelector((Requirement("app", "In", ("web",)),))
+    budget = PodDisruptionBudget("ns", "web", selector, allowed=0)
+    low = gang("low", 2, on="n", labels={"app": "web"})
+    conf = PREEMPT.replace("{name: gang}", "{name: gang}, {name: pdb}")
+    assert conf != PREEMPT
+    state = cluster(LEVELS, node("n", 2), budget, low, gang("g", 1, 1, level="high", creation=1.0))
+    why = why_jobs_wait(run(state, conf).outcome)["ns/g"]
+    assert "pdb protects 2 that budgets cover (PodDisruptionBudget ns/web: 2, 0 may be evicted)" in why.text
 
 
 @pytest.mark.parametrize(
