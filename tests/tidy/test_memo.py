@@ -10,6 +10,7 @@ KEEPING = {"get", "recall", "keep", "by_row", "rows_kept", "keep_rows"}
 CHANGING = {"add", "append", "clear", "extend", "insert", "pop", "remove", "setdefault", "update"}
 #: What a plugin sets on itself after it opened, and why.
 SET_LATER = {
+    "kai/plugins/numa.py: Numa._last": "what the filter found, for the score that is asked next; under its version",
     "kai/plugins/proportion.py: Proportion._before": "shares when a search began; the search validates against them",
     "kai/plugins/predicates.py: Predicates._filters": "called by __init__",
     "ours/plugins/gpuplacement.py: GpuPlacement._kind_of": "called by __init__",

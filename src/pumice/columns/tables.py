@@ -28,6 +28,7 @@ from pumice.columns.objects.api_objects import (
     TopologyTable,
     VolumeClaimTable,
     VolumeTable,
+    ZoneTable,
 )
 from pumice.columns.objects.usages import HistoryTable, LabelUsageTable, UsageTable
 from pumice.columns.queues import QueueTable
@@ -61,6 +62,7 @@ class Tables:
     histories: HistoryTable
     label_usages: LabelUsageTable
     numas: NumaTable
+    zones: ZoneTable
     claims: ClaimTable
     slices: SliceTable
     device_classes: DeviceClassTable

@@ -22,6 +22,7 @@ from pumice.framework.plugin.points import (
 from pumice.kai.engine.points import (
     consolidate_valid,
     device_order,
+    keeps_placement,
     may_reclaim,
     may_take,
     node_subsets,
@@ -45,6 +46,7 @@ __all__ = [
     "consolidate_victims",
     "device_order",
     "job_order",
+    "keeps_placement",
     "may_reclaim",
     "may_take",
     "node_order",

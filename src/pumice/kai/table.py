@@ -50,6 +50,7 @@ PLUGINS = plugins_at(
         "ray": "pumice.kai.plugins.ray:ray",
         "subgrouporder": "pumice.kai.plugins.subgrouporder:subgrouporder",
         "nominatednode": "pumice.kai.plugins.nominatednode:NominatedNode",
+        "numa": "pumice.kai.plugins.numa:Numa",
         "minruntime": "pumice.kai.plugins.minruntime:MinRuntime",
         "dynamicresources": "pumice.kai.plugins.dynamicresources:DynamicResources",
         "podaffinity": "pumice.kai.plugins.podaffinity:PodAffinity",

@@ -14,8 +14,9 @@ class BindRequest(Struct, frozen=True):
 
     ``gpu_groups``: the devices that it shares. ``backoff_limit``: how many further attempts it has, None for none.
     ``claims``: allocations of the pod's claims, by their names in the pod's spec; written and never read. ``pod_uid``:
-    UID of its owner, "" if no pod owns it. ``unparsable``: fields that could not be read, and why; then it holds
-    nothing.
+    UID of its owner, "" if no pod owns it. ``numa_zones``: the NUMA zones that it is expected to get, as the binder
+    writes them into an annotation of the pod, "" for none. ``unparsable``: fields that could not be read, and why; then
+    it holds nothing.
     """
 
     namespace: str
@@ -35,6 +36,7 @@ class BindRequest(Struct, frozen=True):
     resource_version: str = ""
     uid: str = ""
     pod_uid: str = ""
+    numa_zones: str = ""
     unparsable: tuple[str, ...] = ()
 
     @property

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -41,6 +41,7 @@ Object = (
     | QueueHistory
     | BindRequest
     | Numatopology
+    | NodeResourceTopology
 )
 
 

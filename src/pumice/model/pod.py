@@ -12,7 +12,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from pumice.model.devices.gpu import GpuShare
-from pumice.model.devices.numa import NumaAsk
+from pumice.model.devices.numa import ContainerRequests, NumaAsk
 from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.strategy import ResourceStrategy
@@ -179,6 +179,8 @@ class PodSpec(Struct, frozen=True):
     gpu_share: GpuShare | None = None
     strategy: ResourceStrategy | None = None  # how nodes are to be scored for it
     numa: NumaAsk | None = None  # where its CPUs are to be, if it has some of its own
+    # None: one container asks for all, or none of its resources can be aligned.
+    containers: ContainerRequests | None = None
     devices: DeviceAsk | None = None  # cards that pods share, in Volcano's words
 
 

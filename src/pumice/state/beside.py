@@ -21,13 +21,14 @@ from pumice.columns.objects.api_objects import (
     TopologyTable,
     VolumeClaimTable,
     VolumeTable,
+    ZoneTable,
 )
 from pumice.columns.objects.usages import HistoryTable, UsageTable
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.devices.gpu import is_gpu
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
@@ -46,6 +47,7 @@ _TABLES: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = Mapp
         NodeUsage: ("usages", UsageTable),
         QueueHistory: ("histories", HistoryTable),
         Numatopology: ("numas", NumaTable),
+        NodeResourceTopology: ("zones", ZoneTable),
         ResourceClaim: ("claims", ClaimTable),
         ResourceSlice: ("slices", SliceTable),
         DeviceClass: ("device_classes", DeviceClassTable),

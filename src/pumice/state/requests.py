@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.devices.gpu import gpu_groups, labels_of_groups
+from pumice.model.devices.numa import PREDICTED_ANNOTATION
 from pumice.model.pod import Pod
 
 
@@ -65,7 +66,14 @@ class BindRequests:
             self._plain.pop(pod.key, None)
             return pod
         self._plain[pod.key] = pod
-        return replace(pod, node_name=request.node, labels={**pod.labels, **_groups_as_labels(pod, request)})
+        # As the binder will write them. The request is newer than an expectation that the pod has already.
+        zones = {PREDICTED_ANNOTATION: request.numa_zones} if request.numa_zones else {}
+        return replace(
+            pod,
+            node_name=request.node,
+            labels={**pod.labels, **_groups_as_labels(pod, request)},
+            annotations={**pod.annotations, **zones} if zones else pod.annotations,
+        )
 
     def as_it_is(self, pod: Pod) -> Pod:
         """Return a pod as the API server has it, from the pod that ``counts_as`` returned."""

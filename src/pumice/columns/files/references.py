@@ -34,6 +34,7 @@ _NEEDED = {
     "histories": ("names",),
     "label_usages": ("label", "label_value"),
     "numas": ("objs",),
+    "zones": ("objs",),
     "device_grants": ("objs",),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.table import Table, objects
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceSlice
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.queue import ResourceQuota
@@ -63,6 +63,12 @@ class NumaTable(StandingTable):
     """Numatopologies: the CPUs of nodes, as agents report them."""
 
     objs: Sequence[Numatopology] = objects()
+
+
+class ZoneTable(StandingTable):
+    """NodeResourceTopologies: the NUMA zones of nodes."""
+
+    objs: Sequence[NodeResourceTopology] = objects()
 
 
 class ClaimTable(StandingTable):

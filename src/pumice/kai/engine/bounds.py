@@ -33,6 +33,7 @@ class Bound:
         self._free(recorded)
         # Cached over all nodes by Feasibility, so a bound only computes what victims change.
         self._capacity = {cls: feasible.capacity(cls) for cls in self._needs}
+        self._closed = {cls: _closed(feasible, cls, held) for cls, held in self._capacity.items()}
         self._fits = {cls: self._fit_counts(cls) for cls in self._needs}
         self._total = {cls: float(fits.sum()) for cls, fits in self._fits.items()}
 
@@ -56,8 +57,7 @@ class Bound:
     def _fits_on(self, node: int, cls: int, more: F64 | float = 0.0) -> float:
         """Return how many tasks of a class fit on one node once ``more`` (R,) is freed there as well."""
         tables = self._ssn.tables
-        # A negative capacity means that filters reject the node, whatever is freed.
-        if self._capacity[cls][node] < 0:
+        if self._closed[cls][node]:
             return 0.0
         need, fits = tables.classes.req[cls].tolist(), inf
         room = (tables.nodes.books[node, FUTURE] + self._freed.get(node, 0.0) + more).tolist()
@@ -107,8 +107,7 @@ class Bound:
                 left = summed - np.where(first > 0, summed[first - 1], 0.0)
                 room = tables.nodes.books[there, FUTURE, dimension] + left + self._recorded(dimension)[there]
                 np.minimum(fits, np.floor((room + EPS) / need[dimension]), out=fits)
-            allowed = self._capacity[cls][there] >= 0
-            fits = np.where(allowed, np.maximum(fits, 0.0), 0.0)
+            fits = np.where(self._closed[cls][there], 0.0, np.maximum(fits, 0.0))
             found &= self._total[cls] - self._fits[cls][there] + fits >= count
         back = np.empty_like(found)
         back[order] = found
@@ -120,3 +119,10 @@ class Bound:
         for node, amount in self._freed.items():
             found[node] = amount[dimension]
         return found
+
+
+def _closed(feasible: Feasibility, cls: int, capacity: F64) -> Bool:
+    """Return the nodes that filters reject for a class whatever is freed. Shape (N,)."""
+    rejected: Bool = capacity < 0
+    # A filter may object to pods that hold something else than resources, for example a NUMA zone.
+    return rejected & ~feasible.mendable(cls) if rejected.any() else rejected

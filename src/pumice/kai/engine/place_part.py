@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from pumice.kai.engine.budget import tries
 from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
 from pumice.kai.engine.parts import Part, active_of
+from pumice.kai.engine.place_again import place_again
 from pumice.kai.engine.points import device_order, may_take, node_subsets
 from pumice.kai.engine.refutation import lacks_domain, lacks_room
 from pumice.kai.reasons import over_limit
@@ -419,17 +419,7 @@ class Placer:
             refusal = (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
             self.why = Refused(PLACEMENT, refusal.reason) if refusal is not None else self.why
             return refusal is None
-        each = list(zip(rows, nodes, left.tolist(), (tasks.node[rows] == nodes).tolist(), strict=True))
-        new = [(row, node) for row, node, evicted, _ in each if not evicted]
-        if new:
-            stmt.pipeline([row for row, _ in new], [node for _, node in new])
-        moved = [(row, node) for row, node, evicted, same in each if evicted and not same]
-        if moved:
-            stmt.promise_another([row for row, _ in moved], [node for _, node in moved])
-        # Tasks return to the status they had before the eviction, so one operation takes tasks of one former status.
-        stays = sorted((int(tasks.was[row]), row) for row, _, evicted, same in each if evicted and same)
-        for _, group in groupby(stays, key=itemgetter(0)):
-            stmt.stay([row for _, row in group])
+        place_again(self.ssn, stmt, rows, nodes)
         return True
 
 

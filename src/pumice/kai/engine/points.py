@@ -184,6 +184,14 @@ device_order: Point[[Task, Node, F64], F64, list[F64]] = Point(
     _scores,
     {("Task", "Node", "F64"): "used"},
 )
+keeps_placement: Point[[Task, Node], bool, bool] = Point(
+    "keeps_placement",
+    "Would the evicted task, placed on its node again, hold what it held there? If not, it is moved, although its node"
+    " is the same. All plugins must agree.",
+    "when an evicted task is placed on its node again",
+    combine.all_of,
+    {("Task", "Node"): "task"},
+)
 solution_start: Point[[], None, None] = Point(
     "solution_start",
     "A search for victims begins. Shares are measured by the present state until it ends.",

@@ -8,7 +8,7 @@ from pumice.api import F64, ROWS, NodeRows, Session, TaskClass, plugin
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 
-SCORE = 1000.0
+SCORE = 10_000.0
 
 
 @plugin("gpusharingorder")

@@ -9,7 +9,7 @@ import numpy as np
 from pumice.api import F64, IDLE, ROWS, NodeRows, Session, TaskClass, plugin
 from pumice.kai import points
 
-SCORE = 100.0
+SCORE = 1000.0
 
 
 @plugin("nodeavailability")

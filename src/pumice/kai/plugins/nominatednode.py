@@ -5,7 +5,7 @@ from __future__ import annotations
 from pumice.api import F64, PENDING, NodeRows, Session, Task, plugin
 from pumice.kai import points
 
-SCORE = 1_000_000.0
+SCORE = 10_000_000.0
 
 
 @plugin("nominatednode")

@@ -15,7 +15,7 @@ from pumice.placing.filters.pods import classes_where, has_pod_terms
 if TYPE_CHECKING:
     from pumice.placing.filters.preferred_terms import InterPodScore
 
-SCORE = 100_000.0
+SCORE = 1_000_000.0
 
 
 @plugin("podaffinity")

@@ -15,7 +15,7 @@ from pumice.kai.label_trees import LabelTree, label_tree
 from pumice.model.workloads.gang import TopologyConstraint
 
 #: Score of one of the ten steps of the preferred level.
-SCORE = 10_000.0
+SCORE = 100_000.0
 _STEPS = 10
 #: Ratio of a request to a resource that the domain does not have. Source: KAI topology plugin.
 _ABSENT = 1000.0

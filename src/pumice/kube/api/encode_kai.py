@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from pumice.kube.api.encode_claims import allocation_object
@@ -66,6 +67,7 @@ def kai_bind_request(request: BindRequest) -> Obj:
         "receivedResourceType": request.received_type,
         "receivedGPU": _some(count=request.gpu_count or None, portion=request.gpu_portion),
         **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
+        **_some(predictedNUMAZones=json.loads(request.numa_zones) if request.numa_zones else None),
         **_some(
             resourceClaimAllocations=[
                 {"name": name, "allocation": allocation_object(given)} for name, given in request.claims

@@ -12,6 +12,7 @@ from typing import Any
 
 from pumice.kube.api.encode_claims import claim_object, device_class_object, resource_slice_object
 from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
+from pumice.kube.api.encode_numa import divided_containers, node_resource_topology_object, numa_topology_object
 from pumice.kube.api.encode_volumes import (
     csi_node_object,
     storage_capacity_object,
@@ -21,7 +22,7 @@ from pumice.kube.api.encode_volumes import (
 )
 from pumice.model.bind_request import BindRequest
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.reading.fields import Obj
@@ -95,7 +96,9 @@ def object_of(value: Object) -> Obj:
         case QueueHistory():
             return _queue_history(value)
         case Numatopology():
-            return _numa_topology(value)
+            return numa_topology_object(value)
+        case NodeResourceTopology():
+            return node_resource_topology_object(value)
 
 
 def _some(**fields: Any) -> Obj:
@@ -171,7 +174,10 @@ def _pod(pod: Pod) -> Obj:
 
 def _spec(spec: PodSpec) -> Obj:
     containers = _containers(spec)
-    sidecars = [{**containers.pop(), "restartPolicy": "Always"}] if spec.has_sidecar and len(containers) > 1 else []
+    if spec.containers is not None:
+        containers, sidecars = divided_containers(containers, spec)
+    else:
+        sidecars = [{**containers.pop(), "restartPolicy": "Always"}] if spec.has_sidecar and len(containers) > 1 else []
     return _some(
         containers=containers,
         initContainers=sidecars,
@@ -419,22 +425,6 @@ def _queue_history(history: QueueHistory) -> Obj:
         "kind": "QueueHistory",
         "metadata": {"name": history.name},
         "status": shares | _some(measuredAt=_instant(history.at)),
-    }
-
-
-def _numa_topology(found: Numatopology) -> Obj:
-    free = None if found.free is None else {"allocatable": ",".join(map(str, found.free)), "capacity": len(found.cpus)}
-    assigned = [
-        dict(zip(("namespace", "name"), key.split("/"), strict=True)) | {"uid": uid} for uid, key in found.assigned
-    ]
-    policies = {"CPUManagerPolicy": found.cpu_policy, "TopologyManagerPolicy": found.topology_policy}
-    cpus = {str(cpu.id): {"numa": cpu.numa, "socket": cpu.socket, "core": cpu.core} for cpu in found.cpus}
-    spec = {"policies": policies, "cpuDetail": cpus, "resReserved": {"cpu": str(found.reserved)}}
-    return {
-        "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
-        "kind": "Numatopology",
-        "metadata": {"name": found.name},
-        "spec": spec | _some(numares=None if free is None else {"cpu": free}, podAllocations=assigned),
     }
 
 

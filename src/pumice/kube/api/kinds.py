@@ -75,6 +75,11 @@ HYPER_NODES = Kind(
 NUMA_TOPOLOGIES = Kind(
     "nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", namespaced=False, gives="NUMA awareness"
 )
+NODE_ZONES = Kind(
+    *("topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", "NodeResourceTopology"),
+    namespaced=False,
+    gives="NUMA awareness",
+)
 NODE_SHARDS = Kind("shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", namespaced=False, gives="node sharding")
 _DEVICES, _CLAIMS_GIVE = "resource.k8s.io", "claims of devices"
 RESOURCE_CLAIMS = Kind(_DEVICES, "v1", "resourceclaims", "ResourceClaim", gives=_CLAIMS_GIVE)
@@ -134,6 +139,7 @@ KAI_FOLLOWED = (
     KAI_QUEUES,
     DISRUPTION_BUDGETS,
     NODES,
+    NODE_ZONES,
     TOPOLOGIES,
     NATIVE_POD_GROUPS,
     KAI_POD_GROUPS,

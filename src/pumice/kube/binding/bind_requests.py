@@ -25,8 +25,9 @@ from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.bind_request import FRACTION, MIG_INSTANCE, REGULAR, BindRequest
-from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.model.decisions import GPU_GROUPS, Bind, device_grant
 from pumice.model.devices.gpu import GPU_RESOURCE, MIG_PREFIX, node_gpu_memory
+from pumice.model.devices.numa import PREDICTED_ANNOTATION
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
@@ -38,7 +39,9 @@ def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int
     """Return the request for the binder. ``gpu_memory_mib``: of each device of the node."""
     namespace, _, name = bind.pod.partition("/")
     groups, share = bind.context.get(GPU_GROUPS, ()), pod.spec.gpu_share
-    request = BindRequest(namespace, name, name, bind.node, backoff_limit=backoff_limit, pod_uid=bind.uid)
+    request = BindRequest(
+        *(namespace, name, name, bind.node), backoff_limit=backoff_limit, pod_uid=bind.uid, numa_zones=_zones_of(bind)
+    )
     if share is not None and (share.fraction or share.memory_mib):
         portion = share.fraction or (share.memory_mib / gpu_memory_mib if gpu_memory_mib else 0.0)
         return replace(
@@ -52,6 +55,11 @@ def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int
         return replace(request, received_type=MIG_INSTANCE)
     count = int(pod.spec.request.get(GPU_RESOURCE) / 1000.0)
     return replace(request, received_type=REGULAR, gpu_count=count, gpu_portion="1" if count else "")
+
+
+def _zones_of(bind: Bind) -> str:
+    given = device_grant(bind)
+    return dict(given.annotations).get(PREDICTED_ANNOTATION, "") if given is not None else ""
 
 
 class RequestBinder:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.manifest.claims import (
     read_device_class,
@@ -27,7 +27,7 @@ from pumice.model.manifest.kai import (
 )
 from pumice.model.manifest.native import read_native_pod_group
 from pumice.model.manifest.nodes import read_node
-from pumice.model.manifest.numa import read_numa_topology
+from pumice.model.manifest.numa import read_node_resource_topology, read_numa_topology
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.pods import read_pod
 from pumice.model.manifest.reading.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
@@ -38,6 +38,7 @@ from pumice.model.manifest.reading.unreadable import (
     salvaged_kai_queue,
     salvaged_native_pod_group,
     salvaged_node,
+    salvaged_node_resource_topology,
     salvaged_numa_topology,
     salvaged_pod,
     salvaged_pod_group,
@@ -88,6 +89,7 @@ Value = (
     | NodeUsage
     | QueueHistory
     | Numatopology
+    | NodeResourceTopology
     | VolcanoJob
     | BatchJob
     | JobMaker
@@ -215,6 +217,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("scheduling.run.ai/v1alpha2", "BindRequest"): lambda _, obj: read_bind_request(obj),
     ("kai.scheduler/v1alpha1", "Topology"): lambda _, obj: read_topology(obj),
     ("nodeinfo.volcano.sh/v1alpha1", "Numatopology"): lambda _, obj: read_numa_topology(obj),
+    ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"): lambda _, obj: read_node_resource_topology(obj),
     ("pumice.dev/v1alpha1", "NodeUsage"): lambda _, obj: read_node_usage(obj),
     ("pumice.dev/v1alpha1", "QueueHistory"): lambda _, obj: read_queue_history(obj),
     ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
@@ -246,6 +249,7 @@ _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] =
     ("scheduling.volcano.sh/v1beta1", "Queue"): salvaged_queue,
     ("topology.volcano.sh/v1alpha1", "HyperNode"): salvaged_hypernode,
     ("nodeinfo.volcano.sh/v1alpha1", "Numatopology"): salvaged_numa_topology,
+    ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"): salvaged_node_resource_topology,
     ("scheduling.run.ai/v2alpha2", "PodGroup"): salvaged_pod_group,
     ("scheduling.run.ai/v2", "Queue"): salvaged_kai_queue,
     ("scheduling.run.ai/v1alpha2", "BindRequest"): salvaged_bind_request,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from pumice.model.bind_request import REGULAR, BindRequest
@@ -323,7 +324,13 @@ def read_bind_request(obj: Obj) -> BindRequest:
         resource_version=text(metadata, "resourceVersion", "metadata"),
         uid=text(metadata, "uid", "metadata"),
         pod_uid=_owning_pod(metadata),
+        numa_zones=_numa_zones(spec),
     )
+
+
+def _numa_zones(spec: Obj) -> str:
+    zones = tables(spec, "predictedNUMAZones", "spec")
+    return json.dumps(zones, separators=(",", ":")) if zones else ""
 
 
 def _owning_pod(metadata: Obj) -> str:

@@ -1,12 +1,26 @@
-"""Decode Numatopologies. Source: Volcano's custom resource in nodeinfo.volcano.sh."""
+"""Decode Numatopologies (Volcano's custom resource in nodeinfo.volcano.sh) and NodeResourceTopologies (that of
+topology.node.k8s.io, as KAI reads it)."""
 
 from __future__ import annotations
 
+import re
 from math import ceil
 
-from pumice.model.devices.numa import CPUS_MAX, NUMA_NODES_MAX, Cpu, Numatopology
+from pumice.model.devices.numa import (
+    BEST_EFFORT,
+    CPUS_MAX,
+    NONE,
+    NUMA_NODES_MAX,
+    RESTRICTED,
+    SINGLE,
+    Cpu,
+    NodeResourceTopology,
+    Numatopology,
+    NumaZone,
+)
 from pumice.model.manifest.reading.fields import FieldError, Obj, at, name, shown, table, tables, text
 from pumice.model.quantity import QuantityError, milli_value
+from pumice.model.resources import Resource
 
 _ID_MAX = 65_535
 
@@ -85,3 +99,53 @@ def _reserved(reserved: Obj) -> int:
         return min(ceil(max(0, milli_value(value)) / 1000), CPUS_MAX)
     except (QuantityError, TypeError):
         raise FieldError("spec.resReserved.cpu", shown(value), "a quantity >= 0") from None
+
+
+_POLICIES = {"best-effort": BEST_EFFORT, "restricted": RESTRICTED, "single-numa-node": SINGLE}
+#: The older field of a NodeResourceTopology, which names policy and scope in one word.
+_OLD_POLICIES = {"BestEffort": BEST_EFFORT, "Restricted": RESTRICTED, "SingleNUMANode": SINGLE}
+_OLD_SCOPES = ("PodLevel", "ContainerLevel")
+
+
+def read_node_resource_topology(obj: Obj) -> NodeResourceTopology:
+    attributes = {
+        text(each, "name", "attributes"): text(each, "value", "attributes") for each in tables(obj, "attributes", "")
+    }
+    old = next(iter(obj.get("topologyPolicies") or ()), "")
+    policy, by_pod = _old_policy(old if isinstance(old, str) else "")
+    if "topologyManagerPolicy" in attributes:
+        policy = _POLICIES.get(attributes["topologyManagerPolicy"].lower(), NONE)
+    if "topologyManagerScope" in attributes:
+        by_pod = attributes["topologyManagerScope"].lower() == "pod"
+    zones = [
+        _zone(each, f"zones[{i}]") for i, each in enumerate(tables(obj, "zones", "")) if each.get("type") == "Node"
+    ]
+    if len(zones) > NUMA_NODES_MAX:
+        raise FieldError("zones", f"{len(zones)} of type Node", f"at most {NUMA_NODES_MAX}")
+    return NodeResourceTopology(
+        name(table(obj, "metadata", ""), "name", "metadata"), policy, by_pod, tuple(sorted(zones, key=_zone_order))
+    )
+
+
+def _old_policy(word: str) -> tuple[str, bool]:
+    """Return policy and scope of a word such as ``SingleNUMANodePodLevel``."""
+    scope = next((each for each in _OLD_SCOPES if word.endswith(each)), "")
+    return _OLD_POLICIES.get(word.removesuffix(scope), NONE), scope == "PodLevel"
+
+
+def _zone(zone: Obj, path: str) -> NumaZone:
+    resources = tables(zone, "resources", path)
+    try:
+        amounts = [
+            Resource.from_list({text(each, "name", path): each[key] for each in resources if each.get(key) is not None})
+            for key in ("allocatable", "available")
+        ]
+    except (QuantityError, TypeError) as error:
+        raise FieldError(f"{path}.resources", str(error), "quantities") from None
+    return NumaZone(text(zone, "name", path), *amounts)
+
+
+def _zone_order(zone: NumaZone) -> tuple[int, str]:
+    # By number, since "node-10" is after "node-9".
+    digits = re.search(r"[0-9]{1,6}$", zone.name)
+    return int(digits.group()) if digits else _ID_MAX, zone.name

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import astuple
 
 from pumice.model.devices.gpu import GpuShare, gpu_share
-from pumice.model.devices.numa import NumaAsk, numa_policy
+from pumice.model.devices.numa import ContainerRequests, NumaAsk, numa_policy
 from pumice.model.devices.shared_devices import (
     DEVICE_DOMAINS,
     DeviceAsk,
@@ -49,6 +49,7 @@ from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
 from pumice.model.pod_request import CONTAINER_STATUSES, declared, nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError, whole_value
+from pumice.model.resources import IGNORED_SCALARS, Resource
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
 #: If a key contains one of these, the pod may ask for shared devices.
@@ -230,6 +231,7 @@ def _read(raw: RawPodSpec, noted: AnnotationTerms) -> PodSpec:
         gpu_share=noted.share,
         strategy=noted.strategy,
         numa=_numa(spec, path, noted.numa_policy),
+        containers=_container_requests(spec, containers, first, request),
         devices=_devices(containers, first, annotations),
     )
 
@@ -256,6 +258,21 @@ def _numa(spec: Obj, path: str, policy: str) -> NumaAsk | None:
         return None
     each = tuple((text(c, "name", path), declared(c).milli_cpu) for c in tables(spec, "containers", path))
     return NumaAsk(policy, each) if any(milli and milli % 1000 == 0 for _, milli in each) else None
+
+
+def _container_requests(
+    spec: Obj, containers: Sequence[Obj], first: Sequence[Obj], request: Resource
+) -> ContainerRequests | None:
+    """Return the requests by container, or None if one asks for all or the kubelet aligns none of them."""
+    # Only devices are aligned for other classes than Guaranteed. Most pods are then equal, however they are divided.
+    if qos_class(spec) != "Guaranteed" and not set(request.scalars or ()) - IGNORED_SCALARS:
+        return None
+    if len(containers) + len(first) <= 1 and not spec.get("overhead") and not spec.get("resources"):
+        return None
+    return ContainerRequests(
+        tuple(map(declared, containers)),
+        tuple((declared(each), each.get("restartPolicy") == "Always") for each in first),
+    )
 
 
 def _check_amounts(spec: Obj, status: Obj, path: str) -> None:

@@ -71,6 +71,7 @@ _BESIDE = (
     "topologies",
     "quotas",
     "numas",
+    "zones",
     "claims",
     "slices",
     "device_classes",

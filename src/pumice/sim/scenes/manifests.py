@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.decoder import Value
@@ -45,7 +45,7 @@ MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
 _BESIDE = (
     *(Topology, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
-    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology),
+    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology, NodeResourceTopology),
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
 )
 _FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before what refers to them

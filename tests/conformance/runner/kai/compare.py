@@ -45,6 +45,16 @@ def _compare_place(task: str, wanted: Raw, places: Mapping[str, Place], found: D
         found.lines.append(f"{task}: expected {place.state}@{wanted['node']}, found {place}")
 
 
+def compare_zones(case: Raw, seen: Seen, found: Differences) -> None:
+    """NUMA zones of tasks that were bound."""
+    expected = case["expected"]
+    for job in case["jobs"]:
+        for task in job["tasks"]:
+            wanted = {**expected.get("jobs", {}).get(job["name"], {}), **expected.get("tasks", {}).get(task["id"], {})}
+            if wanted.get("status") == "Binding" and "numa_zones" in wanted:
+                found.value(f"numa_zones of {task['id']}", wanted["numa_zones"], seen.zones.get(task["id"], []))
+
+
 def compare_nodes(expected: Raw, seen: Seen, found: Differences) -> None:
     """Whole devices of nodes after the actions."""
     for name, wanted in expected.get("nodes", {}).items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ from pumice.model.devices.gpu import (
     hundredths,
     is_gpu,
 )
+from pumice.model.devices.numa import OBSERVED_ANNOTATION, NodeResourceTopology, NumaZone
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.pod import (
@@ -74,6 +76,7 @@ def standing_objects(case: Raw) -> Iterator[Object]:
         slices = (case.get("dra") or {}).get("slices") or ()
         own = (each for each in slices if each["node"] == node["name"] and is_gpu(each["class"]))
         yield _node(node, sum(each["devices"] for each in own))
+    yield from (_zones(node["name"], node["numa"]) for node in case["nodes"] if "numa" in node)
     for topology in case.get("topologies") or ():
         yield Topology(topology["name"], tuple(topology["levels"]))
     yield from _offered(case.get("dra") or {})
@@ -129,6 +132,16 @@ def _queue(raw: Raw) -> Queue:
 def _quota(raw: Raw, unit: float) -> Quota:
     own, limit = (None if raw[key] == -1 else raw[key] * unit for key in ("quota", "limit"))
     return Quota(own, limit, float(raw["over_quota_weight"]))
+
+
+def _zones(node: str, raw: Raw) -> NodeResourceTopology:
+    zones = tuple(NumaZone(z["id"], _zone_amount(z["allocatable"]), _zone_amount(z["available"])) for z in raw["zones"])
+    return NodeResourceTopology(node, raw["policy"], raw["scope"] == "pod", zones)
+
+
+def _zone_amount(raw: Raw) -> Resource:
+    """CPU is in milli-cores here."""
+    return Resource.from_list({name: f"{amount}m" if name == "cpu" else amount for name, amount in raw.items()})
 
 
 def _node(raw: Raw, claimed: int) -> Node:
@@ -220,21 +233,21 @@ class Pods:
     def pod(self, job: Raw, task: Raw) -> Pod:
         """The pod of a task as it is in the state that ``task`` gives."""
         namespace, state = namespace_of(job), task["state"]
-        spec = self._spec(namespace, task.get("request") or job["request"], task)
+        spec = self._spec(namespace, task.get("request") or job["request"], task, job.get("qos", "Burstable"))
         return Pod(
             namespace,
             task["id"],
             uid=task["id"],
             spec=self._specs.setdefault(spec, spec),
             labels=_labels(task, spec),
-            annotations={GROUP_NAME_ANNOTATION: job["name"]},
+            annotations={GROUP_NAME_ANNOTATION: job["name"], **_observed(task)},
             scheduler_name=SCHEDULER,
             node_name="" if state in ("Pending", "Pipelined") else task.get("node", ""),
             phase=str(_PHASES.get(state, state)),
             deletion={"Releasing": NOW, "StuckInReleasing": NOW - 1000.0}.get(state),
         )
 
-    def _spec(self, namespace: str, request: Raw, task: Raw) -> PodSpec:
+    def _spec(self, namespace: str, request: Raw, task: Raw, qos: str) -> PodSpec:
         amounts = {
             "cpu": f"{request['cpu_milli']}m",
             "memory": request["memory"],
@@ -247,7 +260,13 @@ class Pods:
             affinity=_affinity(namespace, task),
             resource_claims=tuple(_claim_name(claim) for claim in task.get("claims") or ()),
             gpu_share=_share(request, task),
+            qos=qos,
         )
+
+
+def _observed(task: Raw) -> dict[str, str]:
+    zones = [{"zone": zone, "amount": amount} for zone, amount in (task.get("numa_observed") or {}).items()]
+    return {OBSERVED_ANNOTATION: json.dumps(zones)} if zones else {}
 
 
 def _claim_name(claim: Any) -> str:

@@ -13,7 +13,13 @@ from pumice.model.events import Seen as Event
 from pumice.model.status import TaskStatus
 from pumice.state.store import Store
 from tests.conformance.runner.differences import Differences
-from tests.conformance.runner.kai.compare import compare_bounds, compare_nodes, compare_places, compare_round
+from tests.conformance.runner.kai.compare import (
+    compare_bounds,
+    compare_nodes,
+    compare_places,
+    compare_round,
+    compare_zones,
+)
 from tests.conformance.runner.kai.objects import (
     NOW,
     SCHEDULER,
@@ -54,6 +60,7 @@ def _single(case: Raw, cluster: Cluster) -> Differences:
     found, seen = Differences(), cluster.cycle()
     compare_places(case, seen.places, found)
     compare_nodes(case["expected"], seen, found)
+    compare_zones(case, seen, found)
     compare_bounds(case["expected"], seen, found)
     return found
 

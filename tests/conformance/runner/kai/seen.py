@@ -11,7 +11,8 @@ from msgspec import Struct
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
-from pumice.model.decisions import CLAIMS, GPU_GROUPS, Bind, ClaimGrant, Evict
+from pumice.model.decisions import CLAIMS, GPU_GROUPS, Bind, ClaimGrant, Evict, device_grant
+from pumice.model.devices.numa import PREDICTED_ANNOTATION, zone_amounts
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from tests.conformance.runner.kai.objects import GPU
 from tests.conformance.runner.result import Unusable
@@ -35,7 +36,8 @@ class Place(Struct, frozen=True):
 
 class Seen:
     """``places`` by task. ``binds``, ``evictions``: decisions. ``pipelines``: tasks that wait for a node they were
-    promised. ``groups``: with whom bound tasks share their devices. ``given``: what claims were given, by name."""
+    promised. ``groups``: with whom bound tasks share their devices. ``given``: what claims were given, by name.
+    ``zones``: numbers of the NUMA zones that bound tasks are expected to get."""
 
     def __init__(self, outcome: Outcome, recorder: Recorder) -> None:
         if outcome.faults:
@@ -58,6 +60,15 @@ class Seen:
             if grant.allocation is not None
         }
         self.overcommitted = overcommitted(outcome.tables)
+        self.zones = {
+            each.pod.partition("/")[2]: [
+                int(zone.rpartition("-")[2]) for zone, _ in zone_amounts(dict(given.annotations)[PREDICTED_ANNOTATION])
+            ]
+            for each in recorder.taken
+            if isinstance(each, Bind)
+            and (given := device_grant(each)) is not None
+            and PREDICTED_ANNOTATION in dict(given.annotations)
+        }
 
     def gpus(self, node: str) -> tuple[float, float]:
         """(idle, releasing) whole devices of a node."""

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.manifest.reading.fields import INT32_MAX, INT32_MIN, Obj
 from pumice.model.manifest.reading.salvage import Rule, metadata_rules, rule, salvage, texts_of
 from pumice.model.node import Node
@@ -252,6 +252,12 @@ def salvaged_numa_topology(obj: Obj, read: Callable[[Obj], Numatopology]) -> Num
     return replace(found.value, unparsable=found.unparsable)
 
 
+def salvaged_node_resource_topology(obj: Obj, read: Callable[[Obj], NodeResourceTopology]) -> NodeResourceTopology:
+    """Return what counts of a NodeResourceTopology. Raises: FieldError for one without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), _named)
+    return replace(found.value, unparsable=found.unparsable)
+
+
 def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
     """Return what counts of a Topology. Raises: FieldError for a Topology without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), lambda obj: _named(obj) | {"spec": {"levels": []}})
@@ -299,6 +305,8 @@ def effect_of(value: object) -> str:
             return "it accepts no jobs" if value.quarantined else "it still counts"
         case PriorityClass():
             return "it counts as the lowest"
+        case NodeResourceTopology():
+            return "the node counts as one without NUMA zones"
         case Numatopology():
             return "none of its resources counts as free"
         case ResourceQuota():
