@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields, replace
 
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import BEST_EFFORT, SINGLE, NodeResourceTopology, Numatopology
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -221,6 +221,10 @@ def _history(dice: Random, one: QueueHistory, objects: Objects) -> QueueHistory:
     return replace(one, gpu=dice.choice((0.0, 0.2, 0.7)), cpu=dice.choice((0.0, 0.5)))
 
 
+def _zones(dice: Random, one: NodeResourceTopology, objects: Objects) -> NodeResourceTopology:
+    return replace(one, policy=BEST_EFFORT if one.policy == SINGLE else SINGLE, by_pod=not one.by_pod)
+
+
 def _numa(dice: Random, one: Numatopology, objects: Objects) -> Numatopology:
     return replace(one, free=dice.choice((None, (0, 1), (0, 1, 2, 3), (2,))))
 
@@ -238,5 +242,6 @@ _SELDOM: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     NodeUsage: _usage,
     QueueHistory: _history,
     Numatopology: _numa,
+    NodeResourceTopology: _zones,
     Topology: _topology,
 }

@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.model.devices.numa import SINGLE, Cpu, NumaAsk, Numatopology
+from pumice.model.devices.numa import (
+    BEST_EFFORT,
+    RESTRICTED,
+    SINGLE,
+    Cpu,
+    NodeResourceTopology,
+    NumaAsk,
+    Numatopology,
+    NumaZone,
+)
 from pumice.model.events import Object
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
@@ -32,6 +41,7 @@ from pumice.model.pod import (
     TopologySpreadConstraint,
 )
 from pumice.model.queue import GroupLimits, NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
+from pumice.model.resources import Resource
 from pumice.model.usage import NodeUsage
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup, SubGroupPolicy
 from pumice.testing.build import GPU, NAMESPACE, hypernode, interned, node, pod, podgroup, queue, quota, resource
@@ -148,6 +158,7 @@ def _with_more(dice: Random, found: list[Object], machines: Sequence[Node]) -> l
     if dice.random() < 0.3:
         found = [_with_cpus_of_its_own(dice, obj) for obj in found]
         found += [_numa(dice, machine.name) for machine in machines if dice.random() < 0.8]
+        found += [_zones(dice, machine) for machine in machines if dice.random() < 0.8]
     return found
 
 
@@ -176,6 +187,17 @@ def _numa(dice: Random, node_name: str) -> Numatopology:
     cpus = tuple(Cpu(i, i // 2, i // 2, i) for i in range(4))
     free = dice.choice(((), (0, 1, 2, 3), (1, 2, 3), (1, 3)))
     return Numatopology(node_name, dice.choice(("static", "static", "none")), SINGLE, cpus, free)
+
+
+def _zones(dice: Random, machine: Node) -> NodeResourceTopology:
+    """Return the NUMA zones of a machine: two halves, or a half and less."""
+    half = machine.allocatable.milli_cpu // 2
+    each = tuple(
+        NumaZone(f"node-{i}", Resource(cpu), Resource(cpu)) for i, cpu in enumerate((half, dice.choice((half, 1000.0))))
+    )
+    return NodeResourceTopology(
+        machine.name, dice.choice((SINGLE, SINGLE, RESTRICTED, BEST_EFFORT)), dice.random() < 0.5, each
+    )
 
 
 def _usage(dice: Random, node_name: str) -> NodeUsage:

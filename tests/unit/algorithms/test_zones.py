@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.algorithms.zones import BEST_EFFORT, RESTRICTED, SINGLE, ZoneRequest, Machines, aligned
+from pumice.algorithms.zones import BEST_EFFORT, RESTRICTED, SINGLE, Machines, ZoneRequest, aligned
 
 
 def machines(policy: int, allocatable: list[list[float]], count: int | None = None) -> Machines:

@@ -14,7 +14,7 @@ from pumice.algorithms.zones import BEST_EFFORT as GREEDY
 from pumice.algorithms.zones import NONE as NOT_ALIGNED
 from pumice.algorithms.zones import RESTRICTED as NARROWEST
 from pumice.algorithms.zones import SINGLE as ONE_ZONE
-from pumice.algorithms.zones import UNKNOWN, Alignment, ZoneRequest, Machines, aligned
+from pumice.algorithms.zones import UNKNOWN, Alignment, Machines, ZoneRequest, aligned
 from pumice.api import (
     F64,
     HELD,

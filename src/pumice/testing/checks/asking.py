@@ -334,7 +334,7 @@ def silence_lasts(asking: Asking, questions: Iterable[Question], dice: Random) -
 
 def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question]:
     """Return questions about a task and nodes to hooks whose silence counts for the whole class."""
-    about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
+    about = [q for q in questions if [each.kind for each in q.subjects[:2]] == ["task", "nodes"]]
     hooks = [asking.hooks[q.plugin, q.point, q.hook] for q in about]
     shared = [hook.form == "task" and (hook.several is not None or hook.for_equals) for hook in hooks]
     return [q for q, is_shared in zip(about, shared, strict=True) if is_shared and q.point in _OF_NODES]
