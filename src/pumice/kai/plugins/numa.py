@@ -18,6 +18,7 @@ from pumice.algorithms.zones import UNKNOWN, Alignment, Machines, ZoneRequest, a
 from pumice.api import (
     F64,
     HELD,
+    PENDING,
     ROWS,
     AnyArray,
     FilterResult,
@@ -312,6 +313,10 @@ class Numa:
                 self.ssn.journal.put(self.free, node, free)
                 if place == _MOVED:
                     self.ssn.journal.put(self.on, index, np.array((on[_HOME], 0)))
+                elif self.ssn.tables.tasks.status[row] == PENDING:
+                    # Its bind was refused. A task that was evicted keeps the record, because it may come back.
+                    self.ssn.journal.put(self.on, index, np.zeros(2, dtype=np.int64))
+                    self.ssn.journal.put(self.taken, index, np.zeros_like(self.taken.array[index]))
 
     @points.keeps_placement
     def keeps_placement(self, task: Task, node: Node) -> bool:
