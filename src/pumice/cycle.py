@@ -43,18 +43,28 @@ def run_cycle(
     If a plugin fails, the job that it was asked about loses its turn, or the action if it was asked about no job. If it
     cannot be opened, nothing is decided. The ``faults`` of the outcome say so.
     """
+    # Phases are announced and not timed here: a cycle that read a clock would not give the same decisions when it is
+    # run again from a saved snapshot.
     observe("open")
     ssn = Session(snapshot, policy, now, planner, memo or Memo(), outside, publishes=publishes)
     ready = True
     try:
         ssn.open(observe)
     except PluginFault as fault:
+        # The plugin that failed may be the one that would refuse a placement (a quota, a filter). A decision without it
+        # could be wrong, while no decision is only late, so no action runs.
         ready = False
         ssn.trace.blame("the cycle", fault)
+    # In the order of the conf, as in Volcano (scheduler.go, runOnce): each action sees what those before it placed and
+    # evicted. So preempt only looks at jobs that allocate left waiting.
     for action in policy.actions if ready else ():
         observe(action.name)
         ssn.trace.action = action.name
+        # The outermost block: a fault that happens outside the block of a job ends this action only, and its writes are
+        # undone.
         with ssn.turn(f"action {action.name}"):
             action.run(ssn, **action.arguments)
     observe("close")
+    # Also after a failed opening, because the outcome names the fault, and plugins that are open may still have to be
+    # asked again at a later time.
     return close_session(ssn, ready=ready, observe=observe)

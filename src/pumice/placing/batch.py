@@ -42,6 +42,8 @@ class Placing(Chooser):
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         super().__init__(world, hooks, memo, feasible)
         self._apart = hooks.known("tell equal tasks apart", points.ABOUT_NODES, _tells_equal_tasks_apart)
+        # A reduction normalises over the candidates of one task, and the candidates of the next task differ. So its
+        # scores cannot be known before each task is booked.
         self._by_class = feasible.at_once and not self._reduces
         self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
         # Trial bookings are invisible to a hook that reads queues or jobs, or whose plugin keeps state that the journal
@@ -75,6 +77,7 @@ class Placing(Chooser):
             found = self._foreseen(rows, nodes, said, open_to, between)
             if found is not None:
                 return found
+        # An empty list makes the caller place the first task by ``choose``, which needs no trial booking.
         if len(rows) == 1 or not self._tries:
             return []
         mark = self._world.journal.mark()
@@ -83,6 +86,8 @@ class Placing(Chooser):
                 return self._one_by_one(rows, nodes, open_to, between)
             return self._in_turn(rows, classes, nodes, open_to, between)
         finally:
+            # The statement of the caller books the tasks for good, with all plugins. Here they were booked only as far
+            # as the choice of the next task could see it.
             self._world.journal.rollback(mark)
 
     def _said(self, rows: Sequence[int], nodes: NodeRows) -> IncrementalHooks | None:
@@ -143,6 +148,7 @@ class Placing(Chooser):
             else:
                 found = self._of_one_class(some, nodes, open_to, between)
             picked += found
+            # A task without a node ends the list: its failure may change which task the caller tries next.
             if len(found) < len(some):
                 break
         return picked

@@ -78,6 +78,7 @@ class ClassFit(NamedTuple):
     @classmethod
     def of(cls, number: int, look: Look, after: Look | None, seen: I64, moved: Ground) -> ClassFit:
         """Return a class from how all nodes look, and how they would after one more task."""
+        # Read-only, because the memo returns these same arrays to later callers, also in later cycles.
         allowed, idle_fits, future_fits, score = map(read_only, look)
         next_score = None if after is None else read_only(after.where_idle())
         idle_score = read_only(look.where_idle())
@@ -178,6 +179,7 @@ class Feasibility:
         fit: ClassFit | None = self._memo.recall(question, rests_on)
         moved, stamps = ground(*self._moving), self._tables.nodes.stamps
         assert stamps is not None
+        # A class that is known without its next_score is evaluated anew: only the rows that changed would get one.
         if fit is None or (ahead and fit.next_score is None):
             fit = ClassFit.of(cls, *self._looks(cls, self.all_nodes, ahead=ahead), stamps.copy(), moved)
         elif fit.moved == moved:
@@ -214,6 +216,8 @@ class Feasibility:
         if self._world.futures_differ:  # what is idle may be promised to a pod that waits
             future_fits = nodes.has_room(cls, FUTURE)
             idle_fits &= future_fits
+        # What a quarantined node has free is not known, since something on it could not be read. Nothing is placed
+        # there.
         allowed = self._tables.nodes.quarantined_by[nodes.rows] == 0
         for filter_result in ask(points.class_filters, handle, nodes):
             allowed &= filter_result.codes == 0
@@ -266,6 +270,7 @@ class Feasibility:
         """Compute ``mendable`` for some rows."""
         nodes = NodeRows(self._tables, rows)
         filter_results = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
+        # No eviction makes the unreadable object on a quarantined node readable.
         found: Bool = can_mend(filter_results, len(nodes)) & (self._tables.nodes.quarantined_by[rows] == 0)
         return found
 
@@ -293,6 +298,7 @@ class Feasibility:
         if len(rows) == 1:
             found = np.array([_fits(tables.nodes.books[rows[0], FUTURE].tolist(), req.tolist())])
         else:
+            # One dimension after the other: most classes ask for two or three of the many resources of a cluster.
             found = np.full(len(rows), np.inf)
             for dimension in (req > 0).nonzero()[0].tolist():
                 room = tables.nodes.books[rows, FUTURE, dimension]
@@ -327,6 +333,8 @@ class Feasibility:
         they were not checked (backfill).
         """
         filter_results: list[tuple[str, FilterResult]] = []
+        # The order of Volcano's allocate action (allocate.go, predicate): the resources of the node, and then the
+        # filters of plugins. The first reason of a node is the one that users read.
         if self.outside is not None:
             filter_results.append(("", FilterResult.of(~self.outside[nodes.rows], _OTHER_SHARD)))
         quarantined = self._tables.nodes.quarantined_by[nodes.rows] > 0
@@ -345,6 +353,8 @@ class Feasibility:
             fresh = (first == 0) & (filter_result.codes > 0)
             code[fresh] = filter_result.codes[fresh] + len(why) - 1
             first[fresh] = 1
+            # Codes of a filter are positions in its own list of reasons. Here they are moved to their positions in the
+            # common list; position 0 means that the filter does not object.
             why += filter_result.why[1:]
             by += [plugin] * (len(why) - len(by))
         counts = np.bincount(code, minlength=len(why)).tolist()
@@ -364,6 +374,7 @@ class Feasibility:
 
 def _fits(room: list[float], need: list[float]) -> float:
     """Return how many times the need fits into the room; inf if nothing is needed."""
+    # With the tolerance of every comparison of resources: a sum of floats may end just below a whole multiple.
     fits = [floor((there + EPS) / each) for there, each in zip(room, need, strict=True) if each > 0]
     return float(max(0, min(fits))) if fits else inf
 
@@ -376,6 +387,8 @@ def _none_then_one(count: int) -> F64:
 
 def shortage(cls: TaskClass, nodes: NodeRows) -> FilterResult:
     """Return which dimension is short first, against what will be free. Shape (rows,)."""
+    # Against what will be free, because a task may also be pipelined: only a node that is too small even then refuses
+    # it.
     short = (cls.req - nodes.future >= EPS) & cls.tables.classes.compared[cls.row]
     first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
     axis = cls.tables.axis
@@ -413,6 +426,8 @@ def can_mend(filter_results: Iterable[FilterResult], count: int) -> Bool:
     return found
 
 
+#: As in kube-scheduler's preemption: UnschedulableAndUnresolvable means that no departure of other pods can help, as
+#: for a node selector or a taint. Searching for victims on such a node would be in vain.
 _MENDABLE = (Code.SUCCESS, Code.UNSCHEDULABLE)
 
 

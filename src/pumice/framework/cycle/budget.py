@@ -164,6 +164,8 @@ class Budget:
 
     def spend_once(self, key: Hashable, steps: int) -> bool:
         """Take the steps of an answer that the session may have had before. Return False if none was left."""
+        # Once per account and action: the second use of an answer costs the session nothing, whether or not it was in
+        # the memo when the cycle began (rule 4).
         if self.is_paid(key):
             return True
         if not self.spend(steps):
@@ -200,6 +202,8 @@ class Budget:
 
     def _open(self, account: Account) -> None:
         """Give an account its part."""
+        # A part of what is left, so that later accounts also get what earlier ones did not use. What is left may be
+        # negative, because FLOOR is given even if nothing is left.
         part = max(self._free, 0) // len(self._not_begun)
         self._not_begun.remove(account)
         self._free -= part
@@ -230,6 +234,8 @@ class Budget:
 
     def _digest(self, job: int) -> int:
         """Return a number that stands for a job in a note."""
+        # Not hash(), which differs from process to process. If two jobs have the same number, the wrong one of them
+        # comes first in one cycle, which is harmless.
         return crc32(self._ssn.tables.jobs.uids[job].encode())
 
 

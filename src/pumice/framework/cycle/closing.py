@@ -34,6 +34,8 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobs
     writes, wakes_at, figures = NOTHING, None, ssn.quiet
     if figures is None:
         if ready:
+            # Plugins first, as in Volcano (framework.go, CloseSession): what they note when a session closes belongs to
+            # the conditions that are computed after it.
             _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
         # Also in a session that is not ready: plugins that are open may still have to be asked again later.
@@ -44,6 +46,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobs
         if ssn.is_idle and writes == NOTHING and wakes_at is None and not ssn.trace.faults:
             ssn.memo.keep((QUIET, ssn.publishes), (ssn.tables.version,), figures)
     outcome = Outcome(ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.trace, writes, figures, wakes_at)
+    # Last, because it clears the session. The outcome has what it needs by value.
     ssn.close()
     return outcome
 

@@ -31,6 +31,8 @@ class Kind(IntEnum):
     ALLOCATE = 0
     PIPELINE = 1
     EVICT = 2
+    # A victim that keeps its place after all. It is an operation of its own, because plugins were notified of the
+    # eviction and must be notified that the task holds its resources again.
     STAY = 3
 
 

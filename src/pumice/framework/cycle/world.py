@@ -147,6 +147,7 @@ class World:
 
     def moving(self) -> Iterator[tuple[str, AnyArray]]:
         """Yield name and array of everything that may be written, always in the same order."""
+        # Columns in the order of AXES and MOVING, both constants: the digest must not depend on the order of a set.
         for axis, attribute in AXES.items():
             table = self.table(axis)
             yield from ((f"{attribute}.{name}", getattr(table, name)) for name in table.MOVING)

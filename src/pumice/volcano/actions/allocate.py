@@ -115,6 +115,8 @@ class _Allocation:
         lines = ssn.order.lines(rows)
         queues = Heap(ssn.order.queue_keys(), list(lines))
         while queues:
+            # One job per queue and visit. Volcano takes the queues from a priority queue too (allocate.go,
+            # allocateResources), so that a queue with many jobs does not fill the cluster before the next one is asked.
             queue = queues.pop()
             # A queue that is overused is dropped for the session. Only evictions could change that, and allocate makes
             # none.
