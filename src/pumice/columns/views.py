@@ -279,6 +279,8 @@ class Job(Counters):
     @property
     def roles_matter(self) -> bool:
         """True if the minimums of roles apply: some are given, and they add up to no more than the job's minimum."""
+        # Volcano checks roles only then (job_info.go, CheckTaskValid): with a smaller minimum of the job, any mix of
+        # roles may start it.
         return bool(self.role_min) and self.min_available >= int(self.tables.jobs.role_total[self.row])
 
     @property

@@ -92,6 +92,8 @@ class Chooser:
             if explain:
                 choice.errors = self._errors(task, nodes, filter_results, hypernode, resources)
             return choice
+        # In groups and not by one score: any idle node goes before every node that must first become free. Source:
+        # Volcano allocate.go, prioritizeNodes.
         for idle, group in self._groups(task, fit, candidates, resources):
             choice.node, choice.idle = self.best(task, fit, group), idle
             if choice.node >= 0:
@@ -129,6 +131,7 @@ class Chooser:
     def best(self, task: Task, fit: ClassFit, group: AnyArray) -> int:
         """Return the node to take: the only candidate, or the one that a plugin names, or the first with the best
         score."""
+        # Plugins are not asked for scores that cannot change the choice, as in Volcano.
         if len(group) == 1:
             return int(group[0])
         nodes = NodeRows(self._tables, group)
@@ -158,6 +161,7 @@ class Chooser:
         )
         for maps, reduces in pairs:
             for mapper, reducer in zip(maps, reduces, strict=False):
+                # As whole numbers: a reduction in Volcano takes a NodeScoreList, whose scores are int64.
                 mapped = [int(self._hooks.ask_one(mapper, task, node)) for node in nodes]
                 total = total + self._hooks.ask_one(reducer, task, nodes, np.array(mapped, dtype=np.int64))
         return total

@@ -23,6 +23,8 @@ from pumice.model.decisions import Refusal
 
 Tiers = Sequence[Sequence[HookFunction]]
 
+#: A reason is either about nodes (a filter) or about the job as a whole (job_valid). Both must be values: a text could
+#: not be rendered for log, event and condition from one source.
 _AGAINST = (Unfit, Invalid)
 _NUMBERS = (bool, int, float, np.bool_, np.number)
 
@@ -31,6 +33,8 @@ _NUMBERS = (bool, int, float, np.bool_, np.number)
 Rejection = str | QueueLimit
 
 
+# Numbers of Volcano's util.Permit, util.Abstain and util.Reject, so that a plugin which returns -1, 0 or 1 means the
+# same in both.
 class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
@@ -74,6 +78,8 @@ def vote(tiers: Tiers, *args: object) -> bool:
     return rejection(tiers, *args) is None
 
 
+# Volcano's JobStarving: later tiers are not asked, and without a hook no job starves. So a policy without such a hook
+# evicts nothing.
 def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
     """Return True if all hooks of the first tier that has some agree, and False if there is no hook."""
     for tier in tiers:
@@ -98,6 +104,8 @@ def intersect(tiers: Tiers, subject: object, candidates: Sized, *, afresh: bool 
                 continue
             if not is_mask(named, candidates):
                 raise WrongAnswer(hook, named, f"None or a mask over {len(candidates)} tasks")
+            # An empty mask is a veto for the tier, while None is no opinion. Without the difference, a plugin that is
+            # not concerned with a preemptor would protect every task.
             if not np.count_nonzero(named):
                 victims = None
                 break
@@ -142,6 +150,8 @@ def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates, *, 
                 raise WrongAnswer(hook, answer, f"None or a mask over {len(candidates)} tasks")
             speaking = asked if speaks is None else asked & speaks
             any_named = candidates.nodes_where(named)
+            # As ``intersect``, with one flag per node in place of each variable: ``begun`` for victims that are not
+            # None, ``asked`` for a tier that was not ended by an empty mask.
             both = np.where(begun[nth], victims & named, named)
             changed = speaking[nth]
             victims[changed] = both[changed] & any_named[nth[changed]]
@@ -242,6 +252,8 @@ def most_missing(tiers: Tiers, *args: object) -> int:
             answer = hook(*args)
             if not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "True, False or a whole number")
+            # A bool is an int in Python, and True means ready, not one task missing. So the type decides which of the
+            # two is meant.
             missing = max(missing, (0 if answer else 1) if isinstance(answer, bool | np.bool_) else int(answer))
     return missing
 
@@ -264,6 +276,7 @@ def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
             if not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "a whole number, True, False or an Unfit")
             count = min(count, int(answer))
+            # The first hook that allows none decides, as in Volcano's Allocatable. Hooks after it are not asked.
             if count <= 0:
                 return Allowed(0)
     return Allowed(count)
@@ -383,6 +396,7 @@ def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
             answer = hook(rows)
             if not isinstance(answer, np.ndarray) or answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
                 raise WrongAnswer(hook, answer, f"one key for each of {len(rows)} rows")
+            # The sum is a cheap first test. It is also NaN for inf - inf, so elements are only looked at after it.
             if answer.dtype.kind == "f" and np.isnan(np.add.reduce(answer)) and np.isnan(answer).any():
                 raise WrongAnswer(hook, answer, "keys that are numbers")
             found.append(answer)
@@ -436,5 +450,7 @@ def notify(tiers: Tiers, *args: object) -> Refusal | None:
             if answer is not None:
                 if not isinstance(answer, Refusal):
                     raise WrongAnswer(hook, answer, "None or a Refusal")
+                # Volcano's event handlers run one after the other, and an error of one does not stop the others: all
+                # hear of the event, also after a refusal.
                 refusal = refusal or answer
     return refusal

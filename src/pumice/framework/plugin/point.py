@@ -81,6 +81,8 @@ class Question(Struct, frozen=True, eq=False):
         """Return the form in which a hook is written. ``what``: how an error calls it. ``skip``: number of leading
         parameters that are not part of the question (``self`` or ``ssn``). Raises: PluginError."""
         found = takes(hook, skip)
+        # Compared as text, because annotations are strings under ``from __future__ import annotations``. Resolving them
+        # would import what a plugin imports only for types.
         form = self.forms.get(found)
         if form is None:
             known = " or ".join("(" + ", ".join(each) + ")" for each in self.forms)
@@ -90,6 +92,8 @@ class Question(Struct, frozen=True, eq=False):
     def mark(self, hook: Any, reads: Reads | None, several: str | None) -> Any:
         """Put a function at this point, and return it. Raises: PluginError."""
         form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
+        # A word that is misspelt would make an answer rest on too little, and it would be kept for too long. So it is
+        # an error when the plugin is loaded.
         wrong = [word for word in reads or () if word not in WORDS and "." not in word]
         if wrong:
             names = ", ".join(WORDS)

@@ -206,6 +206,8 @@ class _Reader:
         self.problems += [
             f'conf: unknown key "{key}"{did_you_mean(str(key), known)}' for key in conf if key not in known
         ]
+        # Volcano reads ``enableJobOrder`` and silently ignores ``enabledJobOrder``, which older texts show. Here both
+        # set the switch.
         self.switch_of = {
             prefix + stem.lower(): stem for stem in self.language.switches for prefix in ("enable", "enabled")
         }

@@ -59,6 +59,8 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
             if refused is not None:
                 alike.placed(job)
                 tally(ssn, Tally.PLACED)
+                # A job of which a bind was refused waits for the next cycle: the cluster knows something that this
+                # snapshot does not.
                 if grow and not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:

@@ -35,6 +35,7 @@ class Alike:
         # With one task, any node will do. With several, where the first goes may decide whether there is room for all.
         self._shares_gangs = self._shares and _answer_equally(ssn, _WHERE)
         jobs = ssn.tables.jobs
+        # Preemptible jobs may go over the quota and others not, and the priority decides who may be evicted for them.
         columns = (jobs.queue, jobs.signature, jobs.preemptible, jobs.priority)
         # A negative signature marks a job that is compared with no other. A job that holds something needs less than
         # its equals.

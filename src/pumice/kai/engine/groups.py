@@ -65,6 +65,8 @@ def _inside(tables: Tables, part: Part, member: Member, in_order: InOrder) -> tu
     for each in in_order(member):
         if each.is_set:
             inside = _inside(tables, part, each, in_order)
+            # A set without tasks to be placed has no place to choose. Trying its domains would only use up the budget
+            # of tries.
             if inside:
                 found.append(_set(part.job, each.topology, inside))
         elif each.sub in part.tasks:

@@ -78,6 +78,8 @@ class Standing:
             self.alone.pop(job, None)
             old = self._entry_of.pop(job, None)
             if old is not None:
+                # By bisection on the old key, which must therefore be the one with which the job was inserted. Keys are
+                # kept and never computed anew for this.
                 del lines[leaf][bisect_left(lines[leaf], old)]
             elif leaf in self._coming:
                 self._coming[leaf].pop(job, None)

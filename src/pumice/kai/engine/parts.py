@@ -19,6 +19,8 @@ from pumice.model.status import TaskStatus
 #: Tasks by sub-job (a pod set), in the order of placement.
 BySub = Mapping[int, Sequence[int]]
 
+#: Allocated and pipelined tasks count although no event of the cluster shows them yet: they will hold resources once
+#: this cycle is over.
 _ACTIVE = tuple(
     int(status)
     for status in (
@@ -76,6 +78,7 @@ class Scenario:
     def gone(self, tables: Tables) -> list[int]:
         """Return the evicted tasks that were not placed again."""
         status = tables.tasks.status[self.evicted].tolist()
+        # A victim that found a new place is pipelined, or runs on; only those that are still releasing lose something.
         return [row for row, now in zip(self.evicted, status, strict=True) if now == _RELEASING]
 
 

@@ -52,6 +52,8 @@ class Waiting:
         ssn, tables = self._ssn, self._ssn.tables
         if job in self and not active_count(tables.jobs.counts[job].tolist()):
             return self.key(job)
+        # An order plugin such as elastic reads how many tasks are active. The job of the part has some by now, and is
+        # compared as it was when its turn came.
         rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
         columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
         return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])

@@ -26,6 +26,8 @@ def search(ssn: Session, rules: Rules) -> None:
     eligible = ssn.world.without_refused(past_delay(ssn, rows))
     if not len(eligible):
         return
+    # All waiting jobs, and not only those that may evict now: a job within its delay still takes part in the order of
+    # queues.
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     standing = Standing(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, eligible), Alike(ssn, eligible, rules.asks)

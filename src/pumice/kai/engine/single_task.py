@@ -78,6 +78,8 @@ class Following:
         if tasks.leaving[evicted[0]] >= 0:
             return None
         lead = Lead(int(tables.jobs.queue[part.job]), int(tasks.cls[part.rows[0]]), int(tasks.cls[evicted[0]]))
+        # If another node had room, the next task would go there without an eviction, and the repeated solution would be
+        # wrong.
         return lead if self._is_full(lead) else None
 
     def _is_led(self, part: Part) -> bool:
@@ -88,6 +90,7 @@ class Following:
             and len(part.rows) == 1
             and tables.tasks.cls[part.rows[0]] == lead.cls
             and tables.jobs.queue[part.job] == lead.queue
+            # A topology or nested sub-groups limit the nodes, which the last solution did not know.
             and not self._placer.is_grouped(part.job)
         )
 
@@ -96,6 +99,7 @@ class Following:
         ssn, lead = self._ssn, self._lead
         assert lead is not None
         leaf, gone = self._first_to_leave(part, lead.left)
+        # Asked anew, because a commit since the last solution may have made room.
         if gone < 0 or not self._is_full(lead):
             return -1
         ssn.ask(solution_start)

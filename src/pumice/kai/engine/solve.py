@@ -140,6 +140,8 @@ class _Search:
         and each leaves its victims to the next. In the end the whole part is solved with the victims that were found
         last. Source: KAI job_solver, searchMaxSolvableK.
         """
+        # Doubling first, and halving after the first failure, so that a gang of n tasks costs about 2 log n searches
+        # and not n.
         whole, recorded = len(self.part.rows), NO_VICTIMS
         solved, failed, count = 0, whole + 1, 1
         while solved + 1 < failed:
@@ -182,6 +184,7 @@ class _Search:
     def _attempt(self, part: Part, groups: Sequence[Sequence[int]], possible: Bool) -> RecordedVictims | None:
         """Evict groups of victims, unless that has failed before. Return them, or None."""
         rows = [row for group in groups for row in group]
+        # The number of tasks is enough, because the first tasks of the part are always taken in the same order.
         question = len(part.rows), frozenset(rows)
         if question in self._failed:
             return None
@@ -205,6 +208,8 @@ class _Search:
         tally(ssn, Tally.SIMULATED)
         with self.stmt.trial() as trial:
             evict_all(ssn, self.stmt, rows, self.rules.reason)
+            # In queue order with the victims, and not the part alone: otherwise a job could take nodes that its victims
+            # deserve more, and the next cycle would give them back.
             placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within).run()
             # After a cut, victims may be without a place only because the tries ran out.
             if not placed or self.is_cut or not self._is_valid(Scenario(part, list(rows))):

@@ -24,6 +24,7 @@ from pumice.kai.engine.parts import Part, gated_tasks
 from pumice.kai.engine.points import Turn, turn_order
 
 #: Number of successive jobs whose tasks are sorted together.
+#: One sort for several jobs costs little more than for one. More than are likely to be reached would be sorted in vain.
 _TOGETHER = 32
 
 #: Section of a policy file with the number of jobs per queue that each action tries. The name is KAI's.

@@ -64,6 +64,7 @@ class Candidates:
         self._place_of: dict[int, int] = {}
         self._node: AnyArray = np.zeros(0, dtype=np.int64)
         self._held: F64 = np.zeros((0, len(ssn.tables.axis)))
+        # Lazy: most searches end after few of perhaps thousands of candidates.
         self._coming = self.chunks(())
 
     def __bool__(self) -> bool:
@@ -77,6 +78,8 @@ class Candidates:
                 break
             self.known.append(chunk)
             held = int(self._ssn.tables.jobs.size[chunk.job])
+            # Such chunks can be counted as rows of arrays, because what they free is on one node and nothing of the job
+            # remains.
             self.simple.append(len(chunk.nodes) == 1 and held == len(chunk.rows))
         return len(self.known)
 
@@ -155,6 +158,7 @@ class Candidates:
                 row = int(tasks[job][0])
                 chunk = known[job] = Chunk(job, (row,), (int(tables.tasks.node[row]),))
             line.pop(entry)
+            # A pod may name a node that does not exist. Its eviction would free nothing.
             if chunk.rows[0] not in recorded and chunk.nodes[0] >= 0:
                 yield chunk
 
@@ -167,6 +171,8 @@ class Candidates:
             tasks = left.get(job)
             held = _held(self._ssn, tasks if tasks is not None else active_tasks(self._ssn, job))
             turns[leaf] = Turn(leaf, None, popped.get(leaf, 0.0) + held)
+        # Victims come from the queue that would be served last. It is the same comparison as for pending jobs,
+        # reversed, so that a queue does not lose what it would at once be given back.
         return best_leaf(self._ssn, turns, last=True)
 
     def _key(self, job: int, rest: _Left) -> Any:

@@ -61,6 +61,7 @@ def _node_local(request: Request) -> Iterator[list[Group]]:
     names = request.ssn.tables.nodes.facts.names
     for chunk in growth:
         seen: set[frozenset[int]] = set()
+        # By name, so that the order in which nodes were added to the cluster does not decide who is evicted.
         for node in sorted(chunk.nodes, key=names.__getitem__):
             rows = growth.with_node(node)
             if (together := frozenset(rows)) not in seen:
@@ -99,6 +100,8 @@ def _more_and_more(request: Request, chunks: list[Chunk]) -> Iterator[list[Group
     capacity = _capacity(request, chunks, on_node)
     need, least = _demand(request)
     # The order of a dictionary is that in which nodes were first seen, which decides between equal capacities.
+    # The smallest first, so that large nodes stay whole for tasks that need them. A node that cannot hold the smallest
+    # task helps no part.
     nodes = sorted((node for node in on_node if capacity[node] >= least), key=capacity.__getitem__)
     count = _fewest([capacity[node] for node in nodes], need - _elsewhere(request, on_node))
     step = 1
@@ -108,6 +111,7 @@ def _more_and_more(request: Request, chunks: list[Chunk]) -> Iterator[list[Group
             yield [chunks[position].rows for position in picked]
         if count == len(nodes):
             return
+        # Steps double, so that the number of simulations grows with the logarithm of the number of nodes.
         count, step = min(count + step, len(nodes)), 2 * step
 
 

@@ -60,6 +60,8 @@ def preempt(
     task that is tried, or a few nodes on which victims are sought in vain (``NodeSearch.cost``).
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
     """
+    # Preempt knows no hypernodes: it would vacate nodes anywhere for a gang that must stay in one domain. gangpreempt
+    # serves these jobs.
     starving = starving_jobs(ssn, with_topology=False)
     limits = Limits(minCandidateNodesPercentage, minCandidateNodesAbsolute, maxCandidateNodesAbsolute)
     if starving:
@@ -101,6 +103,7 @@ class _Preemption:
         self.allocatable_asked, self.lower_priority_only = allocatable_asked, lower_priority_only
         self.spares_unneeded = spares_unneeded
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
+        # A failure that is remembered for equal jobs holds only under the same switches, so they are a part of its key.
         switches = promised_kept, all_must_agree, allocatable_asked, lower_priority_only, spares_unneeded
         kind = f"{REASON} {compare} {switches}"
         self.budget = Budget(ssn, all_of(starving), steps)
@@ -230,9 +233,13 @@ class _Preemption:
         self._count(len(order))
         with stmt.trial() as trial:
             left, before = iter(order), stmt.mark()
+            # Asked before the first eviction too: a node may have room without victims since an earlier job of this
+            # action has evicted more than it needed.
             while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
                 evicted.append(row)
                 stmt.evict([row], REASON)
+            # Victims leave in the order of their importance. So a small one may leave first and turn out not to be
+            # needed once a larger one has left.
             if fits and self.spares_unneeded and len(evicted) > 1:
                 stmt.rollback(before, remember=False)
                 evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))

@@ -85,6 +85,7 @@ class _Reclamation:
         """Pipeline a task on the first node where that works. Return why it fails, or None."""
         ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
         queue = task.queue
+        # Before any question to plugins: the preemptionPolicy of the pod forbids evictions for it, whatever shares say.
         if never_preempts(task):
             return NeverPreempts
         if not self._may_take(task):

@@ -34,6 +34,8 @@ class Evictable:
         tasks, jobs = tables.tasks, tables.jobs
         runs = np.isin(tasks.status, list(map(int, RUNNING_OR_BOUND))) & tasks.preemptable & (tasks.node >= 0)
         rows = (runs & (tasks.job >= 0)).nonzero()[0]
+        # Jobs without a queue are not in the session, so no plugin could vote about them. A quarantined job cannot be
+        # read, so nothing says that it may be evicted.
         rows = rows[((jobs.queue >= 0) & ~jobs.quarantined)[tasks.job[rows]]]
         # Volcano offers the tasks of a node in the random order of a Go map. Here, tasks that would be evicted first
         # come first, so that the result is the same in each run. The set is computed once: no other task starts to run

@@ -19,6 +19,7 @@ from pumice.volcano.gangs.attempt import discarded, promised
 from pumice.volcano.gangs.readiness import job_pipelined
 from pumice.volcano.gangs.starving import all_of, starving_jobs
 
+#: Each domain costs a trial of the whole gang, so the number bounds the work of one job. Source: Volcano's default.
 DOMAINS_DEFAULT = 8
 
 

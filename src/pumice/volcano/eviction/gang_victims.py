@@ -81,6 +81,7 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]
     if not len(rows):
         return
     whole = ~_can_go(ssn, rows, job)
+    # The tasks of a job that it can spare are brought together, and so are the others, for sums by ``reduceat``.
     order = np.lexsort((whole, job))
     rows, job, whole = rows[order], job[order], whole[order]
     first = np.ones(len(rows), dtype=bool)
@@ -213,6 +214,8 @@ def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[VictimSe
     which = distinct([bundle.job for bundle in bundles])
     keys = _keys_of_jobs(ssn, which) if kind is EvictionKind.GANG_PREEMPT else _keys_of_queues(ssn, job, which)
     key_of, uids = dict(zip(which.tolist(), keys, strict=True)), ssn.tables.jobs.uids
+    # Safe ones first, because their jobs run on. Among jobs that end, the one that frees most for what it loses. The
+    # UID makes the order the same in each run.
     return sorted(bundles, key=lambda bundle: (bundle.kind, key_of[bundle.job], -bundle.gain, uids[bundle.job]))
 
 
@@ -270,6 +273,8 @@ def _allowed(ssn: Session, context: EvictionContext, bundles: list[VictimSet], *
         kept = tuple(row for row in bundle.rows if row in allowed)
         if len(kept) == len(bundle.rows):
             found.append(bundle)
+        # A job that falls below its minimum is lost whole. If some of its tasks are protected, evicting the others
+        # would break it and free less than the gain that was computed.
         elif kept and bundle.kind is VictimSetKind.SAFE:
             found.append(bundle._replace(rows=kept, freed=amount_of(ssn, kept)))
     return found

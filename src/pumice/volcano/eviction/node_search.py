@@ -30,6 +30,8 @@ from pumice.volcano.eviction.refuted_nodes import Votes
 #: Nodes on which victims are sought in vain in one step.
 NODES_A_STEP = 3
 #: Factor by which batches of nodes grow after the first node.
+#: Most searches end at the first node. If not, many nodes are usually needed, and a call of the plugins costs about the
+#: same for a few nodes more.
 _MORE = 4
 
 
@@ -109,6 +111,8 @@ class NodeSearch:
         errors = self._ssn.trace.errors_of(int(self._tables.tasks.job[task.row])).get(task.row)
         if errors is None or errors.node_rows is None or errors.codes is None:
             return None
+        # Source: Volcano FilterOutUnschedulableAndUnresolvableNodesForTask. No eviction mends a taint or a selector
+        # that allocate has found against a node.
         given_up = errors.node_rows[errors.codes == Code.UNRESOLVABLE]
         if not len(given_up):
             return None

@@ -17,9 +17,11 @@ def needed_victims(stmt: Statement, victims: Sequence[int], reason: str, fits: C
     afterwards. Victims that are evicted later matter more, so they are spared first.
     """
     needed = list(victims)
+    # Without the last victim, which is needed by definition: the task did not fit before it had left.
     for row in list(reversed(victims[:-1]))[:TRIED_MAX]:
         others = [each for each in needed if each != row]
         mark = stmt.mark()
+        # Evicted anew for each try, so that plugins see a state that a real eviction could produce.
         for each in others:
             stmt.evict([each], reason)
         if fits():

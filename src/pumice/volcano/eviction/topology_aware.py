@@ -55,6 +55,7 @@ def _harm(ssn: Session, found: VictimChoice) -> tuple[float, ...]:
         for pod, priority in zip(pods, priorities, strict=True)
         if priority == highest
     ]
+    # The criteria of kube-scheduler's pickOneNodeForPreemption in its order, without that of PodDisruptionBudgets.
     return priorities[0], sum(priorities) + len(pods) * _NO_LESS, len(pods), -min(starts)
 
 

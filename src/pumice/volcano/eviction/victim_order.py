@@ -82,6 +82,8 @@ class _Order:
             return int(a >= 0) - int(b >= 0) or -order.compare_tasks(left, right)
         if a == b or self._preemptor_queue < 0:
             return -order.compare_jobs(int(jobs[left]), int(jobs[right])) or -order.compare_tasks(left, right)
+        # Without tasks or jobs as a tie-break, as in Volcano: tasks of two queues that compare as equal keep the order
+        # in which plugins named them.
         return self._compare_queues(a, b)
 
     def queue_ranks(self, queue: AnyArray) -> AnyArray:

@@ -20,6 +20,7 @@ def why_no_victims(ssn: Session, victims: Victims, reachable: Bool, queue: str =
     other queues.
     """
     nodes = reachable.nonzero()[0]
+    # The reasons are in order: what no eviction can change comes before what the votes of plugins say.
     if not len(nodes):
         return OutOfReach(len(reachable))
     # No vote changes that, and asking about all pods is what costs most.

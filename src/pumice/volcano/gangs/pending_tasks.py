@@ -136,6 +136,7 @@ def _required(ssn: Session, job: int) -> frozenset[int]:
     subs = ssn.tables.subs
     ready: dict[str, int] = {}
     waiting = []
+    # Sub-jobs that are ready already reduce what their policy still needs.
     for sub in ssn.tables.jobs.subs[job]:
         if sub_missing(ssn, sub) == 0:
             ready[subs.gids[sub]] = ready.get(subs.gids[sub], 0) + 1
@@ -146,6 +147,8 @@ def _required(ssn: Session, job: int) -> frozenset[int]:
     while heap:
         sub = heap.pop()
         gid = subs.gids[sub]
+        # In sub-job order, because only so many sub-jobs as are needed count as required. Which ones these are decides
+        # what is placed first.
         if ready.get(gid, 0) < minimum.get(gid, 0):
             required.append(sub)
             ready[gid] = ready.get(gid, 0) + 1

@@ -43,4 +43,6 @@ def sub_pipelined(ssn: Session, sub: int) -> bool:
 
 def takes_on_by_class(at: At) -> bool:
     """Return True if every hook at allocatable takes TaskRows and answers equally for equal tasks."""
+    # A hook about single tasks may refuse one task and take an equal one, for example by a label. Then a refusal says
+    # nothing of the tasks after it.
     return all(hook.form == "run" and hook.for_equals for hook in at(points.allocatable))

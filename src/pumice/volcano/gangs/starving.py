@@ -20,6 +20,8 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     """
     jobs = ssn.tables.jobs
     which = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
+    # As Volcano: a job that is not admitted has no claim to the nodes of others, and one without pending tasks could
+    # use no room.
     which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
     if not with_topology:
         which &= ~jobs.has_topology

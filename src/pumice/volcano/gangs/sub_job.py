@@ -72,6 +72,7 @@ def allocate_tasks(
     placer = _Placer(ssn, stmt, sub, sub_queue, domain, attempt, cached)
     if placer.run():
         return Progress.READY
+    # Checked last, so that a sub-job which is ready now is not reported as one that waits for others to leave.
     if sub_pipelined(ssn, sub):
         return Progress.PIPELINED
     stmt.rollback(mark)
@@ -118,6 +119,8 @@ class _Placer:
         ssn, sub_queue = self.ssn, self.sub_queue
         full, reason = False, ""
         while sub_queue:
+            # At most what is still missing, because Volcano commits a job as soon as it is ready and puts it back into
+            # its queue. What is left of it then competes with other jobs.
             rows = sub_queue.next(max(1, self.missing))
             count, why = self.attempt.allowed(self.queue, rows, self.stmt)
             if count == 0:
@@ -129,6 +132,8 @@ class _Placer:
             if sub_queue.is_gated(rows[0]) or self._role_failed(rows[0]):
                 sub_queue.position += 1
                 continue
+            # A gang that can no longer become ready stops at once: its other tasks would be placed only to be taken
+            # back.
             if not self._place(rows[:count]) and not self._go_on():
                 break
             self.missing = sub_missing(ssn, self.sub)
@@ -254,12 +259,15 @@ class _Placer:
         if tables.jobs.has_policy[self.job]:
             return True
         failed = self.attempt.failed_roles(self.sub)
+        # The minimums of roles add up to more than the job needs, so they do not bind (roles_matter). It is enough that
+        # tasks of roles that have not failed can fill the job's own minimum.
         if job.min_available < tables.jobs.role_total[self.job]:
             rows = job.tasks
             pending = rows[tables.tasks.status[rows] == PENDING]
             left = sum(1 for role in tables.tasks.role[pending].tolist() if role not in failed)
             return job.ready_count + left >= job.min_available
         held = HELD.copy()
+        # A task that has succeeded holds nothing, and still counts for its role.
         held[TaskStatus.SUCCEEDED] = READY[TaskStatus.SUCCEEDED]
         counts = job.role_counts(held, with_best_effort=True)
         return all(counts[role] >= job.role_min[role] for role in failed if role in job.role_min)
@@ -277,10 +285,13 @@ def try_nomination(ssn: Session, stmt: Statement, sub: int, sub_queue: SubJobQue
     rows = sub_queue.rows[sub_queue.position :]
     mark = stmt.mark()
     has_topology = tables.subs.topologies[sub] is not None
+    # All tasks are checked before the first is placed: a nomination is a promise for the whole gang, and half of it is
+    # worth nothing.
     if not _nominated_within(ssn, stmt, sub, rows, domain, attempt) or not _place_nominated(
         ssn, stmt, rows, pinned if has_topology else -1
     ):
         stmt.rollback(mark)
+        # Otherwise each later attempt of this session would try the same nodes first, and fail in the same way.
         ssn.journal.put(tables.subs["nominated"], sub, -1)
         ssn.journal.put(tables.tasks["nominated"], rows, -1)
         return False

@@ -102,6 +102,8 @@ class Gang:
     @points.job_valid(reads=(ROWS,))
     def job_valid(self, job: Job) -> Invalid | None:
         """Return why the existing pods cannot complete the gang, or None."""
+        # In this order, which decides the reason that users read. Source: Volcano gang.go, validJobFn: roles, then sub-
+        # groups, then the job as a whole.
         if not self._roles_meet(job, VALID, with_best_effort=False):
             return _invalid("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", job)
         if not self._groups_meet(job, lambda sub: True):
@@ -115,6 +117,8 @@ class Gang:
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
         """Return the order key: jobs below their minimum first, and among them those that hold nodes. Shape (rows,)."""
+        # Jobs that lack tasks go first, because what is placed of them is useless until they are complete; a ready job
+        # only grows. Source: Volcano gang.go, jobOrderFn.
         ready = jobs.ready
         found = ready.astype(np.float64)
         if self.partially_bound_first:
@@ -132,6 +136,8 @@ class Gang:
         missing = job.missing_count
         if missing > 0:
             return missing
+        # Which roles or sub-groups are short does not say how many tasks end that, so the answer is the least that is
+        # certain: one. A number that is too large would make allocate stop too late.
         return 0 if self._roles_meet(job, READY) and self._groups_meet(job, lambda sub: sub.is_ready) else 1
 
     @points.sub_job_ready(reads=(ROWS,))
@@ -147,6 +153,8 @@ class Gang:
             and self._roles_meet(job, PIPELINED_OR_READY)
             and self._groups_meet(job, lambda s: s.is_pipelined)
         )
+        # Never an abstention: a gang below its minimum must not hold nodes, whatever plugins of later tiers would
+        # permit.
         return Vote.PERMIT if met else Vote.REJECT
 
     @points.sub_job_pipelined(reads=(ROWS,))
