@@ -78,11 +78,8 @@ class Session(Contents):
         else:
             positions = self.policy.heard_when_idle
             positions = sorted({*positions, *self.policy.publishing}) if self.publishes else positions
-        # Between begin and begun of the memo: what plugins compute while they open is the state with which the session
-        # begins, and answers of the last cycle hold only if it is the same.
         self.hooks.open(self, positions, observe)
         self.memo.begun(self.world)
-        # A version of its own, so that writes of plugins that open can be distinguished from those of actions.
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:

@@ -23,8 +23,6 @@ from pumice.model.decisions import Refusal
 
 Tiers = Sequence[Sequence[HookFunction]]
 
-#: A reason is either about nodes (a filter) or about the job as a whole (job_valid). Both must be values: a text could
-#: not be rendered for log, event and condition from one source.
 _AGAINST = (Unfit, Invalid)
 _NUMBERS = (bool, int, float, np.bool_, np.number)
 
@@ -33,8 +31,6 @@ _NUMBERS = (bool, int, float, np.bool_, np.number)
 Rejection = str | QueueLimit
 
 
-# Numbers of Volcano's util.Permit, util.Abstain and util.Reject, so that a plugin which returns -1, 0 or 1 means the
-# same in both.
 class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
@@ -78,8 +74,6 @@ def vote(tiers: Tiers, *args: object) -> bool:
     return rejection(tiers, *args) is None
 
 
-# Volcano's JobStarving: later tiers are not asked, and without a hook no job starves. So a policy without such a hook
-# evicts nothing.
 def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
     """Return True if all hooks of the first tier that has some agree, and False if there is no hook."""
     for tier in tiers:
@@ -276,7 +270,6 @@ def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
             if not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "a whole number, True, False or an Unfit")
             count = min(count, int(answer))
-            # The first hook that allows none decides, as in Volcano's Allocatable. Hooks after it are not asked.
             if count <= 0:
                 return Allowed(0)
     return Allowed(count)

@@ -100,8 +100,6 @@ class Placer:
     def is_by_class(self) -> bool:
         """True if all tasks of a class have equal answers on all nodes: no hook reads single tasks, no node is out of
         bounds and no GPUs are shared."""
-        # Each of the three can make one task of a class differ from the next: a hook about the task, a node that the
-        # shard rules out, or a GPU of which another task has taken a part.
         return not self._single and self._outside is None and self.ssn.ledger.devices is None
 
     def is_grouped(self, job: int) -> bool:
@@ -160,7 +158,6 @@ class Placer:
         """Return True if a pod set has pipelined tasks and fewer bound tasks than its minimum."""
         tables = self.ssn.tables
         promised = int(tables.subs.counts[sub, TaskStatus.PIPELINED])
-        # A pod set that has its minimum bound may bind what fits now, and let its extra tasks wait.
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
     def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
@@ -366,8 +363,6 @@ class Placer:
             refusal = (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
             self.why = Refused(PLACEMENT, refusal.reason) if refusal is not None else self.why
             return refusal is None
-        # A victim that fits where it is runs on. Moving it to other devices of its own node would restart it for
-        # nothing.
         elif tasks.node[row] == node and devices.may_stay(row, choice):
             stmt.stay([row])
         else:
@@ -403,7 +398,6 @@ class Placer:
             return np.where(look.allowed & look.future_fits, score, -np.inf)
 
         picked = KBestMerge(rows, places, [[score] for score in key[rows].tolist()], count, score_after).climb()
-        # Cut where the answer changes, because a statement allocates or pipelines a run as a whole.
         return picked[: self._as_the_first(cls, fit, picked)]
 
     def _as_the_first(self, cls: int, fit: ClassFit, picked: list[int]) -> int:
@@ -420,8 +414,6 @@ class Placer:
         """Place tasks of one pod set; evicted tasks keep their node or are moved. Return False, with ``why`` set, if a
         plugin refuses."""
         tasks = self.ssn.tables.tasks
-        # A simulation also places the victims themselves. Those that are evicted in it are releasing, and are moved or
-        # stay; they cannot be allocated once more.
         left = tasks.status[rows] == _RELEASING
         if not left.any():
             refusal = (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
