@@ -51,7 +51,7 @@ def test_drf_between_queues_keeps_the_contract() -> None:
         ("predicates", {"predicate.PodAffinityEnable": False, "predicate.CacheEnable": True}),
         ("sla", {"sla-waiting-time": "1m"}),
         ("overcommit", {"overcommit-factor": 1.0}),
-        ("gang", {"halvesGoAfter": "1m"}),
+        ("gang", {"evictPartialGangsAfter": "1m"}),
         ("gang", {"gatedCount": False}),
         ("extender", {"extender.predicateVerb": "x", "extender.prioritizeVerb": "y", "extender.ignorable": True}),
     ],

@@ -20,7 +20,7 @@ from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 NOW = 1_000.0
 
 
-CONF = DEFAULT_CONF.replace("name: gang", "name: gang\n    arguments: {halvesFirst: HALVES_FIRST}")
+CONF = DEFAULT_CONF.replace("name: gang", "name: gang\n    arguments: {finishPartialGangs: FIRST}")
 #: Without plugins that may keep a job waiting for what its queue holds.
 BARE = "actions: enqueue, allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
 
@@ -42,7 +42,7 @@ def podgroup_of(name: str, age: float) -> PodGroup:
 
 def three_cycles(cluster: SimCluster, conf: str) -> set[str]:
     """Cycles that are watched by the laws. Returns the pods that have a node."""
-    laws = Laws(cluster, halves_first=True, queue_limits="proportion" in conf)
+    laws = Laws(cluster, partial_gangs_first=True, queue_limits="proportion" in conf)
     loop = Loop(Store(), policy_of(conf, volcano_registry()), cluster)
     for cycle in range(PATIENCE + 1):
         loop.step(NOW + cycle)
@@ -53,12 +53,12 @@ def three_cycles(cluster: SimCluster, conf: str) -> set[str]:
 def test_a_half_bound_gang_goes_before_equals() -> None:
     """The later one would take what room is left: then one holds two nodes for nothing, for ever, and the other
     runs."""
-    assert {f"ns/early-{i}" for i in range(4)} <= three_cycles(crashed(6), CONF.replace("HALVES_FIRST", "true"))
+    assert {f"ns/early-{i}" for i in range(4)} <= three_cycles(crashed(6), CONF.replace("FIRST", "true"))
 
 
 def test_in_the_order_of_volcano_it_does_not_and_the_law_says_so() -> None:
     with pytest.raises(LawBroken, match=r"S11: gang ns/later got room before ns/early, which holds nodes and lacks 2"):
-        three_cycles(crashed(6), CONF.replace("HALVES_FIRST", "false"))
+        three_cycles(crashed(6), CONF.replace("FIRST", "false"))
 
 
 def test_a_half_that_stays_one_although_there_is_room_breaks_the_law() -> None:
@@ -78,7 +78,7 @@ GOES = """actions: enqueue, allocate, shuffle
 tiers:
 - plugins:
   - name: gang
-    arguments: {halvesGoAfter: 10m}
+    arguments: {evictPartialGangsAfter: 10m}
   - name: predicates
 """
 
@@ -117,12 +117,12 @@ def test_nobody_goes_for_nothing() -> None:
 
 
 def test_without_the_argument_nobody_goes() -> None:
-    assert after(deadlocked(), 9_999, GOES.replace("    arguments: {halvesGoAfter: 10m}\n", ""))[0] == set()
+    assert after(deadlocked(), 9_999, GOES.replace("    arguments: {evictPartialGangsAfter: 10m}\n", ""))[0] == set()
 
 
 # -- a half that is never whole
 
-GIVES_BACK = GOES.replace("halvesGoAfter", "belowMinimumGoesAfter")
+GIVES_BACK = GOES.replace("evictPartialGangsAfter", "evictBelowMinimumAfter")
 
 
 def alone(missing: int = 0) -> SimCluster:

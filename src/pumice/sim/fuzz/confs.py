@@ -74,7 +74,7 @@ def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:
     elif name == "proportion":
         entry["arguments"] = {"deservedKept": True}
     elif name == "gang" and dice.chance(0.2):
-        entry["arguments"] = {"halvesFirst": True}
+        entry["arguments"] = {"finishPartialGangs": True}
     return entry
 
 

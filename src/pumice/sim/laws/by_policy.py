@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.framework.plugin.policy_file import Policy
+from pumice.framework.plugin.policy_file import PluginOption, Policy
 from pumice.sim.controller import Controller
 from pumice.sim.laws.evictions import VOTES, EvictionLaws
 from pumice.sim.laws.safety import Laws
@@ -23,9 +23,14 @@ def laws_of(shell: Shell, controller: Controller, history: History) -> Laws:
         scheduler_names=(policy.dialect.scheduler,),
         topology="network-topology-aware" in plugins,
         queue_limits=bool(plugins & {"proportion", "capacity"}),
-        halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
+        partial_gangs_first=gang is not None and _finishes_partial_gangs(gang),
         evictions=EvictionLaws(shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy)),
     )
+
+
+def _finishes_partial_gangs(gang: PluginOption) -> bool:
+    """Return True if partially bound gangs go first. ``halvesFirst`` is the former name of the argument."""
+    return all(gang.arguments.get(name, True) is True for name in ("finishPartialGangs", "halvesFirst"))
 
 
 def _keeps_gangs(policy: Policy) -> bool:

@@ -41,9 +41,9 @@ class Laws:
 
     ``known``: pods that the scheduler knows of, asked after cycles (S4). ``usage``: sums to compare with recomputed
     ones (S9). ``topology`` False: no plugin of the policy keeps gangs within HyperNodes. ``queue_limits`` False: none
-    keeps queues within their capability. ``halves_first``: one lets gangs that hold nodes below their minimum go before
-    equal ones. ``scheduler_names``: the scheduler must know pods with these names. ``evictions``: laws of evictions
-    that hold.
+    keeps queues within their capability. ``partial_gangs_first``: one lets gangs that hold nodes below their minimum go
+    before equal ones. ``scheduler_names``: the scheduler must know pods with these names. ``evictions``: laws of
+    evictions that hold.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Laws:
         known: Callable[[], Container[str]] | None = None,
         topology: bool = True,
         queue_limits: bool = True,
-        halves_first: bool = False,
+        partial_gangs_first: bool = False,
         scheduler_names: Container[str] = ("volcano",),
         evictions: EvictionLaws | None = None,
     ) -> None:
@@ -72,9 +72,9 @@ class Laws:
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
         self._refused: set[str] = set()  # of these, those that were refused last: they may be tried again
         doubt = cluster.telling.owes
-        self._halves = (
+        self._partial_gangs = (
             PartiallyBoundLaws(cluster, lambda key: doubt(Pod, key), queues_limit=queue_limits)
-            if halves_first
+            if partial_gangs_first
             else None
         )
         cluster.hooks.answered.append(self._answered)
@@ -112,7 +112,7 @@ class Laws:
         if self.queue_limits:
             self._queues_within_limits(gangs)
         self._all_known()
-        broken_here = self._halves.broken(asked) if self._halves is not None else ()
+        broken_here = self._partial_gangs.broken(asked) if self._partial_gangs is not None else ()
         of_evictions = self.evictions.check() if self.evictions is not None else ""
         for broken in (*broken_here, *([of_evictions] if of_evictions else ())):
             raise LawBroken(broken)

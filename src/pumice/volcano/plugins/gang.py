@@ -52,18 +52,20 @@ PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 class Gang:
     """Require that a job meets its minimum, and the minimums of its roles and sub-groups.
 
-    ``halvesFirst``: among jobs below their minimum, those that hold nodes come first. A scheduler that stops between
-    the bindings of a gang leaves it partially bound. Ordered by share (drf), it would come after every gang that holds
-    nothing, and hold its nodes in vain. Volcano has no such rule; without it the order is Volcano's.
+    ``finishPartialGangs``: among jobs below their minimum, those that hold nodes come first. A scheduler that stops
+    between the bindings of a gang leaves it partially bound. Ordered by share (drf), it would come after every gang
+    that holds nothing, and hold its nodes in vain. Volcano has no such rule; without it the order is Volcano's.
 
-    ``halvesGoAfter``: of two such gangs that hold what the other lacks, the later one is evicted after this time
-    (``10m``), if the policy has the action shuffle. Empty: never.
+    ``evictPartialGangsAfter``: of two such gangs that hold what the other lacks, the later one is evicted after this
+    time (``10m``), if the policy has the action shuffle. Empty: never.
 
-    ``belowMinimumGoesAfter``: a gang that holds nodes below its minimum for this time (``10m``) is evicted whole, if
+    ``evictBelowMinimumAfter``: a gang that holds nodes below its minimum for this time (``10m``) is evicted whole, if
     the policy has the action shuffle. Empty: never.
 
     ``gatedCount``: a pending pod without requests counts as placed even if a scheduling gate holds it, as in Volcano.
     Otherwise only those count that backfill can place (decision 0020).
+
+    ``halvesFirst`` and ``halvesGoAfter`` are the former names of the first two, and still have an effect.
     """
 
     spares = "that their gangs need for their minimum"
@@ -72,22 +74,36 @@ class Gang:
         self,
         ssn: Session,
         *,
+        finishPartialGangs: bool = True,
+        evictPartialGangsAfter: str = "",
+        evictBelowMinimumAfter: str = "",
+        gatedCount: bool = True,
         halvesFirst: bool = True,
         halvesGoAfter: str = "",
-        belowMinimumGoesAfter: str = "",
-        gatedCount: bool = True,
     ) -> None:
-        self.ssn, self.partially_bound_first = ssn, halvesFirst
-        self.evicted_after, self.given_back_after = _seconds(halvesGoAfter), _seconds(belowMinimumGoesAfter)
+        # A file that says false under either name wants Volcano's order.
+        self.ssn, self.partially_bound_first = ssn, finishPartialGangs and halvesFirst
+        self.evicted_after = _seconds(evictPartialGangsAfter or halvesGoAfter)
+        self.given_back_after = _seconds(evictBelowMinimumAfter)
         if not gatedCount and not ssn.is_idle:
             _discount_gated(ssn)
 
     @staticmethod
     def problems(
-        *, halvesFirst: bool, halvesGoAfter: str, belowMinimumGoesAfter: str, gatedCount: bool
+        *,
+        finishPartialGangs: bool,
+        evictPartialGangsAfter: str,
+        evictBelowMinimumAfter: str,
+        gatedCount: bool,
+        halvesFirst: bool,
+        halvesGoAfter: str,
     ) -> Iterator[str]:
         """Yield problems with the arguments."""
-        durations = {"halvesGoAfter": halvesGoAfter, "belowMinimumGoesAfter": belowMinimumGoesAfter}
+        durations = {
+            "evictPartialGangsAfter": evictPartialGangsAfter,
+            "evictBelowMinimumAfter": evictBelowMinimumAfter,
+            "halvesGoAfter": halvesGoAfter,
+        }
         for name, text in durations.items():
             if text and _seconds(text) is None:
                 yield f"argument {name}: found {text[:80]!r}, wanted a duration such as 10m; it is ignored"

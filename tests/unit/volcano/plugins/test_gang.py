@@ -14,11 +14,11 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
 from pumice.testing.build import cluster, node, pod, podgroup, pods, run, session
 
-CONF = "tiers: [{plugins: [{name: gang, arguments: {halvesFirst: HALVES}}]}]"
+CONF = "tiers: [{plugins: [{name: gang, arguments: {ARGUMENT: FIRST}}]}]"
 
 
-def opened(group: Any, *members: Any, halves: bool = True) -> Session:
-    conf = CONF.replace("HALVES", str(halves).lower())
+def opened(group: Any, *members: Any, first: bool = True, argument: str = "finishPartialGangs") -> Session:
+    conf = CONF.replace("ARGUMENT", argument).replace("FIRST", str(first).lower())
     return session(cluster(node("n"), podgroup("other", 1), pods("other", 1), group, *members), conf)
 
 
@@ -70,16 +70,17 @@ def test_what_is_promised_makes_a_job_complete_later() -> None:
 
 
 @pytest.mark.parametrize(
-    ("halves", "order"),
+    ("argument", "first", "order"),
     [
-        pytest.param(True, ["half", "none", "whole"], id="halves first"),
-        pytest.param(False, ["none", "half", "whole"], id="as Volcano has it"),
+        pytest.param("finishPartialGangs", True, ["half", "none", "whole"], id="partially bound gangs first"),
+        pytest.param("finishPartialGangs", False, ["none", "half", "whole"], id="as Volcano has it"),
+        pytest.param("halvesFirst", False, ["none", "half", "whole"], id="by the former name"),
     ],
 )
-def test_jobs_below_their_minimum_come_first(halves: bool, order: list[str]) -> None:
+def test_jobs_below_their_minimum_come_first(argument: str, first: bool, order: list[str]) -> None:
     groups = [podgroup("half", 2), podgroup("whole", 1)]
     members = [pod("half-0", "half", on="n"), pod("half-1", "half"), pod("whole-0", "whole", on="n")]
-    ssn = opened(podgroup("none", 1), pods("none", 1), groups, members, halves=halves)
+    ssn = opened(podgroup("none", 1), pods("none", 1), groups, members, first=first, argument=argument)
     names = ["none", "half", "whole"]
     rows = JobRows(ssn.tables, np.array([job_of(ssn, name).row for name in names]))
     by = ssn.hooks.plugin("gang").job_order(rows).argsort(kind="stable")
