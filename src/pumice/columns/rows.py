@@ -124,6 +124,8 @@ class NodeRows:
         """Return the rows of a column of nodes, for example of a plugin's own. Shape (rows, …)."""
         found: F64 = column.array[self.rows]
         if self._after is not None and column.per_task is not None:
+            # What a task adds is known per class, so a plugin's hook sees its own column as it would be after each
+            # further task, without being notified of any.
             found = found + np.multiply.outer(self._after, column.per_task[self._cls])
         return found
 

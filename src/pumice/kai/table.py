@@ -22,6 +22,7 @@ ACTIONS = actions_at(
         "preempt": "pumice.kai.actions.preempt:preempt",
         "stalegangeviction": "pumice.kai.actions.stalegangeviction:stalegangeviction",
     },
+    # A gang goes stale by the clock, also while no job waits.
     also_when_idle=("stalegangeviction",),
 )
 #: Hooks that are given jobs or tasks and read nothing of them that differs between equal ones ("": the plugin is the

@@ -145,6 +145,7 @@ class Words:
         asked = shared(tables, amount_of(tables, self._missing(job)))
         allocated, held_fast = self._sums_up()
         held, most = (allocated, queues.limit) if kind == LIMIT else (held_fast, queues.quota)
+        # Upwards from the leaf, as KAI checks quotas: users can change the queue that is nearest to their job.
         for queue in self._tree.path[int(tables.jobs.queue[job])]:
             for i, name in enumerate(SHARED):
                 if asked[i] and held[queue, i] + asked[i] > most[queue, i]:

@@ -98,6 +98,8 @@ class FitErrors(Struct, frozen=True, eq=False):
     skipped: bool = False
 
     def __eq__(self, other: object) -> bool:
+        # Equal if users read the same. Free amounts change with every placement, and comparing them would make each
+        # failure a new one.
         return isinstance(other, FitErrors) and (self.said, self.skipped) == (other.said, other.skipped)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none

@@ -31,6 +31,8 @@ class ActionSpec(Struct, frozen=True):
 
 def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool = False) -> ActionSpec:
     """Return an action for a function ``(ssn, *, argument=default)``."""
+    # The signature is the only list of arguments: a conf file, its checks and the documentation cannot disagree with
+    # it.
     keywords = [p for p in inspect.signature(run).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     return ActionSpec(
         name, run, {p.name: Argument(p.name, spelled(p.annotation), p.default) for p in keywords}, only_for_waiting

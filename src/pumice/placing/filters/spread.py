@@ -60,6 +60,8 @@ def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
     constraints = constraints_of(spec, kind)
     labelled = np.ones(len(facts), dtype=bool)
     for constraint in constraints:
+        # A node without one of the labels counts for no constraint, not even for those whose label it has. Source:
+        # kube-scheduler, nodeLabelsMatchSpreadConstraints.
         labelled &= facts.label(constraint.topology_key).codes >= 0
     prepared = []
     for constraint in constraints:

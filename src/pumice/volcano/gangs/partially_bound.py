@@ -61,6 +61,7 @@ def partially_bound_since(ssn: Session, job: int) -> float:
     """Return the last instant at which a job changed: a pod started, or a pending one was created."""
     tasks, rows = ssn.tables.tasks, ssn.tables.jobs.tasks[job]
     pods = [tasks.pods[row] for row in rows.tolist()]
+    # From the pods and not from a note: the time survives a restart, and a replayed cycle finds the same.
     return max((pod.start_time or pod.creation for pod in pods), default=ssn.now)
 
 
@@ -88,6 +89,7 @@ def _free_without(ssn: Session, job: int) -> AnyArray:
     """Return the free resources of nodes if a job held nothing. Shape (N, R)."""
     tables, rows = ssn.tables, ssn.tables.jobs.tasks[job]
     held = rows[(HELD[tables.tasks.status[rows]] > 0) & (tables.tasks.node[rows] >= 0)]
+    # What is leaving already counts as free, since the gang may start on it without another eviction.
     free: AnyArray = tables.nodes.books[:, FUTURE].copy()
     np.add.at(free, tables.tasks.node[held], tables.classes.req[tables.tasks.cls[held]])
     return free

@@ -79,6 +79,8 @@ class Binpack:
         if total:
             score /= total
         score *= self._scale
+        # As in Volcano, a node that would be overfull gets no score at all. Filters decide whether it is a candidate; a
+        # score that stopped at 100 would rank it first.
         score[too_much] = 0.0
         return score
 

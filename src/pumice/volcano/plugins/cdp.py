@@ -54,6 +54,7 @@ class Cooldown:
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
         """Return all candidates but running tasks under protection. Shape (rows,)."""
         rows = candidates.rows
+        # Only running tasks: one that is still to start has done no work that an eviction would lose.
         spared = (candidates.tables.tasks.status[rows] == _RUNNING) & (self.until[rows] > self.ssn.now)
         return np.asarray(~spared)
 
@@ -61,6 +62,7 @@ class Cooldown:
 def cooldown(pod: Pod) -> float:
     """Return for how many seconds a pod is protected after it was placed, 0 if there is no valid time."""
     text = pod.labels.get(COOLDOWN_KEY)
+    # The label goes first, as in Volcano, and an invalid label is not replaced by the annotation.
     text = pod.annotations.get(COOLDOWN_KEY) if text is None else text
     try:
         return max(0.0, parse_duration(text)) if text else 0.0

@@ -84,6 +84,8 @@ class Proportion:
     @points.overused
     def overused(self, queue: Queue) -> bool:
         """Return True if the queue holds at least what it deserves in every dimension."""
+        # In every dimension, as in Volcano: a queue that has used up one resource may still take what it deserves of
+        # the others.
         return all_at_most(self.deserved.array[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
     @points.allocatable(reads=(ROWS,))
@@ -99,6 +101,7 @@ class Proportion:
         """Return True if the queue is open and stays within what it deserves with these tasks."""
         asked = tasks.req.sum(axis=0)
         held = self.allocated.array[queue.row]
+        # Only in the dimensions that are asked for: a queue above its share of GPUs may still reclaim CPUs.
         return queue.open and not exceeded(self.ssn, held + asked, self.deserved.array[queue.row], asked)
 
     @points.simulate_remove_task
@@ -141,6 +144,8 @@ class Proportion:
         for step, (rows, groups) in enumerate(in_turn(group)):
             if not step:
                 left[groups] = allocated[rows]
+            # Counted down with each victim, so that no more tasks are named than take the queue down to what it
+            # deserves.
             victims[rows] = ~at_most(left[groups], deserved[rows])
             left[groups] -= np.where(victims[rows, None], req[rows], 0.0)
         return victims
@@ -151,6 +156,8 @@ class Proportion:
         if not queue.open:
             return Vote.REJECT
         row = queue.row
+        # What jobs hold beyond their minimums can be reclaimed, so it does not keep another job from being admitted.
+        # Source: Volcano proportion.go, job enqueueable.
         wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic.array[row]
         over = exceeded(self.ssn, wanted, self.real_capability.array[row], asked)
         if not over:
@@ -168,6 +175,8 @@ class Proportion:
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
         """Count the minimum of an admitted job."""
+        # Otherwise every job of a queue would be admitted against the same free share, and most would wait as admitted
+        # jobs.
         self.ssn.journal.add(self.inqueue, job.queue.row, minimum(self.ssn, job))
 
     @points.on_allocate
@@ -191,6 +200,7 @@ class Proportion:
 def _deserved(ssn: Session, amounts: QueueAmounts, capability: F64) -> F64:
     """Return what queues with jobs deserve when the session begins, 0 for others. Shape (Q, R)."""
     queues, part = ssn.tables.queues, amounts.has_jobs
+    # Queues without jobs get nothing, so that the others share all of the cluster.
     weight, least = queues.weight * part, queues.guarantee * part[:, None]
     return read_only(water_filling(ssn.total, weight, amounts.request, least, capability))
 

@@ -70,6 +70,8 @@ class Rescheduling:
         self.ssn = ssn
         self.interval, self.limits = _seconds(interval), Limits.read(strategies)
         ran_at = ssn.snapshot.notes.get(RAN_AT)
+        # The time of the last run is a note of the snapshot, and not a field of the process: a cycle remains a function
+        # of its inputs, and a restart does not run it early.
         self.due = ran_at is not None and ssn.now - ran_at >= self.interval
         self._is_first = ran_at is None
 
@@ -105,6 +107,7 @@ class Rescheduling:
             return found
         idle = known & ~self.ssn.tables.nodes.facts.unschedulable & (load < self.limits.low).all(axis=1)
         busy = (known & ~idle & (load > self.limits.high).any(axis=1)).nonzero()[0]
+        # Without an idle node, an evicted pod would only move the load to another busy one.
         if idle.any() and len(busy):
             room = self._room(load, idle)
             table = self.ssn.tables.tasks
@@ -139,6 +142,8 @@ class Rescheduling:
             return pod.spec.priority or 0, _QOS.get(pod.spec.qos, 1), pod.creation, pod.uid
 
         for at in sorted(there.tolist(), key=importance):
+            # Checked before each task, because both change with each eviction: the node may be relieved, or the idle
+            # nodes be full.
             if not (load >= self.limits.high).any() or not (room > 0).all():
                 return
             asked = req[tasks.classes[at], _AMOUNTS]

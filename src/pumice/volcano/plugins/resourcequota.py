@@ -90,6 +90,8 @@ class ResourceQuotas:
         """Count the minimum of an admitted job."""
         asked = self._minimum(job)
         if asked is not None:
+            # The quota controller counts pods, and the pods of an admitted job do not exist yet. So what this session
+            # has admitted is added by hand.
             self.ssn.journal.add(self.pending, self._place[job.group.namespace], asked)
 
     def _refusal(self, row: int, asked: F64) -> QueueLimit:

@@ -143,6 +143,7 @@ class Tdm:
 
         None for preemptors that are preemptable or revocable themselves.
         """
+        # A preemptable pod may itself be evicted at any time, so evicting another one for it would gain nothing.
         if preemptor.preemptable or preemptor.pod.revocable_zone:
             return np.zeros(len(candidates), dtype=bool)
         tasks = candidates.tables.tasks

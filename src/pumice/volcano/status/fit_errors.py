@@ -43,6 +43,8 @@ class LastOperation(NamedTuple):
 
 def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
     """``0/6 nodes are unavailable: 6 Insufficient cpu.``"""
+    # Volcano's text for a task whose role has failed already; that task was not tried on any node, so there are no
+    # numbers.
     if errors.skipped:
         pod = tables.tasks.pods[row]
         return f"Task {pod.name} with role spec {pod.role} has already predicated failed, skip"
@@ -143,6 +145,7 @@ def _pending_label(last: int) -> str:
     """Return the label of a pending task, by the status of its last undone attempt."""
     if last == ALLOCATED:
         return SCHEDULABLE
+    # Pipelined tasks count as unschedulable, because their room is not free yet. Source: Volcano TaskSchedulingReason.
     if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
         return UNSCHEDULABLE
     return TaskStatus(last).label
