@@ -171,7 +171,7 @@ def _lists(open_to: dict[int, Bool] | None) -> dict[int, list[bool]]:
     return {role: mask.tolist() for role, mask in (open_to or {}).items()}
 
 
-# -- picks ahead of need, for equal gangs one after the other
+# -- placements ahead of need, for equal gangs one after the other
 
 CONF = """
 actions: "enqueue, allocate, backfill"

@@ -66,13 +66,13 @@ class Placing(Chooser):
         into the journal what hooks see of the latter; the entries are taken back. Call ``took`` when all nodes have
         been taken.
         """
-        self._picks.none()
+        self._prefetched.none()
         classes = self._tables.tasks.cls[rows].tolist()
         alike, cls = all_equal(classes), classes[0]
         ahead_of_need = alike and open_to is None and nodes is self.feasible.all_nodes
         said = self._said(rows, nodes) if alike else None
         if said is not None and said.is_plain and ahead_of_need:
-            return self._picks.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
+            return self._prefetched.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
         if said is not None:
             found = self._foreseen(rows, nodes, said, open_to, between)
             if found is not None:
@@ -265,7 +265,7 @@ class Placing(Chooser):
 
     def took(self, count: int) -> None:
         """Note that the first ``count`` nodes that ``run`` returned have been taken."""
-        self._picks.took(count)
+        self._prefetched.took(count)
 
 
 def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:

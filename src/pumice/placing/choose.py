@@ -39,11 +39,11 @@ class Choice:
 class Chooser:
     """Chooses nodes for single tasks by the answers of the hooks of a session."""
 
-    __slots__ = ("_hooks", "_names_best", "_picks", "_reduces", "_tables", "_world", "feasible")
+    __slots__ = ("_hooks", "_names_best", "_prefetched", "_reduces", "_tables", "_world", "feasible")
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
-        self._picks = PrefetchedPlacements(memo, feasible, to_the_last=True)
+        self._prefetched = PrefetchedPlacements(memo, feasible, to_the_last=True)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
 
     def choose(
@@ -102,7 +102,7 @@ class Chooser:
 
     def _none_is_left(self, cls: int) -> bool:
         """Return True if it is known that no node takes a task of a class, neither now nor after others have left."""
-        return not self._world.futures_differ and self._picks.none_is_left(self._run_of(cls))
+        return not self._world.futures_differ and self._prefetched.none_is_left(self._run_of(cls))
 
     def _errors(self, task: Task, nodes: NodeRows, objects: ByHook, hypernode: str, resources: bool) -> FitErrors:
         """Return why none of the nodes takes the task."""
@@ -177,4 +177,4 @@ class Chooser:
         return best
 
     def _run_of(self, cls: int) -> Hashable:
-        return "picks", cls, self._tables.classes.identity(cls)
+        return "prefetched", cls, self._tables.classes.identity(cls)

@@ -27,71 +27,71 @@ def opened() -> tuple[Session, PrefetchedPlacements]:
 
 
 def test_what_is_taken_is_not_given_again() -> None:
-    _, picks = opened()
+    _, prefetched = opened()
     chooser = Chooser()
-    assert picks.next("q", 2, chooser.choose) == [0, 1]
-    picks.took(2)
-    assert picks.next("q", 2, chooser.choose) == [0, 1], "none were left: they are chosen anew, and more of them"
-    picks.took(1)
-    assert picks.next("q", 2, chooser.choose) == [1, 2], "from where the last one stopped"
+    assert prefetched.next("q", 2, chooser.choose) == [0, 1]
+    prefetched.took(2)
+    assert prefetched.next("q", 2, chooser.choose) == [0, 1], "none were left: they are chosen anew, and more of them"
+    prefetched.took(1)
+    assert prefetched.next("q", 2, chooser.choose) == [1, 2], "from where the last one stopped"
     assert chooser.asked == [2, 8]
 
 
 def test_ever_more_are_chosen_up_to_a_bound() -> None:
-    _, picks = opened()
+    _, prefetched = opened()
     chooser = Chooser()
     for _ in range(8):
-        count = len(picks.next("q", LOOK_MAX, chooser.choose))
-        picks.took(count)
+        count = len(prefetched.next("q", LOOK_MAX, chooser.choose))
+        prefetched.took(count)
     assert set(chooser.asked) == {LOOK_MAX}
-    assert len(picks.next("q", LOOK_MAX + 1, chooser.choose)) == LOOK_MAX + 1, "but as many as are wanted now"
+    assert len(prefetched.next("q", LOOK_MAX + 1, chooser.choose)) == LOOK_MAX + 1, "but as many as are wanted now"
 
 
 def test_questions_are_kept_apart() -> None:
-    _, picks = opened()
+    _, prefetched = opened()
     one, other = Chooser(), Chooser()
-    picks.next("one", 1, one.choose)
-    picks.took(0)
-    assert picks.next("other", 3, other.choose) == [0, 1, 2]
+    prefetched.next("one", 1, one.choose)
+    prefetched.took(0)
+    assert prefetched.next("other", 3, other.choose) == [0, 1, 2]
     assert (one.asked, other.asked) == ([1], [3])
 
 
 def test_they_hold_no_longer_once_something_moved_otherwise() -> None:
-    ssn, picks = opened()
+    ssn, prefetched = opened()
     chooser = Chooser()
-    picks.next("q", 1, chooser.choose)
-    picks.took(0)
-    picks.next("q", 1, chooser.choose)
+    prefetched.next("q", 1, chooser.choose)
+    prefetched.took(0)
+    prefetched.next("q", 1, chooser.choose)
     assert chooser.asked == [1], "nothing was taken"
     (row, _) = ssn.tables.tasks.alive.nonzero()[0].tolist()
     with ssn.statement() as stmt:
         stmt.allocate([row], [0])
-        picks.next("q", 1, chooser.choose)
+        prefetched.next("q", 1, chooser.choose)
         assert chooser.asked == [1, 1]
 
 
 def test_what_was_placed_without_them_uses_none_of_them_up() -> None:
-    _, picks = opened()
+    _, prefetched = opened()
     chooser = Chooser()
-    picks.next("q", 3, chooser.choose)
-    picks.none()
-    picks.took(3)
-    assert picks.next("q", 3, chooser.choose) == [0, 1, 2]
+    prefetched.next("q", 3, chooser.choose)
+    prefetched.none()
+    prefetched.took(3)
+    assert prefetched.next("q", 3, chooser.choose) == [0, 1, 2]
     assert chooser.asked == [3]
 
 
 def test_fewer_where_no_node_is_left() -> None:
-    _, picks = opened()
-    assert picks.next("q", 5, Chooser(nodes=2).choose) == [0, 1]
+    _, prefetched = opened()
+    assert prefetched.next("q", 5, Chooser(nodes=2).choose) == [0, 1]
 
 
 def test_once_no_node_is_left_nobody_looks_for_one_again() -> None:
     ssn, _ = opened()
     for to_the_last, asked in ((True, [3]), (False, [3, 12])):
         chooser = Chooser(nodes=2)
-        picks = PrefetchedPlacements(Memo(), placing_of(ssn).feasible, to_the_last=to_the_last)
-        assert picks.next("q", 3, chooser.choose) == [0, 1] and not picks.none_is_left("q"), "two are"
-        picks.took(2)
-        assert picks.none_is_left("q") is to_the_last
-        assert picks.next("q", 1, chooser.choose) == ([] if to_the_last else [0])
+        prefetched = PrefetchedPlacements(Memo(), placing_of(ssn).feasible, to_the_last=to_the_last)
+        assert prefetched.next("q", 3, chooser.choose) == [0, 1] and not prefetched.none_is_left("q"), "two are"
+        prefetched.took(2)
+        assert prefetched.none_is_left("q") is to_the_last
+        assert prefetched.next("q", 1, chooser.choose) == ([] if to_the_last else [0])
         assert chooser.asked == asked

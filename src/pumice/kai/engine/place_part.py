@@ -65,7 +65,7 @@ class Placer:
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.why, self.as_promised = ssn, _NOT_TRIED, False
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
-        self._picks = PrefetchedPlacements(ssn.memo, self.feasible)
+        self._prefetched = PrefetchedPlacements(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
         self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
         self._outside = self.feasible.outside
@@ -241,14 +241,14 @@ class Placer:
             if not self._put(stmt, rows[: len(nodes)], nodes, at_once=at_once):
                 return False
             if anywhere:
-                self._picks.took(len(nodes))
+                self._prefetched.took(len(nodes))
             rows = rows[len(nodes) :]
         return True
 
     def _ahead(self, rows: list[int], cls: int) -> list[int]:
         """Return nodes for the first of equal tasks on all nodes, from placements that were prefetched."""
-        question = ("picks by one sum", cls, self.ssn.tables.classes.identity(cls))
-        return self._picks.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
+        question = ("prefetched by one sum", cls, self.ssn.tables.classes.identity(cls))
+        return self._prefetched.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
 
     def _sole(self, cls: int, within: Subset) -> int:
         """Return the only node with room for tasks of a class, or -1 if there is none or more than one."""
