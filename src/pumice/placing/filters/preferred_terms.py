@@ -23,7 +23,7 @@ from pumice.placing.filters.pods import PodIndex, PodSet
 HARD_POD_AFFINITY_WEIGHT = 1
 
 #: By topology key: sets of pods, and the weight of being in a domain with each of these pods.
-_Wishes = tuple[tuple[str, list[tuple[PodSet, int]]], ...]
+_PreferredTerms = tuple[tuple[str, list[tuple[PodSet, int]]], ...]
 
 
 def _own_terms(spec: PodSpec) -> Iterator[Weighted]:
@@ -45,8 +45,8 @@ class InterPodScore:
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
-        self._standing = StandingTerms(index, "wishes about pods", _standing_terms)
-        self._wishes: dict[tuple[int, Looks], _Wishes] = {}
+        self._standing = StandingTerms(index, "preferred terms about pods", _standing_terms)
+        self._preferred: dict[tuple[int, Looks], _PreferredTerms] = {}
 
     def concerns(self, cls: int) -> bool:
         """Return True if the class has preferences, or an existing pod has one about its tasks."""
@@ -56,7 +56,7 @@ class InterPodScore:
         """Return scores from 0 to 100, for the least and the most preferred candidate, all 0 if they are equal. Shape
         (rows,)."""
         raw: I64 | None = None
-        for key, weighted in self._wishes_for(task.cls.row, task.row, self._standing.looks(task.row)):
+        for key, weighted in self._preferred_for(task.cls.row, task.row, self._standing.looks(task.row)):
             found = self._by_domain(key, weighted)[nodes.pick(self._index.derived.label(key).codes)]
             raw = found if raw is None else raw + found
         return _scaled(raw, len(nodes))
@@ -65,12 +65,12 @@ class InterPodScore:
         """Return an incremental score for tasks of one class that are placed one after the other."""
         looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
         keys = []
-        for key, weighted in self._wishes_for(tasks.classes[0], int(tasks.rows[0]), looks[0]):
+        for key, weighted in self._preferred_for(tasks.classes[0], int(tasks.rows[0]), looks[0]):
             domains = nodes.pick(self._index.derived.label(key).domain_of[:-1])
             joins = np.array([pods.joined_by(tasks) for pods, _ in weighted]).T @ [weight for _, weight in weighted]
             keys.append(_KeyInTurn(domains, self._by_domain(key, weighted), joins.tolist()))
         count = length_alike(looks)
-        return _OneKeyInTurn(keys[0], count) if len(keys) == 1 else _WishesInTurn(keys, count)
+        return _OneKeyInTurn(keys[0], count) if len(keys) == 1 else _PreferredTermsInTurn(keys, count)
 
     def _by_domain(self, key: str, weighted: list[tuple[PodSet, int]]) -> I64:
         """Return the weight of each domain. Shape (D + 1,)."""
@@ -79,14 +79,14 @@ class InterPodScore:
             by_domain += weight * pods.per_domain(key)
         return by_domain
 
-    def _wishes_for(self, cls: int, row: int, looks: Looks) -> _Wishes:
+    def _preferred_for(self, cls: int, row: int, looks: Looks) -> _PreferredTerms:
         """Return the weighted sets of pods for tasks of a class that look equal, cached."""
-        wishes = self._wishes.get((cls, looks))
-        if wishes is None:
-            wishes = self._wishes[cls, looks] = self._wishes_of(cls, row)
-        return wishes
+        preferred = self._preferred.get((cls, looks))
+        if preferred is None:
+            preferred = self._preferred[cls, looks] = self._preferred_of(cls, row)
+        return preferred
 
-    def _wishes_of(self, cls: int, row: int) -> _Wishes:
+    def _preferred_of(self, cls: int, row: int) -> _PreferredTerms:
         """Return the weighted sets of pods by topology key."""
         found: dict[str, list[tuple[PodSet, int]]] = {}
         for term, weight in _own_terms(self._index.tables.classes.specs[cls]):
@@ -114,7 +114,7 @@ class _KeyInTurn(NamedTuple):
         return True
 
 
-class _WishesInTurn(ScoreInTurn):
+class _PreferredTermsInTurn(ScoreInTurn):
     """The score for tasks that are placed one after the other."""
 
     def __init__(self, keys: list[_KeyInTurn], count: int) -> None:
