@@ -19,7 +19,7 @@ Weighted = tuple[PodAffinityTerm, int]
 Looks = tuple[str | tuple[str, str], ...]
 
 
-class Standing(NamedTuple):
+class ExistingTerm(NamedTuple):
     """Terms with one topology key and weight. ``owners``: pods that have such a term, as often as they have one.
     ``weight`` is negative for anti-affinity."""
 
@@ -28,7 +28,7 @@ class Standing(NamedTuple):
     weight: int
 
 
-class StandingTerms:
+class ExistingTerms:
     """The terms that ``terms_of`` finds in specs of live pods. ``what`` names them."""
 
     def __init__(self, index: PodIndex, what: str, terms_of: Callable[[PodSpec], Iterable[Weighted]]) -> None:
@@ -47,7 +47,7 @@ class StandingTerms:
         self._others: list[int] = []
         for i, (term, _) in enumerate(self._terms):
             self._file(i, term)
-        self._about: dict[Looks, tuple[Standing, ...]] = {}
+        self._about: dict[Looks, tuple[ExistingTerm, ...]] = {}
         self._about_class: dict[int, bool] = {}
 
     def _file(self, position: int, term: PodAffinityTerm) -> None:
@@ -71,7 +71,7 @@ class StandingTerms:
         pod = self._index.tables.tasks.pods[row]
         return (pod.namespace, *sorted(label for label in pod.labels.items() if label[0] in self._keys))
 
-    def about(self, row: int) -> tuple[Standing, ...]:
+    def about(self, row: int) -> tuple[ExistingTerm, ...]:
         """Return the terms that are about the task."""
         if not self._terms:
             return ()
@@ -85,14 +85,16 @@ class StandingTerms:
             found = self._about[looks] = self._together([i for i in several if means(self._terms[i][0], pod)], looks)
         return found
 
-    def _together(self, positions: list[int], looks: Looks) -> tuple[Standing, ...]:
+    def _together(self, positions: list[int], looks: Looks) -> tuple[ExistingTerm, ...]:
         """Combine terms with the same topology key and weight."""
         owners: dict[tuple[str, int], list[AnyArray]] = {}
         for i in positions:
             term, weight = self._terms[i]
             owners.setdefault((term.topology_key, weight), []).append(self._owners[i])
         return tuple(
-            Standing(key, self._index.of_rows((self._what, looks, key, weight), np.sort(np.concatenate(rows))), weight)
+            ExistingTerm(
+                key, self._index.of_rows((self._what, looks, key, weight), np.sort(np.concatenate(rows))), weight
+            )
             for (key, weight), rows in owners.items()
         )
 

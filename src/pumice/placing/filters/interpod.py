@@ -19,7 +19,7 @@ from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn, length_alike
 from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
-from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
+from pumice.placing.filters.existing_terms import ExistingTerms, Looks, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet, means
 
 AFFINITY = Unfit("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
@@ -57,20 +57,20 @@ class InterPodFilter:
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
-        self._standing = StandingTerms(index, "required anti-affinity", _anti_terms)
+        self._existing = ExistingTerms(index, "required anti-affinity", _anti_terms)
         self._rules: dict[tuple[int, Looks], _Rules] = {}
 
     def concerns(self, cls: int) -> bool:
         """Return True if the class has required terms, or a pod that may be placed has required anti-affinity to its
         tasks."""
         affinity = self._index.tables.classes.specs[cls].affinity
-        return bool(affinity.pod_required or affinity.anti_required) or self._standing.about_class(cls)
+        return bool(affinity.pod_required or affinity.anti_required) or self._existing.about_class(cls)
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
         """Return the rule that each node breaks: affinity, else anti-affinity, else that of other pods. Shape
         (rows,)."""
         cls = task.cls
-        rules = self._rules_for(cls.row, task.row, self._standing.looks(task.row))
+        rules = self._rules_for(cls.row, task.row, self._existing.looks(task.row))
         near = rules.near
         is_first = near is not None and self._is_first(near, task.pod, cls.spec.affinity.pod_required)
         codes: I32 | None = None
@@ -89,7 +89,7 @@ class InterPodFilter:
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
         """Return an incremental filter for tasks of one class that are placed one after the other."""
-        looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
+        looks = [self._existing.looks(row) for row in tasks.rows.tolist()]
         # The rules depend on the labels of a task, so the filter ends where these differ.
         count = length_alike(looks)
         return _PodsInTurn(self._rules_for(tasks.classes[0], int(tasks.rows[0]), looks[0]), tasks, nodes, count)
@@ -106,8 +106,8 @@ class InterPodFilter:
         """Return the rules for tasks of a class that look equal."""
         affinity = self._index.tables.classes.specs[cls].affinity
         apart: dict[str, list[tuple[PodSet, int]]] = {term.topology_key: [] for term in affinity.pod_required}
-        for standing in self._standing.about(row):
-            apart.setdefault(standing.topology_key, []).append((standing.owners, _EXISTING))
+        for existing in self._existing.about(row):
+            apart.setdefault(existing.topology_key, []).append((existing.owners, _EXISTING))
         for term in affinity.anti_required:
             apart.setdefault(term.topology_key, []).append((self._index.matching((term,)), _ANTI))
         near = {term.topology_key for term in affinity.pod_required}

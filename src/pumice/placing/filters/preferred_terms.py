@@ -16,7 +16,7 @@ from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.incremental import ScoreInTurn, length_alike
 from pumice.model.pod import PodSpec
-from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
+from pumice.placing.filters.existing_terms import ExistingTerms, Looks, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet
 
 #: Default of kube-scheduler.
@@ -33,7 +33,7 @@ def _own_terms(spec: PodSpec) -> Iterator[Weighted]:
         yield term, -term.weight
 
 
-def _standing_terms(spec: PodSpec) -> Iterator[Weighted]:
+def _existing_terms(spec: PodSpec) -> Iterator[Weighted]:
     if HARD_POD_AFFINITY_WEIGHT:
         for term in spec.affinity.pod_required:
             yield term, HARD_POD_AFFINITY_WEIGHT
@@ -45,25 +45,25 @@ class InterPodScore:
 
     def __init__(self, index: PodIndex) -> None:
         self._index = index
-        self._standing = StandingTerms(index, "preferred terms about pods", _standing_terms)
+        self._existing = ExistingTerms(index, "preferred terms about pods", _existing_terms)
         self._preferred: dict[tuple[int, Looks], _PreferredTerms] = {}
 
     def concerns(self, cls: int) -> bool:
         """Return True if the class has preferences, or an existing pod has one about its tasks."""
-        return any(True for _ in _own_terms(self._index.tables.classes.specs[cls])) or self._standing.about_class(cls)
+        return any(True for _ in _own_terms(self._index.tables.classes.specs[cls])) or self._existing.about_class(cls)
 
     def score(self, task: Task, nodes: NodeRows) -> F64:
         """Return scores from 0 to 100, for the least and the most preferred candidate, all 0 if they are equal. Shape
         (rows,)."""
         raw: I64 | None = None
-        for key, weighted in self._preferred_for(task.cls.row, task.row, self._standing.looks(task.row)):
+        for key, weighted in self._preferred_for(task.cls.row, task.row, self._existing.looks(task.row)):
             found = self._by_domain(key, weighted)[nodes.pick(self._index.derived.label(key).codes)]
             raw = found if raw is None else raw + found
         return _scaled(raw, len(nodes))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
         """Return an incremental score for tasks of one class that are placed one after the other."""
-        looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
+        looks = [self._existing.looks(row) for row in tasks.rows.tolist()]
         keys = []
         for key, weighted in self._preferred_for(tasks.classes[0], int(tasks.rows[0]), looks[0]):
             domains = nodes.pick(self._index.derived.label(key).domain_of[:-1])
@@ -91,8 +91,8 @@ class InterPodScore:
         found: dict[str, list[tuple[PodSet, int]]] = {}
         for term, weight in _own_terms(self._index.tables.classes.specs[cls]):
             found.setdefault(term.topology_key, []).append((self._index.matching((term,)), weight))
-        for standing in self._standing.about(row):
-            found.setdefault(standing.topology_key, []).append((standing.owners, standing.weight))
+        for existing in self._existing.about(row):
+            found.setdefault(existing.topology_key, []).append((existing.owners, existing.weight))
         return tuple(found.items())
 
 

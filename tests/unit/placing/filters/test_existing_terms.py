@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.pod import LabelSelector, PodAffinityTerm, PodSpec, Requirement
-from pumice.placing.filters.existing_terms import StandingTerms
+from pumice.placing.filters.existing_terms import ExistingTerms
 from pumice.placing.filters.pods import pod_index
 from tests.unit.volcano.cluster import ZONE, Cluster, pod
 from tests.unit.volcano.pods import NODES, near
@@ -15,8 +15,8 @@ def weighted(spec: PodSpec) -> list[tuple[PodAffinityTerm, int]]:
     return [(term, term.weight) for term in spec.affinity.pod_preferred]
 
 
-def standing(cluster: Cluster) -> StandingTerms:
-    return StandingTerms(pod_index(cluster.ssn), "wishes", weighted)
+def existing(cluster: Cluster) -> ExistingTerms:
+    return ExistingTerms(pod_index(cluster.ssn), "terms", weighted)
 
 
 def about(selector: LabelSelector | None, **more: object) -> PodAffinityTerm:
@@ -56,7 +56,7 @@ def wants(key: str, operator: str, *values: str) -> LabelSelector:
 def test_a_term_is_about_a_pod(term: PodAffinityTerm, is_about: bool) -> None:
     pods = [pod("there", "x1", pod_preferred=(term,)), pod("p", labels={"app": "web"})]
     cluster = Cluster(NODES, pods, "predicates")
-    terms, row = standing(cluster), cluster.row_of["p"]
+    terms, row = existing(cluster), cluster.row_of["p"]
     assert [each.topology_key for each in terms.about(row)] == ([ZONE] if is_about else [])
     assert terms.about_class(cluster.task("p").cls.row) is is_about
 
@@ -69,7 +69,7 @@ def test_owners_of_equal_terms_are_counted_together_and_a_term_said_twice_twice(
         pod("p", labels={"app": "web"}),
     ]
     cluster = Cluster(NODES, pods, "predicates")
-    found = standing(cluster).about(cluster.row_of["p"])
+    found = existing(cluster).about(cluster.row_of["p"])
     names = [[cluster.tables.tasks.pods[row].name for row in each.owners.rows.tolist()] for each in found]
     assert [(each.topology_key, each.weight) for each in found] == [(ZONE, 5)]
     assert names == [["a", "a", "b"]]
@@ -79,7 +79,7 @@ def test_pods_of_a_class_are_told_apart_by_their_labels() -> None:
     """What is kept for one pod is not said of the next: labels are no part of a class."""
     pods = [pod("there", "x1", pod_preferred=(near("web", weight=5),)), pod("p", labels={"app": "web"}), pod("q")]
     cluster = Cluster(NODES, pods, "predicates")
-    terms = standing(cluster)
+    terms = existing(cluster)
     assert [len(terms.about(cluster.row_of[name])) for name in "pqp"] == [1, 0, 1]
     assert cluster.task("p").cls == cluster.task("q").cls
     assert terms.about_class(cluster.task("q").cls.row)
