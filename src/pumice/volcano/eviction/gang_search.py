@@ -25,7 +25,7 @@ from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
-from pumice.volcano.eviction.gang_victims import amount_of, bundles_of
+from pumice.volcano.eviction.gang_victims import amount_of, victim_sets_of
 from pumice.volcano.eviction.node_search import NodeSearch
 from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
@@ -137,7 +137,7 @@ class GangSearch:
         return found[: self._limits.domains]
 
     def _victims(self, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, need: F64) -> Iterator[list[int]]:
-        """Yield victims in a domain: more and more bundles, from the first number that may free enough."""
+        """Yield victims in a domain: more and more victim sets, from the first number that may free enough."""
         ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
         outside = placing_of(ssn).feasible.outside
         # An eviction on a node of another shard frees nothing for this scheduler.
@@ -150,18 +150,18 @@ class GangSearch:
             return
         context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=hypernode)
         whole, agreed = self._limits.whole, self._limits.all_must_agree
-        bundles = bundles_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
+        victim_sets = victim_sets_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
         name = ssn.tables.tree.names[hypernode]
-        if not bundles:
+        if not victim_sets:
             self.findings.append(TooFewVictims(name, len(candidates)))
             return
         books = ssn.tables.nodes.books[nodes]
-        # One running sum tests all prefixes of the bundles. A sum over the domain ignores fragmentation, so a prefix
-        # that passes is still tried out.
-        room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in bundles)], axis=0)
+        # One running sum tests all prefixes of the victim sets. A sum over the domain ignores fragmentation, so a
+        # prefix that passes is still tried out.
+        room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in victim_sets)], axis=0)
         enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
-        chosen = [row for bundle in bundles for row in bundle.rows]
-        ends = np.cumsum([len(bundle.rows) for bundle in bundles]).tolist()
+        chosen = [row for each in victim_sets for row in each.rows]
+        ends = np.cumsum([len(each.rows) for each in victim_sets]).tolist()
         # The more leave, the more can be placed, so the first number that may do is found by bisection.
         first = bisect_left(
             enough,
@@ -169,7 +169,7 @@ class GangSearch:
             key=lambda last: self._could_place(job, sub_queues, hypernode, self._future_without(chosen[: ends[last]])),
         )
         yield from (chosen[: ends[last]] for last in enough[first:])
-        found = TooFewVictims(name, len(candidates), len(chosen), len(bundles), enough=bool(enough))
+        found = TooFewVictims(name, len(candidates), len(chosen), len(victim_sets), enough=bool(enough))
         self.findings.append(found)
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:

@@ -1,4 +1,4 @@
-"""Group the victims in one domain into bundles: per job, the tasks that it can spare, and the rest. Source: Volcano
+"""Group the victims in one domain into sets: per job, the tasks that it can spare, and the rest. Source: Volcano
 gangpreempt and gangreclaim actions (bundles).
 """
 
@@ -46,17 +46,17 @@ class VictimSet(NamedTuple):
     gain: float
 
 
-def bundles_of(
+def victim_sets_of(
     ssn: Session, context: EvictionContext, candidates: TaskRows, need: F64, *, whole: bool, agreed: bool = False
 ) -> list[VictimSet]:
-    """Return the bundles of a domain, in eviction order.
+    """Return the victim sets of a domain, in eviction order.
 
     ``candidates``: tasks that the kind of eviction may touch. ``need`` (R,): request of the gang. ``whole`` False:
-    leave out bundles that break a job. ``agreed``: count the votes of all plugins (decision 0018).
+    leave out victim sets that break a job. ``agreed``: count the votes of all plugins (decision 0018).
     """
     found = _in_order(ssn, context.kind, context.job.row, list(_split(ssn, candidates, need)))
     found = _allowed(ssn, context, found, agreed=agreed)
-    return [bundle for bundle in found if whole or bundle.kind is VictimSetKind.SAFE]
+    return [each for each in found if whole or each.kind is VictimSetKind.SAFE]
 
 
 def may_be_evicted(group: PodGroup) -> bool:
@@ -69,7 +69,7 @@ def may_be_evicted(group: PodGroup) -> bool:
 
 
 def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]:
-    """Yield the bundles of each job."""
+    """Yield the victim sets of each job."""
     tables = ssn.tables
     job = candidates.job
     # Volcano's order within a job: lower priority first, then by UID.
@@ -187,7 +187,7 @@ def amount_of(ssn: Session, rows: Iterable[int] | AnyArray) -> F64:
 
 
 def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> list[float]:
-    """Return the gain of each bundle. ``whole``: whether it breaks its job. Shapes (bundles,), (bundles, R)."""
+    """Return the gain of each victim set. ``whole``: whether it breaks its job. Shapes (sets,), (sets, R)."""
     found, asked = np.full(len(job), np.inf), need >= EPS
     if not whole.any() or not asked.any():
         return found.tolist()
@@ -207,16 +207,16 @@ def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> l
 # -- in which order
 
 
-def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[VictimSet]) -> list[VictimSet]:
-    """Return bundles in eviction order: safe ones first, then by job or queue, then by gain, then by UID."""
-    if not bundles:
+def _in_order(ssn: Session, kind: EvictionKind, job: int, victim_sets: list[VictimSet]) -> list[VictimSet]:
+    """Return victim sets in eviction order: safe ones first, then by job or queue, then by gain, then by UID."""
+    if not victim_sets:
         return []
-    which = distinct([bundle.job for bundle in bundles])
+    which = distinct([each.job for each in victim_sets])
     keys = _keys_of_jobs(ssn, which) if kind is EvictionKind.GANG_PREEMPT else _keys_of_queues(ssn, job, which)
     key_of, uids = dict(zip(which.tolist(), keys, strict=True)), ssn.tables.jobs.uids
     # Safe ones first, because their jobs run on. Among jobs that end, the one that frees most for what it loses. The
     # UID makes the order the same in each run.
-    return sorted(bundles, key=lambda bundle: (bundle.kind, key_of[bundle.job], -bundle.gain, uids[bundle.job]))
+    return sorted(victim_sets, key=lambda each: (each.kind, key_of[each.job], -each.gain, uids[each.job]))
 
 
 def _keys_of_jobs(ssn: Session, which: AnyArray) -> list[Any]:
@@ -257,24 +257,24 @@ def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
 # -- what plugins allow
 
 
-def _allowed(ssn: Session, context: EvictionContext, bundles: list[VictimSet], *, agreed: bool) -> list[VictimSet]:
-    """Return the bundles that plugins allow: the allowed tasks of a safe bundle, and whole bundles only if all tasks
-    are allowed."""
-    rows = [row for bundle in bundles for row in bundle.rows]
+def _allowed(ssn: Session, context: EvictionContext, victim_sets: list[VictimSet], *, agreed: bool) -> list[VictimSet]:
+    """Return the victim sets that plugins allow: of a safe set the allowed tasks, and a whole set only if all of its
+    tasks are allowed."""
+    rows = [row for each in victim_sets for row in each.rows]
     if not rows:
         return []
     tasks = TaskRows(ssn.tables, np.array(rows))
     mask = ssn.ask(points.evictable_agreed if agreed else points.unified_evictable, context, tasks)
-    # The common case, in which no bundle must be divided.
+    # The common case, in which no victim set must be divided.
     if mask.all():
-        return bundles
+        return victim_sets
     found, allowed = [], {row for row, may in zip(rows, mask.tolist(), strict=True) if may}
-    for bundle in bundles:
-        kept = tuple(row for row in bundle.rows if row in allowed)
-        if len(kept) == len(bundle.rows):
-            found.append(bundle)
+    for each in victim_sets:
+        kept = tuple(row for row in each.rows if row in allowed)
+        if len(kept) == len(each.rows):
+            found.append(each)
         # A job that falls below its minimum is lost whole. If some of its tasks are protected, evicting the others
         # would break it and free less than the gain that was computed.
-        elif kept and bundle.kind is VictimSetKind.SAFE:
-            found.append(bundle._replace(rows=kept, freed=amount_of(ssn, kept)))
+        elif kept and each.kind is VictimSetKind.SAFE:
+            found.append(each._replace(rows=kept, freed=amount_of(ssn, kept)))
     return found

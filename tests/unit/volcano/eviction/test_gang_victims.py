@@ -1,4 +1,4 @@
-"""The bundles in which victims leave: of each job what it can spare, and the rest."""
+"""The victim sets in which victims leave: of each job what it can spare, and the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pumice.model.queue import PriorityClass
 from pumice.model.workloads.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
-from pumice.volcano.eviction.gang_victims import VictimSetKind, bundles_of, may_be_evicted
+from pumice.volcano.eviction.gang_victims import VictimSetKind, may_be_evicted, victim_sets_of
 
 CONF = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: conformance}]\n- plugins: [{name: predicates}]\n"
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
@@ -37,7 +37,7 @@ def split(ssn: Session, need: float = 4.0) -> list[tuple[str, VictimSetKind, lis
     job = next(row for row, uid in enumerate(tables.jobs.uids) if uid and uid.endswith("/new"))
     amount = need * tables.classes.req[0]
     context = EvictionContext(EvictionKind.GANG_PREEMPT, Job(tables, job), hypernode=tables.tree.top)
-    found = bundles_of(ssn, context, TaskRows(tables, rows), amount, whole=True)
+    found = victim_sets_of(ssn, context, TaskRows(tables, rows), amount, whole=True)
     pods_of: Any = tables.tasks.pods
     return [(tables.jobs.uids[b.job].partition("/")[2], b.kind, [pods_of[row].name for row in b.rows]) for b in found]
 
