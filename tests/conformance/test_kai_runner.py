@@ -13,6 +13,7 @@ import yaml
 from pumice.framework.plugin.policy_file import Policy
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.kai.compare import compare_places
+from tests.conformance.runner.kai.objects import pod_group
 from tests.conformance.runner.kai.run import Cluster
 from tests.conformance.runner.kai.seen import Place, places_in
 
@@ -48,6 +49,15 @@ def test_the_cluster_is_the_one_that_the_case_describes(path: Path) -> None:
     assert len(tables.jobs.live) == len(case["jobs"])
     assert [len(rows) for rows in tables.jobs.tasks if rows is not None] == [len(job["tasks"]) for job in case["jobs"]]
     assert not np.isnan(tables.nodes.idle).any()
+
+
+@pytest.mark.parametrize("constraint", [None, {}, {"topology": "t"}, {"topology": "", "required": ""}])
+def test_a_topology_constraint_without_levels_is_none(constraint: dict[str, str] | None) -> None:
+    podset = {"name": "s", "min_available": 1, "topology_constraint": constraint}
+    tree = {"podsets": [podset], "topology_constraint": constraint}
+    found = pod_group({"name": "j", "queue": "q", "preemptible": True, "priority": 1, "age_s": 0, "subgroups": tree})
+    assert found.gang is not None
+    assert (found.gang.topology, found.gang.sub_groups[0].topology) == (None, None)
 
 
 def case_of_one_task(**expected: Any) -> dict[str, Any]:

@@ -211,10 +211,10 @@ def _sub_groups(tree: Raw, parent: str) -> Iterator[SubGroup]:
 
 
 def _constraint(owner: Raw) -> TopologyConstraint | None:
-    raw = owner.get("topology_constraint")
-    if raw is None:
-        return None
-    return TopologyConstraint(raw["topology"], raw.get("required", ""), raw.get("preferred", ""))
+    raw = owner.get("topology_constraint") or {}
+    required, preferred = raw.get("required", ""), raw.get("preferred", "")
+    # As in manifests: a constraint without levels restricts nothing, whether it names a topology or not.
+    return TopologyConstraint(raw.get("topology", ""), required, preferred) if required or preferred else None
 
 
 # -- pods
