@@ -17,7 +17,7 @@ from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, evict_all, with_devices
-from pumice.kai.engine.victim_candidates import Candidates
+from pumice.kai.engine.victims.candidates import Candidates
 from pumice.state.store import Store
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
 

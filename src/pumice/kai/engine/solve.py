@@ -29,8 +29,8 @@ from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_missed_its_turn
-from pumice.kai.engine.victim_candidates import Candidates
-from pumice.kai.engine.victim_sets import Generator, Request, generators
+from pumice.kai.engine.victims.candidates import Candidates
+from pumice.kai.engine.victims.sets import Generator, Request, generators
 from pumice.model.devices.gpu import GPU_RESOURCE
 
 

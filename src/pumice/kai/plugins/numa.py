@@ -50,7 +50,6 @@ from pumice.model.devices.numa import (
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.resources import CPU as CPU_NAME
 from pumice.model.resources import MEMORY as MEMORY_NAME
-from pumice.model.resources import PODS as PODS_NAME
 
 SCORE = 100.0
 _POLICIES = {NONE: NOT_ALIGNED, BEST_EFFORT: GREEDY, RESTRICTED: NARROWEST, SINGLE: ONE_ZONE}
@@ -112,7 +111,10 @@ class Numa:
             for name in (CPU_NAME, MEMORY_NAME, *(amount.scalars or ()))
             if amount.get(name)
         }
-        return [name for name in self.ssn.tables.axis.names if name in found and name not in ignored | {PODS_NAME}]
+        axis = self.ssn.tables.axis
+        # Pod slots are a resource of nodes, and of no zone.
+        left_out = ignored | {axis.names[axis.pods]}
+        return [name for name in axis.names if name in found and name not in left_out]
 
     def _rows(self) -> list[int]:
         """Return the tasks that ask for something that is aligned."""

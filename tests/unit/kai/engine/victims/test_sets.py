@@ -10,8 +10,8 @@ from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Standing
 from pumice.kai.engine.points import MULTI_NODE, NODE_LOCAL
 from pumice.kai.engine.search import preemptible_jobs
-from pumice.kai.engine.victim_candidates import Candidates
-from pumice.kai.engine.victim_sets import Request, generators
+from pumice.kai.engine.victims.candidates import Candidates
+from pumice.kai.engine.victims.sets import Request, generators
 from pumice.model.events import Object
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, opened, policy, queue, store
 

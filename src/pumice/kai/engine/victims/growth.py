@@ -12,9 +12,9 @@ import numpy as np
 
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.session import Session
-from pumice.kai.engine.bounds import Bound
 from pumice.kai.engine.parts import Chunk
-from pumice.kai.engine.victim_candidates import Candidates
+from pumice.kai.engine.victims.bounds import Bound
+from pumice.kai.engine.victims.candidates import Candidates
 
 #: Chunks in the first pass, and the factor by which further passes grow. Usually the first chunk suffices.
 _FIRST, _MORE = 1, 16

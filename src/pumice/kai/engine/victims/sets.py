@@ -13,12 +13,12 @@ from pumice.columns.dtypes import F64, Bool
 from pumice.columns.nodes import IDLE, PIPELINED
 from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
-from pumice.kai.engine.bounds import Bound
-from pumice.kai.engine.growth import Growth
 from pumice.kai.engine.parts import Chunk, Part, amount_of
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import MULTI_NODE, NODE_LOCAL, victim_sets
-from pumice.kai.engine.victim_candidates import Candidates
+from pumice.kai.engine.victims.bounds import Bound
+from pumice.kai.engine.victims.candidates import Candidates
+from pumice.kai.engine.victims.growth import Growth
 from pumice.model.devices.gpu import GPU_RESOURCE
 
 
