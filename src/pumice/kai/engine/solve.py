@@ -202,7 +202,7 @@ class _Search:
     def _try(self, part: Part, rows: Sequence[int], within: Bool) -> tuple[int, ...] | None:
         """Evict, place and validate. Return the victims, or None with nothing changed."""
         ssn, tables = self.ssn, self.ssn.tables
-        if not self._allowed.spend():
+        if not self._allowed.spend(len(rows) + len(part.rows)):
             return None
         self.tries += 1
         tally(ssn, Tally.SIMULATED)

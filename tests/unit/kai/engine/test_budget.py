@@ -80,23 +80,41 @@ def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof(mon
     assert told(cycle(found, under)).endswith("Not all was tried: reclaim was cut off after 68 tries.")
 
 
-def test_jobs_of_a_queue_share_what_may_be_tried_in_vain_and_each_may_try_something() -> None:
+def test_jobs_of_a_queue_share_what_may_be_tried_in_vain_and_each_may_try_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "ACTION_TRIES_MAX", 10 * QUEUE_TRIES_MAX)
     ssn = opened(store(node("a"), queue("q"), queue("r"), job("x", "q", [""]), job("y", "r", [""])))
     allowed = SearchBudget(ssn)
     x, y = (Part(row, {row: [row]}) for row in range(2))
-
-    def in_vain(part: Part) -> int:
-        allowed.begin(part)
-        count = 0
-        while allowed.spend():
-            count += 1
-        assert allowed.cut
-        allowed.failed()
-        return count
-
-    counts = [in_vain(x) for _ in range(20)]
+    counts = [in_vain(allowed, x) for _ in range(20)]
     assert counts[0] == TRIES_MAX
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == 64 + 4
     assert sum(each - counts[-1] for each in counts) <= QUEUE_TRIES_MAX
-    assert in_vain(y) == TRIES_MAX
+    assert in_vain(allowed, y) == TRIES_MAX
+
+
+def test_an_action_has_a_limit_over_all_queues_beyond_which_each_job_has_a_few_tries() -> None:
+    names = [f"q{i}" for i in range(12)]
+    ssn = opened(store(node("a"), *map(queue, names), *(job(f"j-{name}", name, [""]) for name in names)))
+    allowed = SearchBudget(ssn)
+    counts = [in_vain(allowed, Part(row, {row: [row]})) for row in range(12)]
+    assert sum(counts) <= module.ACTION_TRIES_MAX + 12 * 16
+    assert counts[-1] == 16
+
+
+def test_a_scenario_of_many_tasks_counts_as_several_tries() -> None:
+    allowed = SearchBudget(opened(store(node("a"), queue("q"), job("x", "q", [""]))))
+    assert in_vain(allowed, Part(0, {0: [0]}), tasks=24) == TRIES_MAX // 4
+
+
+def in_vain(allowed: SearchBudget, part: Part, tasks: int = 0) -> int:
+    """Try until nothing is left, and fail. Return how often that was."""
+    allowed.begin(part)
+    count = 0
+    while allowed.spend(tasks):
+        count += 1
+    assert allowed.cut
+    allowed.failed()
+    return count
