@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.devices.claims import Device, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from pumice.model.devices.numa import Numatopology
+from pumice.model.devices.numa import BEST_EFFORT, SINGLE, NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
@@ -36,7 +36,7 @@ PHASES = ("", "Pending", "Succeeded", "Failed")
 BESIDE: tuple[type[Object], ...] = (
     *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass, Topology),
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
-    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology, BindRequest),
+    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology, NodeResourceTopology, BindRequest),
 )
 
 
@@ -57,6 +57,8 @@ def beside(draw: st.DrawFn) -> Object:
         return ResourceQuota("ns", name, resource(4), resource(1), ("cpu",))
     if kind is Numatopology:
         return Numatopology("n0", "static")
+    if kind is NodeResourceTopology:
+        return NodeResourceTopology("n0", SINGLE)
     if kind is NodeUsage:
         return NodeUsage(draw(st.sampled_from(["n0", "gone"])), 50.0, 60.0, 1.0)
     if kind is QueueHistory:
@@ -121,6 +123,8 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return replace(item, used=resource(draw(st.integers(0, 2))))
         case Numatopology():
             return replace(item, free=draw(st.sampled_from([None, (), (1, 2)])))
+        case NodeResourceTopology():
+            return replace(item, policy=draw(st.sampled_from([SINGLE, BEST_EFFORT])), by_pod=draw(st.booleans()))
         case BindRequest():
             return replace(item, node=draw(st.sampled_from(["n0", "n1", "gone"])), phase=draw(st.sampled_from(PHASES)))
         case NodeUsage():

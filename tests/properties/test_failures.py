@@ -141,9 +141,9 @@ def failed() -> Iterator[list[int]]:
     found: list[int] = []
     keep = Failures.keep
 
-    def noting(self: Failures, job: int, attempt: Attempt) -> None:
+    def noting(self: Failures, job: int, attempt: Attempt, *more: int) -> None:
         found.append(job)
-        keep(self, job, attempt)
+        keep(self, job, attempt, *more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Failures, "keep", noting)

@@ -3,15 +3,20 @@ because one like it failed, every scenario simulated from the beginning."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from pumice.columns.dtypes import Bool
+from pumice.columns.nodes import IDLE, PIPELINED
+from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine import single_task as following
 from pumice.kai.engine.equivalence import Alike
 from pumice.kai.engine.job_order import Standing
-from pumice.kai.engine.parts import Part, Scenario
+from pumice.kai.engine.parts import Chunk, Part, Scenario
 from pumice.kai.engine.place_part import Placer
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
@@ -19,7 +24,7 @@ from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, evict_all, with_devices
 from pumice.kai.engine.victims.candidates import Candidates
 from pumice.state.store import Store
-from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
+from tests.unit.kai.cluster import GPU, cycle, job, node, policy, queue, store
 
 SEEDS = range(15, 27)
 RELEASING = 6
@@ -28,67 +33,111 @@ RELEASING = 6
 def slow_solve(
     ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
 ) -> Solution | NoSolution:
+    """Both ways of making sets of victims, each from nothing; parts of 1, 2, 4 tasks, then of numbers in between."""
     queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     ssn.ask(solution_start)
-    recorded: list[int] = []
-    sub_of = {row: sub for sub, rows in part.tasks.items() for row in rows}
-    start = stmt.mark()
-    for count in range(1, len(part.rows) + 1):
-        stmt.rollback(start)
+    start, whole = stmt.mark(), len(part.rows)
+    for sets in (_by_node, _by_capacity):
+        solved, failed, recorded = 0, whole + 1, list[list[int]]()
+        search = Slow(
+            ssn, stmt, part, rules, waiting, Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
+        )
+        count = 1
+        while failed - solved > 1:
+            found = search.solve(count, recorded, sets)
+            stmt.rollback(start)
+            if found is None:
+                failed = count
+            else:
+                solved, recorded = count, found[0]
+            count = min(2 * count, whole) if failed > whole else (solved + failed) // 2
+        if solved and (found := search.solve(whole, recorded, sets)) is not None:
+            return Solution(tuple(found[1]))
+    return NoSolution.AFTER_TRIES
+
+
+class Slow:
+    """A search without bounds, of which nothing is remembered."""
+
+    def __init__(
+        self, ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, candidates: Candidates
+    ) -> None:
+        self.ssn, self.stmt, self.part, self.rules, self.waiting = ssn, stmt, part, rules, waiting
+        self.candidates, self.sub_of = candidates, {row: sub for sub, rows in part.tasks.items() for row in rows}
+
+    def solve(self, count: int, recorded: list[list[int]], sets: Sets) -> tuple[list[list[int]], list[int]] | None:
+        """The groups of victims for so many tasks, and those of them that leave."""
         tasks: dict[int, list[int]] = {}
-        for row in part.rows[:count]:
-            tasks.setdefault(sub_of[row], []).append(row)
-        candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
-        found = _grow(ssn, stmt, Part(part.job, tasks, alone=True), rules, waiting, candidates, recorded)
-        if found is None:
-            return NoSolution.AFTER_TRIES
-        recorded = found
-    return Solution(tuple(recorded))
+        for row in self.part.rows[:count]:
+            tasks.setdefault(self.sub_of[row], []).append(row)
+        part, gone = Part(self.part.job, tasks), [row for group in recorded for row in group]
+        possible = with_devices(self.ssn, part)
+        possible[self.ssn.tables.tasks.node[gone]] = True
+        if recorded and (found := self.tried(part, recorded, possible)) is not None:
+            return found
+        chunks: list[Chunk] = []
+        for chunk in self.candidates.chunks(frozenset(gone)):
+            chunks.append(chunk)
+            for groups in sets(self.ssn, part, gone, chunks, possible):
+                if groups and (found := self.tried(part, [*recorded, *groups], possible)) is not None:
+                    return found
+        return None
 
-
-def _grow(
-    ssn: Session,
-    stmt: Statement,
-    part: Part,
-    rules: Rules,
-    waiting: Waiting,
-    candidates: Candidates,
-    recorded: list[int],
-) -> list[int] | None:
-    tasks = ssn.tables.tasks
-    possible = with_devices(ssn, part)
-    possible[tasks.node[recorded]] = True
-    potential: list[tuple[int, int]] = []  # job, row
-
-    def tried(evicted: list[int]) -> tuple[list[int] | None, bool]:
+    def tried(self, part: Part, groups: list[list[int]], possible: Bool) -> tuple[list[list[int]], list[int]] | None:
+        ssn, tasks, rows = self.ssn, self.ssn.tables.tasks, [row for group in groups for row in group]
         within = possible.copy()
-        within[tasks.node[evicted]] = True
-        with stmt.trial() as trial:
-            evict_all(ssn, stmt, [*recorded, *evicted], rules.reason)
-            placed = Replacement(ssn, stmt, part, [*recorded, *evicted], waiting, within).run()
-            scenario = Scenario(part, [*recorded, *evicted])
-            lost = rules.every_victim_placed and scenario.gone(ssn.tables)
-            if placed and not lost and ssn.ask(rules.valid, scenario):
+        within[tasks.node[rows]] = True
+        with self.stmt.trial() as trial:
+            evict_all(ssn, self.stmt, rows, self.rules.reason)
+            placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within).run()
+            scenario = Scenario(part, rows)
+            lost = self.rules.every_victim_placed and scenario.gone(ssn.tables)
+            if placed and not lost and ssn.ask(self.rules.valid, scenario):
                 trial.keep()
-        if trial.kept:
-            left = (tasks.status == RELEASING) | (tasks.leaving >= 0)
-            return [row for row in (*recorded, *evicted) if left[row]], True
-        return None, placed
+        if not trial.kept:
+            return None
+        left = (tasks.status == RELEASING) | (tasks.leaving >= 0)
+        return [group for group in groups if left[group].any()], [row for row in rows if left[row]]
 
-    if recorded and (found := tried([])[0]) is not None:
-        return found
-    for chunk in candidates.chunks(frozenset(recorded)):
-        potential += [(chunk.job, row) for row in chunk.rows]
-        for each in chunk.nodes:
-            there = dict.fromkeys(of for of, row in potential if tasks.node[row] == each)
-            evicted = [row for job in there for of, row in potential if of == job]
-            found, placed = tried(evicted)
-            if found is not None:
-                return found
-            if placed:
-                possible[tasks.node[evicted]] = True
-                break
-    return None
+
+Sets = Callable[[Session, Part, list[int], list[Chunk], Bool], list[list[list[int]]]]
+
+
+def _by_node(ssn: Session, part: Part, gone: list[int], chunks: list[Chunk], possible: Bool) -> list[list[list[int]]]:
+    """For each node of the newest chunk: all victims of the jobs that have one there, by job."""
+    names, found = ssn.tables.nodes.facts.names, []
+    for node_ in sorted(chunks[-1].nodes, key=names.__getitem__):
+        there = dict.fromkeys(chunk.job for chunk in chunks if node_ in chunk.nodes)
+        found.append([[row for chunk in chunks if chunk.job == each for row in chunk.rows] for each in there])
+    return found
+
+
+def _by_capacity(
+    ssn: Session, part: Part, gone: list[int], chunks: list[Chunk], possible: Bool
+) -> list[list[list[int]]]:
+    """The first nodes by what they can give, as many as are needed, then more and more."""
+    tables = ssn.tables
+    gpu, books, node_of = tables.axis.column[GPU], tables.nodes.books, tables.tasks.node
+    ask = tables.classes.charge[tables.tasks.cls, gpu]
+    room = books[:, IDLE, gpu] + books[:, LEAVING, gpu] - books[:, PIPELINED, gpu]
+    with_recorded = room.copy()
+    np.add.at(with_recorded, node_of[gone], ask[gone])
+    room = with_recorded.copy()
+    rows = [row for chunk in chunks for row in chunk.rows]
+    np.add.at(room, node_of[rows], ask[rows])
+    seen = list(dict.fromkeys(each for chunk in chunks for each in chunk.nodes))
+    nodes = sorted((each for each in seen if room[each] >= ask[part.rows].min()), key=lambda each: room[each])
+    others = possible.copy()
+    others[seen] = False
+    missing = float(ask[part.rows].sum() - with_recorded[others].sum())
+    counts = [n for n in range(len(nodes) + 1) if sum(room[nodes[:n]]) >= missing or (n == 0 and missing <= 0)]
+    if not counts:
+        return []
+    at, step, wanted = counts[0], 1, []
+    while at < len(nodes):
+        wanted.append(at)
+        at, step = at + step, 2 * step
+    return [[list(chunk.rows) for chunk in chunks if set(chunk.nodes) & set(nodes[:n])] for n in [*wanted, len(nodes)]]
 
 
 def crowded(seed: int) -> Store:

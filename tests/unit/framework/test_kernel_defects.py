@@ -305,9 +305,9 @@ def test_9_sla_leaves_jobs_their_failures_in_common_while_none_has_a_deadline(
 ) -> None:
     failed, keep = [], Failures.keep
 
-    def noting(self: Failures, job: int, attempt: Attempt) -> None:
+    def noting(self: Failures, job: int, attempt: Attempt, *more: int) -> None:
         failed.append(job)
-        keep(self, job, attempt)
+        keep(self, job, attempt, *more)
 
     monkeypatch.setattr(Failures, "keep", noting)
     run(cluster(objects), conf("sla", "predicates"), now=50.0)

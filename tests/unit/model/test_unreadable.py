@@ -440,7 +440,7 @@ def test_a_pod_that_does_not_say_when_it_ended_has_ended_all_the_same(state: Any
 
 
 @pytest.mark.parametrize("amount", ["1E", "9223372036854775808", 10**30])
-@pytest.mark.parametrize("resource", ["example.com/x", "hugepages-1Gi", "cpu"])
+@pytest.mark.parametrize("resource", ["example.com/x", "hugepages-1Gi"])
 def test_more_than_an_int64_holds_is_the_largest_amount_that_a_node_offers(resource: str, amount: Any) -> None:
     raw = changed(NODE, "status.allocatable", {"memory": "8Gi", "pods": "10", resource: amount})
     node = Decoder().read(raw).value

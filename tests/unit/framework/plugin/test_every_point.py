@@ -27,7 +27,7 @@ from pumice.testing.dialects import SURROUNDINGS
 from pumice.volcano.table import VOLCANO
 
 NOW = 1_000_000.0
-SEEDS = range(40)
+SEEDS = range(240)
 #: Worlds that are tried at least.
 ENOUGH = 3
 ACTIONS = {
@@ -105,7 +105,9 @@ def cluster(dialect: str, seed: int) -> Store:
 @pytest.mark.parametrize(("dialect", "name", "form"), [*forms("volcano"), *forms("kai")])
 def test_a_failure_is_a_fault_of_its_plugin(dialect: str, name: str, form: tuple[str, ...]) -> None:
     point, ever = DIALECTS[dialect].points[name], False
-    for seed in SEEDS:
+    never = f"{name} ({', '.join(form)})" in NEVER_ASKED[dialect]
+    # Consolidation is the last to be asked, in one world of fifty.
+    for seed in SEEDS[:40] if never else SEEDS:
         snapshot = cluster(dialect, seed).snapshot()
         for what, answer in ANSWERS.items():
             asked: list[int] = []
@@ -120,4 +122,4 @@ def test_a_failure_is_a_fault_of_its_plugin(dialect: str, name: str, form: tuple
                 assert outcome.faults[0].hook == "mine"
         if ever and seed >= ENOUGH:
             break
-    assert ever == (f"{name} ({', '.join(form)})" not in NEVER_ASKED[dialect]), "does a world ask this point?"
+    assert ever != never, "does a world ask this point?"

@@ -60,6 +60,8 @@ def _node_local(request: Request) -> Iterator[list[Group]]:
     growth = Growth(request.ssn, request.candidates, frozenset(request.recorded), request.bound())
     names = request.ssn.tables.nodes.facts.names
     for chunk in growth:
+        # Before the sets are tried, since the search ends with the first that succeeds.
+        request.ruled_out = growth.ruled_out
         seen: set[frozenset[int]] = set()
         # By name, so that the order in which nodes were added to the cluster does not decide who is evicted.
         for node in sorted(chunk.nodes, key=names.__getitem__):
@@ -67,7 +69,6 @@ def _node_local(request: Request) -> Iterator[list[Group]]:
             if (together := frozenset(rows)) not in seen:
                 seen.add(together)
                 yield _by_job(request.ssn, rows)
-        request.ruled_out = growth.ruled_out
     request.ruled_out = growth.ruled_out
 
 

@@ -18,6 +18,7 @@ from pumice.model.resources import Resource
 Obj = dict[str, Any]
 
 INT32_MAX = 2**31 - 1
+_OF_EVERY_NODE = ("cpu", "memory", "pods")
 #: The largest amount of a resource, in its own unit, whose thousandths fit an int64.
 _LARGEST = str((2**63 - 1) // 1000)
 INT32_MIN = -(2**31)
@@ -249,20 +250,22 @@ def maybe_resource(obj: Obj, key: str, path: str) -> Resource | None:
 
 
 def maybe_offer(obj: Obj, key: str, path: str) -> Resource | None:
-    """Return what a node offers as an amount, or None if it is absent. An amount that an int64 does not hold counts as
-    the largest one: it is more than any pods request."""
+    """Return what a node offers as an amount, or None if it is absent. An amount of a device or another extended
+    resource that an int64 does not hold counts as the largest one: it is more than any pods request."""
     found = obj.get(key)
     if isinstance(found, dict):
-        large = {name: _LARGEST for name, value in found.items() if _is_too_large(name, value)}
+        # Cores and memory of that size are a mistake, and a node would get all pods by it.
+        extended = ((name, value) for name, value in found.items() if name not in _OF_EVERY_NODE)
+        large = {name: _LARGEST for name, value in extended if _is_too_large(value)}
         obj = {**obj, key: {**found, **large}} if large else obj
     return maybe_resource(obj, key, path)
 
 
-def _is_too_large(name: object, value: object) -> bool:
+def _is_too_large(value: object) -> bool:
     if type(value) not in (str, int, float):
         return False
     try:
-        (whole_value if name in ("memory", "pods") else milli_value)(value)  # type: ignore[arg-type]
+        milli_value(value)  # type: ignore[arg-type]
     except QuantityTooLarge:
         return True
     except QuantityError:
