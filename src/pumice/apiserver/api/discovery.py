@@ -26,7 +26,7 @@ WHO_AM_I = ["authentication.k8s.io", "v1", "selfsubjectreviews"]
 REVIEWS = {"selfsubjectaccessreviews": "SelfSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview"}
 REVIEW_GROUP = "authorization.k8s.io"
 #: Groups whose kinds have the same names as those of others. A client resolves a bare name to the first group listed.
-_BEHIND = frozenset({"scheduling.run.ai"})
+_BEHIND = frozenset({"scheduling.k8s.io", "scheduling.run.ai"})
 
 
 def version() -> Obj:

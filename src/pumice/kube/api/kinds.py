@@ -16,7 +16,8 @@ class Kind(Struct, frozen=True):
     """A kind in one API version.
 
     ``needed``: without it nothing can be scheduled. ``gives``: what is off if the kind is not installed. ``also``:
-    older versions with the same objects; the newest that the server has is followed.
+    older versions with the same objects; the newest that the server has is followed. ``seldom``: most clusters do not
+    have it, so that its absence is no problem to report.
     """
 
     group: str
@@ -27,6 +28,7 @@ class Kind(Struct, frozen=True):
     needed: bool = False
     gives: str = "what needs it"
     also: tuple[str, ...] = ()
+    seldom: bool = False
 
     @property
     def versions(self) -> tuple[Kind, ...]:
@@ -79,6 +81,7 @@ NODE_ZONES = Kind(
     *("topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", "NodeResourceTopology"),
     namespaced=False,
     gives="NUMA awareness",
+    seldom=True,
 )
 NODE_SHARDS = Kind("shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", namespaced=False, gives="node sharding")
 _DEVICES, _CLAIMS_GIVE = "resource.k8s.io", "claims of devices"
@@ -97,7 +100,13 @@ KAI_POD_GROUPS = Kind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", 
 BIND_REQUESTS = Kind("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest", gives="bindings by KAI's binder")
 TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False, gives="topologies")
 NATIVE_POD_GROUPS = Kind(
-    NATIVE_GROUP, NATIVE_VERSIONS[0], "podgroups", "PodGroup", gives="Kubernetes' own gangs", also=NATIVE_VERSIONS[1:]
+    NATIVE_GROUP,
+    NATIVE_VERSIONS[0],
+    "podgroups",
+    "PodGroup",
+    gives="Kubernetes' own gangs",
+    also=NATIVE_VERSIONS[1:],
+    seldom=True,
 )
 EVENTS = Kind("", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")

@@ -336,7 +336,11 @@ class Reflector:
         self.unparsable.keep(())
         self._version = ""
         text = f"{name} is not installed: {self.kind.gives} is off until it appears"
-        self._troubles.tell(self.kind, Cause.MISSING, text)
+        if self.kind.seldom:
+            self._troubles.over(self.kind)  # it may have been refused before the server said that it has no such kind
+            _log.debug("%s", text)
+        else:
+            self._troubles.tell(self.kind, Cause.MISSING, text)
         self._nothing_to_wait_for()
         while True:
             await asyncio.sleep(delay)
