@@ -14,6 +14,9 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt, Failure
 from pumice.volcano.failures.failures import Failures
 
+#: All jobs of a queue are looked at so often at most while as many jobs are handled one by one.
+_LOOKS = 8
+
 
 class Alike:
     """Failures of one kind of attempt, as an action uses them.
@@ -34,6 +37,10 @@ class Alike:
     ) -> None:
         self._ssn, self._failures, self._tried, self._budget = ssn, failures, tried, budget
         self._columns_of = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
+        # A look at all jobs of a queue takes time in proportion to their number. If jobs differ, it is in vain after
+        # each of them, so that n jobs would take n² steps. After one in vain, a part of as many jobs must be handled
+        # one by one before the next, which bounds the looks together by a multiple of the number of jobs.
+        self._one_by_one = 0
 
     def is_fresh(self, job: int) -> bool:
         """Return True if a failure of the job may hold for other jobs."""
@@ -73,15 +80,26 @@ class Alike:
         """Remove the next jobs from a queue, while they fail like an equal job."""
         # A failure changes nothing that the order depends on, so the next jobs can be handled here at once. If every
         # job in the queue fails alike, one pass over arrays handles all of them.
-        if len(jobs) > 1 and (known := self._known_failures(np.array(jobs.rows()))) is not None and self._paid(known):
-            self._fail_all(jobs.pop_all(), known)
-        while jobs and self._may_begin(jobs.peek()) and self.fails(jobs.peek()):
+        while jobs:
+            if len(jobs) > 1 and not self._one_by_one:
+                known = self._known_failures(np.array(jobs.rows()))
+                if known is not None and self._paid(known):
+                    self._fail_all(jobs.pop_all(), known)
+                    return
+                self._one_by_one = len(jobs) // _LOOKS
+            if not (self._may_begin(jobs.peek()) and self.fails(jobs.peek())):
+                return
             jobs.pop()
+            self._one_by_one = max(0, self._one_by_one - 1)
 
     def all_fail(self, rows: list[int]) -> bool:
         """Let all of these jobs of one queue fail, and return True, if equal jobs failed for all of them."""
-        known = self._known_failures(np.array(rows)) if rows else None
+        if not rows or self._one_by_one:
+            self._one_by_one = max(0, self._one_by_one - 1)
+            return False
+        known = self._known_failures(np.array(rows))
         if known is None:
+            self._one_by_one = len(rows) // _LOOKS
             return False
         self._fail_all(rows, known)
         return True
