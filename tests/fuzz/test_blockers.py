@@ -9,14 +9,14 @@ from typing import get_args
 
 import pytest
 
-from pumice.explain.blockers import blockers_of
-from pumice.explain.hints import LENGTH_MAX, hint_of
-from pumice.explain.sentences import sentence
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.blockers import Behind, Blocker
 from pumice.model.blockers.changes import Change, NotKnown
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder, ManifestError
+from pumice.reasons.blockers import blockers_of
+from pumice.reasons.hints import LENGTH_MAX, hint_of
+from pumice.reasons.sentences import sentence
 from pumice.runtime.one_cycle import schedule_once
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry

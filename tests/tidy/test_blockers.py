@@ -17,7 +17,7 @@ _KNOWS = ("pumice.model import blockers", "pumice.model.blockers", "pumice.frame
 #: And where blockers are read.
 _OF_READERS = _ALWAYS | {"head", "message", "reason", "said", "sentence", "short", "text", "told", "why"}
 _READERS = (
-    "explain/",
+    "reasons/",
     "report/",
     "runtime/why.py",
     "runtime/telemetry/",

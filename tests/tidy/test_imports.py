@@ -25,7 +25,7 @@ CORE = (
     "kai",
     "ours",
     "cycle.py",
-)  # not `explain`: it stands beside the cycle, over what the cycle told
+)  # not `reasons`: it stands beside the cycle, over what the cycle told
 
 
 #: Of msgspec, the core has what values are made of, and nothing that decodes (decision 0002).

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.explain.words import amount
 from pumice.model.quantity import format_quantity
 from pumice.model.resources import CPU, MEMORY
+from pumice.reasons.words import amount
 
 _GIB, _MIB = 2.0**30, 2.0**20
 

@@ -11,8 +11,8 @@ from pumice.algorithms.sums import sums_by
 from pumice.answers.codes import Code, code_of
 from pumice.answers.world import Draft, Trial, Trials, World
 from pumice.columns.dtypes import EPS
-from pumice.explain.blockers import Blockers
-from pumice.explain.sentences import sentence
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
 
 
 class Waits(Struct, frozen=True):

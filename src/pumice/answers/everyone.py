@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from pumice.answers.codes import Code, code_of
 from pumice.answers.lifts import Lift, lift
 from pumice.answers.world import Draft, Trial, Trials, new_name
-from pumice.explain.blockers import Blockers
-from pumice.explain.sentences import sentence
-from pumice.explain.words import counted
 from pumice.model.resources import CPU
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
+from pumice.reasons.words import counted
 
 _GPU = "nvidia.com/gpu"
 #: Cycles that are run to find the change that frees most, and queues that are looked at.

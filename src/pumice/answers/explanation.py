@@ -12,12 +12,12 @@ from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import ENDED, REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts
-from pumice.explain.blockers import Blockers
-from pumice.explain.hints import blockers_outside
-from pumice.explain.sentences import sentence
 from pumice.model.blockers import Blocker, GangIncomplete, Reserved, SearchCut
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.hints import blockers_outside
+from pumice.reasons.sentences import sentence
 
 #: Cycles that are run for the ways out of one job at most.
 WAYS_TRIALS_MAX = 240

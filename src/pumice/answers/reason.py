@@ -15,8 +15,8 @@ from msgspec import Struct
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, lift, lifts_of, relevant
 from pumice.answers.world import Draft, Trial, Trials, row_of, starts
-from pumice.explain.blockers import Blockers
 from pumice.model.blockers import Blocker
+from pumice.reasons.blockers import Blockers
 
 #: Obstacles lifted one after another before all that could be are lifted at once.
 _STEPS_MAX = 6

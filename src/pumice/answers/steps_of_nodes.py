@@ -11,12 +11,12 @@ from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, with_more
 from pumice.answers.step import GPU, Step, main_resource, nothing, sum_of, whole
 from pumice.answers.world import Draft, World, new_name
-from pumice.explain.selection import text_of
-from pumice.explain.words import counted, joined
 from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.selectors import matches
+from pumice.reasons.selection import text_of
+from pumice.reasons.words import counted, joined
 
 #: Nodes of which each is made larger.
 _GROWN_MAX = 2

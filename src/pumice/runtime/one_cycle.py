@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
-from pumice.explain.blockers import blockers_of
-from pumice.explain.hints import hints, hints_outside
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.blockers import Blocker
@@ -17,6 +15,8 @@ from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
+from pumice.reasons.blockers import blockers_of
+from pumice.reasons.hints import hints, hints_outside
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.why import why_pods_wait

@@ -14,7 +14,6 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
-from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import is_invalid
 from pumice.kai.engine.members import by_kai_rules, may_wait
@@ -24,6 +23,7 @@ from pumice.model import blockers as b
 from pumice.model.blockers import QueueLimit
 from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
+from pumice.reasons.sentences import sentence
 from pumice.volcano.status import rejections
 from pumice.volcano.status.fit_errors import FitTexts, error_text, reasons
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pumice.columns.snapshot import Snapshot
-from pumice.explain.hints import hints
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal
+from pumice.reasons.hints import hints
 from pumice.runtime.loop import Loop
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.explain.selection import text_of
 from pumice.model.blockers import CAPABILITY
 from pumice.model.blockers.changes import (
     AddNode,
@@ -25,6 +24,7 @@ from pumice.model.pod import Pod
 from pumice.model.queue import Queue
 from pumice.model.resources import Resource
 from pumice.placing.filters.nodes import CORDON
+from pumice.reasons.selection import text_of
 
 #: As good as nothing, in every unit: so much less than what lifts a blocker does not lift it.
 LITTLE = 1.0

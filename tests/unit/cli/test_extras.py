@@ -19,7 +19,7 @@ COMMAND = FEW_LINES + "from pumice.cli.main import main\nmain(prog_name='pumice'
 #: Rooms that a notebook, or a command on files, may import any module of.
 ROOMS = (
     *("model", "algorithms", "columns", "state", "framework", "placing", "volcano", "kai", "sim"),
-    *("explain", "testing", "report", "cli", "api", "cycle"),
+    *("reasons", "testing", "report", "cli", "api", "cycle"),
 )
 IMPORT_ROOMS = f"""
 from importlib import import_module

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from pumice.explain.outside_sessions import notices_outside
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import PODS
@@ -48,6 +47,7 @@ from pumice.model.pod import Pod
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.outside_sessions import notices_outside
 from pumice.volcano.status import rejections
 
 if TYPE_CHECKING:

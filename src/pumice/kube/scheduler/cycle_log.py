@@ -15,7 +15,6 @@ from typing import Any
 from pumice.columns.dtypes import F64
 from pumice.columns.nodes import IDLE, RELEASING, USED
 from pumice.columns.tasks import NO_GATE
-from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import Entry, is_invalid
 from pumice.kube.scheduler.logs import V3, V4, V5
@@ -24,6 +23,7 @@ from pumice.model.blockers import QueueLimit
 from pumice.model.decisions import Bind, Decision
 from pumice.model.status import TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.sentences import sentence
 from pumice.runtime.why import why_jobs_wait
 from pumice.volcano.status import rejections
 from pumice.volcano.status.fit_errors import error_text

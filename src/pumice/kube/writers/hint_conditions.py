@@ -14,10 +14,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
-from pumice.explain.hints import hints
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.reasons.hints import hints
 
 HINT = "PumiceHint"
 #: Seconds between two hints on one group.

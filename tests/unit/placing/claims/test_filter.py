@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from pumice.explain.blockers import Blockers
-from pumice.explain.sentences import sentence
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Unfit
 from pumice.model.blockers import SearchCut
@@ -23,6 +21,8 @@ from pumice.placing.claims.allocator import STEPS_MAX
 from pumice.placing.claims.filter import ELSEWHERE, NO_DEVICES, USED_UP
 from pumice.placing.claims.ledger import claim_ledger
 from pumice.placing.claims.questions import Claiming
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
 from pumice.testing.build import pod, run
 from pumice.testing.devices import claim, offered
 from tests.unit.placing.claims.kit import CONF, asking, claiming, nodes, on, one, opened, task, world

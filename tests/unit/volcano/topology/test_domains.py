@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.explain.blockers import blockers_of
 from pumice.framework.memo import Memo
 from pumice.model.blockers import CAPACITY, Domain, QueueLimit
+from pumice.reasons.blockers import blockers_of
 from pumice.runtime.why import why_jobs_wait
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, policy, queue, resource, run
 

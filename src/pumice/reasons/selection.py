@@ -9,8 +9,6 @@ import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.explain.view import View
-from pumice.explain.words import joined, meant
 from pumice.model.blockers import (
     CORDONED,
     NOT_READY,
@@ -30,6 +28,8 @@ from pumice.model.node import Taint
 from pumice.model.pod import LabelSelector, PodAffinityTerm, PodSpec, Requirement
 from pumice.model.selectors import matches
 from pumice.placing.filters.nodes import BLOCKING, CORDON, node_affinity, tolerated, tolerates
+from pumice.reasons.view import View
+from pumice.reasons.words import joined, meant
 
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PLACES = ("zone", "region", "rack")

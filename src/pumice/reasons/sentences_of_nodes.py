@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pumice.columns.dtypes import EPS
-from pumice.explain.words import amount, are, counted, is_free, joined, names, number, unit, verb
 from pumice.framework.cycle.trace import Finding
 from pumice.model import blockers as b
+from pumice.reasons.words import amount, are, counted, is_free, joined, names, number, unit, verb
 
 _HOST = "kubernetes.io/hostname"
 

@@ -11,10 +11,10 @@ from pumice.columns.counting import RELEASING, VALID
 from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import RELEASING as RELEASED
 from pumice.columns.views import Job
-from pumice.explain.view import View
 from pumice.model.blockers import Amount, GangIncomplete, Gated, Reserved
 from pumice.model.pod import QUEUE_GATE
 from pumice.model.status import TaskStatus
+from pumice.reasons.view import View
 
 
 def incomplete(view: View, job: int, text: str = "") -> GangIncomplete | None:

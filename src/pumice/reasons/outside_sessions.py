@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pumice.explain.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import PODGROUP, QUEUE, Missing
 from pumice.model.decisions import PodNotice
 from pumice.model.status import TaskStatus
+from pumice.reasons.sentences import sentence
 
 #: For so long nothing is said: a controller creates the PodGroup of a pod after the pod.
 GRACE_S = 10.0

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from pumice.explain.hints import LENGTH_MAX, hints, shortened
-from pumice.explain.words import amount, joined, meant, names
 from pumice.model.queue import PriorityClass
+from pumice.reasons.hints import LENGTH_MAX, hints, shortened
+from pumice.reasons.words import amount, joined, meant, names
 from pumice.runtime.one_cycle import schedule_once
 from pumice.runtime.policy.conf import policy_of
 from pumice.testing.build import node, pod, podgroup, policy, queue

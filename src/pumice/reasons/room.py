@@ -8,7 +8,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
-from pumice.explain.view import View
 from pumice.model.blockers import (
     ALL_NODES,
     LOW_HYPERNODES,
@@ -24,6 +23,7 @@ from pumice.model.blockers import (
     TooManyPods,
 )
 from pumice.model.status import TaskStatus
+from pumice.reasons.view import View
 from pumice.volcano.topology.rules import job_bound
 
 

@@ -16,8 +16,6 @@ from pumice.columns.counting import PIPELINED
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
-from pumice.explain import gangs, nodes, queues, room
-from pumice.explain.view import View
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.trace import Entry, is_invalid
 from pumice.framework.plugin.filter_result import FitErrors
@@ -42,6 +40,8 @@ from pumice.model.blockers import (
     Unreadable,
 )
 from pumice.model.status import TaskStatus
+from pumice.reasons import gangs, nodes, queues, room
+from pumice.reasons.view import View
 
 
 class Blockers:

@@ -12,9 +12,6 @@ import pytest
 from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import FUTURE
 from pumice.columns.views import Node, Task, TaskClass
-from pumice.explain import sentences
-from pumice.explain.blockers import Blockers, blockers_of
-from pumice.explain.sentences import sentence
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import Unfit
@@ -35,6 +32,9 @@ from pumice.model.blockers import (
 )
 from pumice.model.blockers.changes import AddPods, Amount, Change
 from pumice.model.status import TaskStatus
+from pumice.reasons import sentences
+from pumice.reasons.blockers import Blockers, blockers_of
+from pumice.reasons.sentences import sentence
 from pumice.runtime.one_cycle import Answer, schedule_once
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry

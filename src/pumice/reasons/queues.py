@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import EPS, F64, AnyArray
-from pumice.explain.view import View
 from pumice.model.blockers import (
     CAPABILITY,
     CAPACITY,
@@ -21,6 +20,7 @@ from pumice.model.blockers import (
     QueueLimit,
     ResourceLimit,
 )
+from pumice.reasons.view import View
 
 #: Limits of which some may be promised to jobs that are known by name.
 _PROMISED = (CAPABILITY, GUARANTEE, OVERCOMMIT)

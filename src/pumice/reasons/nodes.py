@@ -6,11 +6,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, Bool
-from pumice.explain import room, selection
-from pumice.explain.view import View
 from pumice.model.blockers import Blocker, GangPartial, Shortage, TooManyPods
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
+from pumice.reasons import room, selection
+from pumice.reasons.view import View
 
 
 def against(view: View, job: int, row: int) -> Blocker | None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from pumice.columns.dtypes import Bool
-from pumice.explain.blockers import Blockers
-from pumice.explain.sentences import sentence
-from pumice.explain.words import meant
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import PODGROUP, QUEUE, Behind, Blocker, Missing, NotAdmitted, OtherScheduler
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
+from pumice.reasons.words import meant
 
 #: Characters of a hint.
 LENGTH_MAX = 140

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
-from pumice.explain.outside_sessions import GRACE_S, notices_outside
 from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.events import Object, Seen
+from pumice.reasons.outside_sessions import GRACE_S, notices_outside
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pumice.columns.dtypes import EPS
-from pumice.explain import sentences_of_nodes as of_nodes
-from pumice.explain.words import amount, counted, is_free, joined, names, number, unit, verb
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
 from pumice.model.instants import stamp
+from pumice.reasons import sentences_of_nodes as of_nodes
+from pumice.reasons.words import amount, counted, is_free, joined, names, number, unit, verb
 
 _NAMED_MAX = 2
 
