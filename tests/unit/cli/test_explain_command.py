@@ -53,3 +53,10 @@ def test_all_waiting_jobs_are_grouped_by_code() -> None:
 
 def test_a_job_without_files_is_wrong_input() -> None:
     assert CliRunner().invoke(main, ["explain", GANG]).exit_code == 2
+
+
+def test_a_job_of_a_snapshot_is_explained(tmp_path: Path) -> None:
+    saved = str(tmp_path / "cycle.pumice")
+    assert CliRunner().invoke(main, ["simulate", GANG, "--save-cycle", "2", saved]).exit_code in (0, 1)
+    result = CliRunner().invoke(main, ["explain", "ml/tf", saved, "--no-ways"])
+    assert result.exit_code == 0 and "Shortage" in result.stdout

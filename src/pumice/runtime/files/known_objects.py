@@ -54,7 +54,7 @@ def all_objects_in(snapshot: Snapshot, now: float) -> list[Object]:
     tables = snapshot.tables
     found = objects_in(snapshot, now)
     for name in _BESIDE:
-        found += getattr(tables, name).objs
+        found.extend(getattr(tables, name).objs)  # an array: += would add it element by element
     return [*_priority_classes(tables), *found]
 
 
