@@ -17,6 +17,7 @@ ROOMS = (
     "framework",
     "kai",
     "kube",
+    "library",
     "model",
     "ours",
     "placing",

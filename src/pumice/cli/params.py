@@ -9,9 +9,6 @@ import click
 
 from pumice.cli.errors import InputError
 
-_DAY_S = 86_400.0
-_SPAN_MAX_S = 100 * 365.25 * _DAY_S
-
 
 class Span(click.ParamType[float]):
     """A length of time, in seconds: ``90``, ``90s``, ``1h30m``, ``7d``."""
@@ -19,27 +16,12 @@ class Span(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from pumice.model.quantity import DurationError, parse_duration
+        from pumice.runtime.spans import span_seconds
 
-        text = str(value).strip()
         try:
-            seconds = _plain(text)
-            if seconds is None:
-                seconds = parse_duration(text)
-        except DurationError:
-            seconds = -1.0
-        if not 0 < seconds <= _SPAN_MAX_S:
-            self.fail(f"found {text[:40]!r}, wanted a time above 0 such as 90s, 1h30m or 7d", param, ctx)
-        return seconds
-
-
-def _plain(text: str) -> float | None:
-    """Seconds as a bare number, or days; None for anything else."""
-    number, factor = (text[:-1], _DAY_S) if text.endswith("d") else (text, 1.0)
-    try:
-        return float(number) * factor
-    except ValueError:
-        return None
+            return span_seconds(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 SPAN = Span()

@@ -1,0 +1,1 @@
+"""The columns of each table, with units, and the rows behind them."""
