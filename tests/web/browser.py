@@ -46,8 +46,8 @@ class Page:
         self._session: str | None = None
         self._count = 0
 
-    async def open(self, file: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> Self:
-        """Load a file, and wait until it is drawn."""
+    async def open(self, place: Path | str, width: int = 1280, height: int = 900, scheme: str = "light") -> Self:
+        """Load a file or an address, and wait until it is drawn."""
         target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
         self._session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -55,7 +55,7 @@ class Page:
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         await self.call("Emulation.setDeviceMetricsOverride", **screen)
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        await self.call("Page.navigate", url=file.as_uri())
+        await self.call("Page.navigate", url=place.as_uri() if isinstance(place, Path) else place)
         await self.drawn()
         return self
 

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": ("schedule", "Run one cycle on manifests: what is bound, and why pods wait."),
     "explain": ("explain", "Say why a job waits, and what would help it."),
     "whatif": ("whatif", "Try a change to a cluster, and show what differs."),
+    "pages": ("pages", "Look at a cluster in a browser: what waits, queues, jobs, nodes."),
     "check-conf": ("check_conf", "Check a policy file, and show all its settings."),
     "serve": ("serve", "Serve a Kubernetes API with simulated nodes."),
     "conformance": ("conformance", "Compare decisions with recorded ones of Volcano and KAI."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pumice.kube.api.access import Access
-    from pumice.kube.scheduler.live import Live
+    from pumice.kube.scheduler.live import AfterCycle, Live
     from pumice.kube.scheduler.reload import ConfFile
     from pumice.runtime.telemetry.metrics import Metrics
 
@@ -15,7 +15,14 @@ _IDENTITY = "pumice-serve"  # one a server, and it dies with it: the next one ne
 _PERIOD_S, _PERIOD_MIN_S = 1.0, 0.1
 
 
-async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event) -> None:
+async def schedule(
+    access: Access,
+    conf: ConfFile,
+    metrics: Metrics,
+    speed: float,
+    stop: asyncio.Event,
+    after_cycle: AfterCycle | None = None,
+) -> None:
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
@@ -42,6 +49,7 @@ async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: floa
             Settings(names, queue, period_s=period_s, lease_namespace=language.lease[0], language=language),
             metrics,
             election=election,
+            after_cycle=after_cycle,
             beside=Controllers(
                 client.fenced(lambda: election.holds),
                 ControlSettings(groups=GroupSettings(scheduler_names=names), default_queue=queue),

@@ -8,6 +8,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from pumice.cli.main import main
+from pumice.runtime.files.snapshot_file import Cycle, write_cycle
+from pumice.sim.scenes.inputs import read_inputs
+from pumice.testing.build import budget, cluster
 
 ROOT = Path(__file__).parents[3]
 GANG = str(ROOT / "examples/debug-gang")
@@ -41,6 +44,21 @@ def test_manifests_come_from_standard_input() -> None:
     conf = str(Path(GANG) / "volcano-scheduler.conf")
     result = CliRunner().invoke(main, ["explain", "ml/tf", "-", "--conf", conf], input=text)
     assert result.exit_code == 0 and "Shortage" in result.stdout
+
+
+def test_a_snapshot_is_explained_as_the_files_that_it_was_made_of(tmp_path: Path) -> None:
+    """Also with objects that have a table by kind, which a snapshot keeps apart from pods and nodes."""
+    conf = (Path(GANG) / "volcano-scheduler.conf").read_text()
+    found = read_inputs([GANG])
+    objects = [*found.scene.objects, budget("b", {"app": "x"}, namespace="ml")]
+    for work in found.scene.works:
+        group, pods = work.expand(found.newest)
+        objects += [group, *pods]
+    path = tmp_path / "cycle.pumice"
+    write_cycle(path, Cycle(cluster(*objects).snapshot(found.newest), found.newest, conf))
+    of_snapshot, of_files = (CliRunner().invoke(main, ["explain", "ml/tf", of, "--json"]) for of in (str(path), GANG))
+    assert of_snapshot.exit_code == 0, of_snapshot.output
+    assert json.loads(of_snapshot.stdout) == json.loads(of_files.stdout)
 
 
 def test_all_waiting_jobs_are_grouped_by_code() -> None:

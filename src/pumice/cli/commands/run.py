@@ -15,6 +15,7 @@ from msgspec import Struct
 from pumice import __version__
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
+from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
@@ -58,6 +59,7 @@ class _Wanted(Struct, frozen=True):
     certificate: Files | None
     controllers: str
     dump_dir: Path | None
+    pages: tuple[str, int] | None
 
 
 @click.command()
@@ -124,6 +126,7 @@ class _Wanted(Struct, frozen=True):
 @click.option("--tls-private-key-file", type=_FILE, metavar="F", help="Key of --tls-cert-file.")
 @click.option("--ca-cert-file", type=_FILE, metavar="F", help="CA certificates for optional client certificates.")
 @go_flag("--metrics-tls", default=False, help="Serve /metrics and /conf over TLS as well.")
+@pages_option
 @go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
 @click.option(
     "--controllers",
@@ -241,6 +244,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         certificate,
         given["controllers"],
         given["dump_dir"] if given["cache_dumper"] else None,
+        pages_place(given["pages"]),
     )
 
 
@@ -254,7 +258,11 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
 
     access = await _access(wanted)
     # The election has a client of its own: no list and no burst of binds stands before a renewal.
-    async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
+    async with (
+        Client(access, rate=wanted.rate, burst=wanted.burst) as client,
+        Client(access) as aside,
+        AsyncExitStack() as stack,
+    ):
         version = await client.version()
         metrics, troubles = Metrics(settings.language.metrics), WatchFailures()
         election = _election(wanted, aside)
@@ -267,18 +275,18 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             election=election,
             beside=_controllers(wanted, leading, settings, metrics, WatchFailures(troubles)),
             troubles=troubles,
+            after_cycle=await show_pages(wanted.pages, stack),
         )
         live.loop.outside = lambda: HttpExtenders(time.monotonic)
         _on_signals(live, wanted.dump_dir)
-        async with AsyncExitStack() as stack:
-            places = await shown_at(wanted.places, wanted.certificate, stack)
-            await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
-            try:
-                urls = await stack.enter_async_context(serving(live, places))
-            except OSError as error:
-                raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
-            _tell(access, version, urls)
-            await live.run()
+        places = await shown_at(wanted.places, wanted.certificate, stack)
+        await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
+        try:
+            urls = await stack.enter_async_context(serving(live, places))
+        except OSError as error:
+            raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
+        _tell(access, version, urls)
+        await live.run()
 
 
 async def _access(wanted: _Wanted) -> Access:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
+from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.output import say, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
@@ -56,6 +57,7 @@ class _Wanted(Struct, frozen=True):
     schedule: bool
     scheduler_conf: Path | None
     plugins_dir: str
+    pages: str
     verbosity: int
 
 
@@ -105,6 +107,7 @@ class _Wanted(Struct, frozen=True):
     "--scheduler-conf", type=_FILE, metavar="F", help="Policy file of --schedule. Default: Volcano's default policy."
 )
 @plugins_option
+@pages_option
 @click.option("-v", "--v", "verbosity", type=VERBOSITY, default=0, show_default=True, help="Log level, 0 to 5.")
 def serve(**given: Any) -> None:
     """Serve a Kubernetes API with simulated nodes, queues, PodGroups and jobs.
@@ -132,8 +135,9 @@ def serve(**given: Any) -> None:
         raise InputError("--tls-cert and --tls-key go together")
     if wanted.salvage and wanted.data is None:
         raise InputError("--salvage needs --data")
-    if not wanted.schedule and (wanted.scheduler_conf or wanted.plugins_dir):
-        raise InputError("--scheduler-conf and --plugins-dir need --schedule; `pumice run` has its own")
+    if not wanted.schedule and (wanted.scheduler_conf or wanted.plugins_dir or wanted.pages):
+        raise InputError("--scheduler-conf, --plugins-dir and --pages need --schedule; `pumice run` has its own")
+    pages_place(wanted.pages)  # before anything is written
     try:
         with ExitStack() as files:
             folder = wanted.data or Path(files.enter_context(tempfile.TemporaryDirectory(prefix="pumice-")))
@@ -171,7 +175,8 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
         scheduler = None
         if conf is not None:
             access = _own_access(url, token, certificate)
-            work = partial(_schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop))
+            shown = await show_pages(pages_place(wanted.pages), stack)
+            work = partial(_schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop, shown))
             part = Supervised(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
             api.checks["scheduler"] = part.health
             scheduler = asyncio.create_task(part.run())

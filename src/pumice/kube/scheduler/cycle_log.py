@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -257,3 +257,14 @@ class _Telling:
         """Return ``cpu 1500.00, memory 1073741824.00``: thousandths, bytes, and other amounts above 0."""
         pairs = zip(self.tables.axis.names, row.tolist(), strict=True)
         return ", ".join(f"{name} {value:.2f}" for i, (name, value) in enumerate(pairs) if i < 2 or value)
+
+
+def log_decisions(cycle: int, now: float, digest: str, decisions: Sequence[Decision], conf: str) -> None:
+    """Log how much a cycle decided, and what a replay of it needs. ``conf``: hash of the policy. Silent for nothing."""
+    if not decisions:
+        return
+    binds = sum(isinstance(decision, Bind) for decision in decisions)
+    evicts = len(decisions) - binds
+    fields = {"cycle": cycle, "now": now, "digest": digest, "conf": conf, "to_bind": binds, "to_evict": evicts}
+    text = "cycle %d: %d to bind, %d to evict; digest %s at %r"
+    logging.getLogger("pumice.run").info(text, cycle, binds, evicts, digest, now, extra={"fields": fields})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from pumice.framework.cycle.outcome import Outcome
 from pumice.kube.api.client import Client, Counts
 from pumice.kube.api.errors import KubeError
 from pumice.kube.api.kinds import NAMESPACES, Kind
@@ -32,7 +33,7 @@ from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.informers.usage import usage_feeds
 from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.scheduler.cluster import KubeCluster
-from pumice.kube.scheduler.cycle_log import tell_cycle
+from pumice.kube.scheduler.cycle_log import log_decisions, tell_cycle
 from pumice.kube.scheduler.dump import write_dump
 from pumice.kube.scheduler.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.scheduler.lease import Election
@@ -40,7 +41,7 @@ from pumice.kube.scheduler.reload import Conf, ConfFile
 from pumice.kube.scheduler.schedule import CycleSchedule
 from pumice.kube.writers.reminders import Reminders, record_unparsable
 from pumice.kube.writers.writing import AS_VOLCANO_DOES, Timers, Writing
-from pumice.model.decisions import Bind
+from pumice.model.decisions import Bind, Decision
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
@@ -82,11 +83,16 @@ class Settings(Struct, frozen=True):
     writing: Writing = AS_VOLCANO_DOES
 
 
+#: Takes each cycle that ended, in the thread of cycles: its outcome, decisions and digest.
+AfterCycle = Callable[[Outcome, Sequence[Decision], str], None]
+
+
 class Live:
     """A running scheduler. ``run`` is its whole life. ``stop`` ends it properly, from the loop. ``leads``: whether it
     decides.
 
     ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
+    ``after_cycle``: called after each cycle, such as for pages.
     ``cluster`` and ``informers`` belong to one term and are replaced in the next.
     """
 
@@ -101,6 +107,7 @@ class Live:
         beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
         retry_policy: RetryPolicy | None = None,
         troubles: WatchFailures | None = None,
+        after_cycle: AfterCycle | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
         # Fenced, because work that ends late must not write when another candidate may lead.
@@ -112,7 +119,7 @@ class Live:
         self.failed_cycles = 0
         self.cycle_began: float | None = None  # start of the running cycle, by time.monotonic
         self.failing_since: float | None = None  # since when every cycle failed
-        self._election, self._beside = election, beside
+        self._election, self._beside, self._after_cycle = election, beside, after_cycle
         self._schedule = self._new_schedule()
         self._on_loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
@@ -350,18 +357,9 @@ class Live:
         tell_cycle(outcome, decisions)
         self.cluster.tell(outcome)
         self.reminders.note(outcome)
-        if decisions:
-            binds = sum(isinstance(decision, Bind) for decision in decisions)
-            fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}
-            _log.info(
-                "cycle %d: %d to bind, %d to evict; digest %s at %r",
-                self.loop.cycles,
-                binds,
-                len(decisions) - binds,
-                self.loop.digest.hex,
-                now,
-                extra={"fields": {**fields, "to_bind": binds, "to_evict": len(decisions) - binds}},
-            )
+        if self._after_cycle is not None:
+            self._after_cycle(outcome, decisions, self.loop.digest.hex)
+        log_decisions(self.loop.cycles, outcome.now, self.loop.digest.hex, decisions, conf.hash)
 
     async def _start_over(self) -> None:
         """After a failure: wait until decisions are confirmed or given up, then build the store again.

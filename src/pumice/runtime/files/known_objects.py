@@ -54,7 +54,8 @@ def all_objects_in(snapshot: Snapshot, now: float) -> list[Object]:
     tables = snapshot.tables
     found = objects_in(snapshot, now)
     for name in _BESIDE:
-        found.extend(getattr(tables, name).objs)  # an array: += would add it element by element
+        # Not +=, which NumPy would take for an addition of amounts. Rows that are not in use have None.
+        found.extend(obj for obj in getattr(tables, name).objs if obj is not None)
     return [*_priority_classes(tables), *found]
 
 

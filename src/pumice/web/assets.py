@@ -1,0 +1,55 @@
+"""The files that pages are made of: their own, and those that they share with reports."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from pumice import __version__
+from pumice.report.html import asset as report_asset
+
+#: Pages by path, with the name that people read.
+PAGES: Mapping[str, str] = MappingProxyType(
+    {"/": "Overview", "/queues": "Queues", "/jobs": "Jobs", "/job": "Job", "/nodes": "Nodes"}
+)
+#: Files that are served, each made of parts in this order. Those with "report/" are the report's.
+_FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "pages.css": ("report/page.css", "pages.css"),
+        "pages.js": (
+            *("report/base.js", "report/parts.js"),
+            *("shared.js", "overview.js", "queues.js", "jobs.js", "job.js", "nodes.js", "start.js"),
+        ),
+    }
+)
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a file that is served. Raises: KeyError."""
+    return "\n".join(_part(part) for part in _FILES[name])
+
+
+def _part(name: str) -> str:
+    room, _, rest = name.partition("/")
+    if rest and room == "report":
+        return report_asset(rest)
+    return files("pumice.web").joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def shell(title: str) -> str:
+    """Return the page around what its script shows."""
+    links = "".join(
+        f'<a href="{path}"{" aria-current=page" if name == title else ""}>{name}</a>'
+        for path, name in PAGES.items()
+        if path != "/job"
+    )
+    places = {"title": html.escape(title), "version": html.escape(__version__), "links": links}
+    text = _part("shell.html")
+    for name, value in places.items():
+        text = text.replace(f"{{{{{name}}}}}", value)
+    return text

@@ -1,0 +1,168 @@
+"""The pages over HTTP: a shell, its script and style, JSON documents, and a stream that says when there are newer ones.
+
+Nothing is written, and only this machine is answered: a name that resolves to loopback does not get a page of another
+site to read it, because the Host header must be a loopback address too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Any
+
+from aiohttp import web
+
+from pumice import __version__
+from pumice.runtime.serving.listening import ConnectionLimits, Connections, Handler, Place, connections_here, listening
+from pumice.web.assets import PAGES, asset, shell
+from pumice.web.feed import DOCUMENTS, Feed
+from pumice.web.jobs_query import QueryError, query_of
+
+_AT_WORK_MAX = 256  # each page that is open holds one connection for its stream
+_BEAT_S = 15.0  # a stream says that it is alive, so that a page notices a server that is gone
+_GZIP_FROM = 1 << 10
+_NAME_MAX = 512
+_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+)
+_TYPES = {"css": "text/css", "js": "text/javascript"}
+#: Answers a question about a job as JSON. Raises: KeyError with a sentence if there is no such job.
+Explain = Callable[[str], Awaitable[dict[str, Any]]]
+
+
+class Pages:
+    """``explain``: answers why a job waits, None where nothing can be tried."""
+
+    def __init__(self, feed: Feed, explain: Explain | None = None) -> None:
+        self._feed, self._explain = feed, explain
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=1 << 10, middlewares=[_for_this_machine, self._note])
+        app.add_routes([web.get(path, self._page) for path in PAGES])
+        app.add_routes(
+            [
+                web.get("/assets/{name}", self._asset),
+                *(web.get(f"/data/{name}", self._document) for name in DOCUMENTS),
+                web.get("/data/jobs", self._jobs),
+                web.get("/data/job", self._job),
+                web.get("/events", self._events),
+            ]
+        )
+        return app
+
+    @web.middleware
+    async def _note(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note that a page is open, for which summaries are made."""
+        self._feed.asked(time.monotonic())
+        return await handler(request)
+
+    async def _page(self, request: web.Request) -> web.Response:
+        return _answer(request, shell(PAGES[request.path]), "text/html")
+
+    async def _asset(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        try:
+            text = asset(name)
+        except KeyError:
+            raise web.HTTPNotFound(text="no such file\n") from None
+        found = _answer(request, text, _TYPES[name.rpartition(".")[2]])
+        # The address has the version of the program, so that a newer one is never shown by an older script.
+        found.headers["Cache-Control"] = "max-age=3600" if request.query.get("v") == __version__ else "no-store"
+        return found
+
+    async def _document(self, request: web.Request) -> web.Response:
+        return _answer(request, self._feed.document(request.path.rpartition("/")[2]), "application/json")
+
+    async def _jobs(self, request: web.Request) -> web.Response:
+        index = self._feed.index
+        try:
+            query = query_of(request.query)
+            found = self._feed.encoded(lambda _: {} if index is None else index.answer(query))
+        except QueryError as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from None
+        return _answer(request, found, "application/json")
+
+    async def _job(self, request: web.Request) -> web.Response:
+        name, index = request.query.get("name", ""), self._feed.index
+        if not 0 < len(name) <= _NAME_MAX:
+            raise web.HTTPBadRequest(text=f"wanted name=NAMESPACE/NAME of at most {_NAME_MAX} characters\n")
+        rows = [] if index is None else [row for row, each in enumerate(index.jobs.names) if each == name]
+        if index is None or not rows:
+            raise web.HTTPNotFound(text="no such job in the newest cycle\n")
+        found: dict[str, Any] = {"job": index.row(rows[0]), "explanation": None}
+        if self._explain is not None and request.query.get("explain") == "1":
+            try:
+                found["explanation"] = await self._explain(name)
+            except KeyError as error:
+                raise web.HTTPNotFound(text=f"{error.args[0]}\n") from None
+        return _answer(request, self._feed.encoded(lambda _: found), "application/json")
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Send the number of each new summary. A viewer that does not read is cut off by the limits of connections."""
+        stream = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        number = self._feed.number
+        await stream.write(f"data: {number}\n\n".encode())
+        while True:
+            try:
+                number = await asyncio.wait_for(self._feed.newer_than(number), _BEAT_S)
+                await stream.write(f"data: {number}\n\n".encode())
+            except TimeoutError:
+                await stream.write(b": alive\n\n")
+            self._feed.asked(time.monotonic())
+
+
+@web.middleware
+async def _for_this_machine(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse what does not come from this machine, or was sent by a page of another site."""
+    if not _is_loopback(request.remote or "") or not _is_loopback(_host(request)):
+        raise web.HTTPForbidden(text="for this machine alone: see kubectl port-forward\n")
+    return await handler(request)
+
+
+def _host(request: web.Request) -> str:
+    host = request.host
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _answer(request: web.Request, body: bytes | str, content_type: str) -> web.Response:
+    content = body.encode() if isinstance(body, str) else body
+    headers = {**_HEADERS, "Content-Type": f"{content_type}; charset=utf-8"}
+    if len(content) >= _GZIP_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
+        content = gzip.compress(content, compresslevel=1)
+        headers["Content-Encoding"] = "gzip"
+    return web.Response(body=content, headers=headers)
+
+
+@asynccontextmanager
+async def serving(feed: Feed, place: Place, explain: Explain | None = None) -> AsyncIterator[str]:
+    """Serve pages. Yields their URL. Raises: OSError if the address or the port is not available."""
+    limits = ConnectionLimits(connections_here(_AT_WORK_MAX))
+    async with listening(Pages(feed, explain).application(), place, Connections(limits)) as url:
+        yield url
+
+
+def is_for_this_machine(address: str) -> bool:
+    """Return True if only this machine can reach an address."""
+    return _is_loopback(address)

@@ -1,0 +1,38 @@
+// Job: what it is, what stands in its way, checked by trials, and what would help.
+
+async function jobPage() {
+  const { name } = asked();
+  const { data } = await document_of(link("/data/job", { name }));
+  const { job } = data;
+  document.title = `${job.name} · Pumice`;
+  const facts = [["queue", job.queue], ["pods", `${number(job.pods)}, ${number(job.running)} with a node, ${number(job.waiting)} waiting, minimum ${number(job.minimum)}`],
+    ["priority", number(job.priority)], ["age", age(job.created)], ["holds", amounts(job.holds)], ["asks for", amounts(job.asks)]];
+  const head = card(job.name, "", [h("p", {}, stateWord(job.state), job.code ? ` ${job.code}: ${job.sentence}` : ""),
+    h("dl", { class: "facts" }, ...facts.map(([what, value]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))))], true, "facts");
+  const place = h("div", { "aria-live": "polite" });
+  if (job.code) explain(name, place);
+  return [head, place];
+}
+async function explain(name, place) {
+  place.replaceChildren(card("Why it waits", "Cycles are being tried on changed copies of the cluster.", [], true, "why"));
+  try {
+    const { data } = await document_of(link("/data/job", { name, explain: 1 }));
+    place.replaceChildren(...(data.explanation ? explained(data.explanation) : [card("Why it waits", "These pages have no cluster to try changes on: pumice explain does, on a snapshot.", [], true, "why")]));
+  } catch (trouble) {
+    place.replaceChildren(card("Why it waits", `This could not be worked out: ${trouble.message}`, [], true, "why"));
+  }
+}
+function explained(found) {
+  const { trials, minimal, cut } = found.proof;
+  const proof = !found.reason.length ? "" : minimal ? "Checked: lifting all of these starts the job, and lifting any fewer does not." : "Not proven to be the smallest set.";
+  const about = `${found.verdict}. ${proof} ${counted(trials, "trial")}${cut ? ", search cut" : ""}.`;
+  const why = card("Why it waits", about, [
+    h("ol", { class: "obstacles" }, ...found.reason.map((each) => h("li", {}, h("span", { class: "code" }, each.code), ` ${each.sentence}`))),
+    ...(found.not_because.length ? [h("p", { class: "about" }, `Not because of: ${found.not_because.join("; ")}.`)] : []),
+  ], true, "why");
+  const ways = found.ways_out.length
+    ? [h("ul", { class: "ways" }, ...found.ways_out.map((way) => h("li", {}, h("b", {}, way.text.join("; ")), way.waits_for_evictions ? ": starts once evicted pods have left." : ": starts now.",
+        way.loses.length ? ` Others lose by it: ${way.loses.join(", ")}.` : "", way.commands.length ? h("pre", {}, way.commands.join("\n")) : null)))]
+    : [nothing("No way out was found by the changes that are known here.")];
+  return [why, card("Ways out", "Each was tried: the job starts with it. The cheapest first.", ways, true, "ways")];
+}

@@ -1,0 +1,41 @@
+// Queues: a tree with what each holds, wants, deserves and may hold of one resource.
+
+async function queuesPage() {
+  const { data } = await document_of("/data/queues");
+  let chosen = Number(asked().resource ?? firstResource());
+  if (!(chosen in HEAD.resources)) chosen = firstResource();
+  const place = h("div", {});
+  const draw = () => {
+    const top = Math.max(...data.queues.map((queue) => Math.max(queue.used[chosen] + queue.waiting[chosen], queue.deserved[chosen], queue.guarantee[chosen])), 1e-9);
+    place.replaceChildren(table([
+      { name: "Queue", left: true, cell: (queue) => h("span", { style: { "padding-left": `${18 * Math.min(queue.depth, 8)}px` } }, jobsLink({ queue: queue.name }, queue.name), queue.open ? "" : " (closed)") },
+      { name: "Used, and wanted beyond", left: true, cell: (queue) => shareBar(queue, chosen, top) },
+      { name: "Used", cell: (queue) => number(queue.used[chosen]) },
+      { name: "Waiting", cell: (queue) => number(queue.waiting[chosen]) },
+      { name: "Guarantee", cell: (queue) => (queue.guarantee[chosen] ? number(queue.guarantee[chosen]) : "–") },
+      { name: "Deserved", cell: (queue) => (queue.deserved[chosen] ? number(queue.deserved[chosen]) : "–") },
+      { name: "Limit", cell: (queue) => (queue.limit[chosen] === null ? "–" : number(queue.limit[chosen])) },
+      { name: "Weight", cell: (queue) => number(queue.weight) },
+      { name: "Jobs that wait", cell: (queue) => number(queue.jobs) },
+    ], data.queues, { label: "Queues" }));
+  };
+  draw();
+  const side = choice("resource", HEAD.resources.map((_, i) => resourceLabel(i)), chosen, (i) => {
+    chosen = i;
+    history.replaceState(null, "", link("/queues", { resource: i }));
+    draw();
+  });
+  return [figure("Queues", "What each queue and those below it hold, and what their waiting jobs ask for. Bars: used (dark), wanted (light), guaranteed (dashed), deserved (line), limit (black).",
+    [data.queues.length ? place : nothing("No queue.")], { wide: true, id: "queues", side })];
+}
+function shareBar(queue, i, top) {
+  const wide = 100, high = 14, x = (value) => (wide * clamp(value, 0, top)) / top, used = queue.used[i], wants = queue.waiting[i];
+  const parts = [s("rect", { class: "room", x: 0, y: 3, width: wide, height: high - 6 }),
+    s("rect", { class: "wants", x: x(used), y: 3, width: x(used + wants) - x(used), height: high - 6 }),
+    s("rect", { class: "used", x: 0, y: 3, width: x(used), height: high - 6 })];
+  for (const [value, kind, dashes] of [[queue.guarantee[i], "mark", "2 2"], [queue.deserved[i], "mark", null], [queue.limit[i], "limit", null]]) {
+    if (value) parts.push(s("line", { class: kind, x1: x(value), x2: x(value), y1: 0, y2: high, "stroke-dasharray": dashes, "vector-effect": "non-scaling-stroke" }));
+  }
+  const label = `${queue.name}: ${withUnit(used, i)} used, ${number(wants)} wanted`;
+  return h("div", { class: "share" }, s("svg", { viewBox: `0 0 ${wide} ${high}`, height: high, preserveAspectRatio: "none", role: "img", "aria-label": label }, ...parts));
+}

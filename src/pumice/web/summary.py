@@ -1,0 +1,341 @@
+"""What pages show of one cycle: plain columns, made once a cycle, which hold none of its tables.
+
+Amounts are in units that people use: cores, GiB and whole devices; times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from pumice.algorithms.sums import sums_by
+from pumice.answers.codes import Code, code_of
+from pumice.columns.counting import HELD, PENDING, PIPELINED
+from pumice.columns.dtypes import CPU, F64, I8, I32, I64, MEMORY, AnyArray, Bool, ResourceAxis
+from pumice.columns.tables import Tables
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
+from pumice.framework.cycle.outcome import Outcome
+from pumice.model.blockers import Blocker
+from pumice.model.decisions import Decision, Evict
+from pumice.model.node import Node
+from pumice.model.status import TaskStatus
+
+#: States of a job, by number: pods that got a node in this cycle come first.
+STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pods")
+_STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED, _EMPTY = range(len(STATES))
+CODES = tuple(Code)
+_NUMBER_OF = {code: number for number, code in enumerate(CODES)}
+#: Resources that pages show a column of: more would not fit beside each other.
+RESOURCES_MAX = 6
+#: What pages show of a text that tenants chose or that was made of such.
+TEXT_MAX = 300
+#: Effects of taints that keep a pod which does not tolerate them off a node.
+_KEEPS_OFF = ("NoSchedule", "NoExecute")
+#: Labels that say which nodes are near each other, the narrowest first.
+_GROUP_LABELS = (
+    "topology.kubernetes.io/rack",
+    "kubernetes.io/rack",
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/zone",
+)
+
+
+class ResourceColumn(Struct, frozen=True):
+    """A resource: ``cpu``, ``memory`` or the name of a device, with the unit of its amounts."""
+
+    name: str
+    unit: str
+
+
+class JobColumns(Struct, frozen=True):
+    """The jobs of a session (J). ``state``: into STATES. ``code``: into CODES, -1 for a job that does not wait.
+
+    ``queue``: into the names of queues. ``asks``: what its waiting pods ask for together (J, resources); ``holds``:
+    what its pods hold. ``sentences``: what is nearest in its way, "" for nothing.
+    """
+
+    names: Sequence[str]
+    sentences: Sequence[str]
+    queue: I32
+    state: I8
+    code: I8
+    pods: I32
+    running: I32
+    waiting: I32
+    minimum: I32
+    priority: I64
+    created: F64
+    asks: F64
+    holds: F64
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class QueueColumns(Struct, frozen=True):
+    """The queues (Q), in the order of the tree: ``depth`` 0 has no parent. ``limit`` is inf where there is none.
+
+    ``used`` and ``waiting`` (Q, resources) include the queues below. ``jobs``: those that wait in it or below it.
+    """
+
+    names: Sequence[str]
+    parent: I32
+    depth: I32
+    weight: F64
+    is_open: Bool
+    guarantee: F64
+    deserved: F64
+    limit: F64
+    used: F64
+    waiting: F64
+    jobs: I32
+
+
+class NodeColumns(Struct, frozen=True):
+    """The nodes (N). ``closed``: why it takes no new pod, "" if it does. ``group``: its rack or zone, "" for none."""
+
+    names: Sequence[str]
+    groups: Sequence[str]
+    closed: Sequence[str]
+    pods: I32
+    offers: F64
+    used: F64
+
+
+class WaitingKind(Struct, frozen=True):
+    """Jobs that wait for the same kind of reason. ``asks``: of their waiting pods (resources,)."""
+
+    code: Code
+    jobs: int
+    asks: F64
+    example: str
+    sentence: str
+
+
+class CycleSummary(Struct, frozen=True):
+    """One cycle, as pages show it."""
+
+    at: float
+    digest: str
+    language: str
+    bound: int
+    evicted: int
+    faults: int
+    resources: tuple[ResourceColumn, ...]
+    jobs: JobColumns
+    queues: QueueColumns
+    nodes: NodeColumns
+    waiting: tuple[WaitingKind, ...]
+
+
+def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> CycleSummary:
+    """Return what pages show of a cycle that ended."""
+    tables = outcome.tables
+    shown = _Shown(tables.axis)
+    evicted = sum(isinstance(each, Evict) for each in decisions)
+    jobs = _jobs(outcome, shown)
+    return CycleSummary(
+        outcome.now,
+        digest,
+        outcome.policy.dialect.name,
+        len(decisions) - evicted,
+        evicted,
+        len(outcome.faults),
+        shown.columns,
+        jobs,
+        _queues(tables, shown, jobs),
+        _nodes(tables, shown),
+        _kinds(jobs),
+    )
+
+
+class _Shown:
+    """The resources that are shown, and amounts in the units of people."""
+
+    def __init__(self, axis: ResourceAxis) -> None:
+        devices = [name for name in axis.offered if "/" in name and not name.startswith("attachable-volumes")]
+        # GPUs before others, because they are what users look for.
+        devices.sort(key=lambda name: (not name.endswith("gpu"), name))
+        names = ["cpu", "memory", *devices[: RESOURCES_MAX - 2]]
+        self._columns = [axis.column[name] for name in names]
+        self._scale = np.array([2.0**30 if column == MEMORY else 1000.0 for column in self._columns])
+        units = {CPU: "cores", MEMORY: "GiB"}
+        self.columns = tuple(
+            ResourceColumn(name, units.get(column, "devices"))
+            for name, column in zip(names, self._columns, strict=True)
+        )
+
+    def __call__(self, amounts: F64) -> F64:
+        """Return amounts of the core (…, R) in the units of people (…, resources)."""
+        found: F64 = amounts[..., self._columns] / self._scale
+        return found
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def _jobs(outcome: Outcome, shown: _Shown) -> JobColumns:
+    tables, rows = outcome.tables, outcome.live_jobs
+    jobs = tables.jobs
+    counts = jobs.counts[rows]
+    held = counts @ HELD
+    codes, sentences = _reasons(outcome, rows)
+    states = _states(counts, held)
+    states[(states == _EMPTY) & (codes >= 0)] = _WAITS
+    return JobColumns(
+        [jobs.uids[row] for row in rows.tolist()],
+        sentences,
+        jobs.queue[rows].copy(),
+        states,
+        codes,
+        jobs.size[rows].copy(),
+        held.astype(np.int32),
+        (counts[:, PENDING] + counts[:, PIPELINED]).astype(np.int32),
+        jobs.min_available[rows].copy(),
+        jobs.priority[rows].copy(),
+        jobs.creation[rows].copy(),
+        shown(_asked(tables)[rows]),
+        shown(jobs.allocated[rows]),
+    )
+
+
+def _states(counts: I32, held: AnyArray) -> I8:
+    waits = counts[:, PENDING] > 0
+    return np.select(
+        [
+            counts[:, TaskStatus.BINDING] > 0,
+            (counts[:, PIPELINED] > 0) & (held == 0),
+            waits & (held == 0),
+            waits | (counts[:, PIPELINED] > 0),
+            held > 0,
+            counts.sum(axis=1) > 0,
+        ],
+        [_STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED],
+        _EMPTY,
+    ).astype(np.int8)
+
+
+def _asked(tables: Tables) -> F64:
+    """Return what the pods of each job that wait ask for together. Shape (J, R)."""
+    tasks, jobs = tables.tasks, tables.jobs
+    rows = (tasks.alive & (tasks.job >= 0) & (tasks.status == PENDING)).nonzero()[0]
+    found = sums_by(tasks.job[rows], tables.classes.req[tasks.cls[rows]], len(jobs.queue))
+    # Volcano creates the pods of a job only once it is admitted; before, its minimum says what it asks for.
+    unborn = jobs.alive & jobs.has_min & (jobs.size == 0)
+    found[unborn] = jobs.min_resources[unborn]
+    return found
+
+
+def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
+    """Return the code of what is nearest in the way of each job, and its sentence."""
+    found = Blockers(outcome)
+    place = {row: i for i, row in enumerate(rows.tolist())}
+    codes, sentences = np.full(len(rows), -1, dtype=np.int8), [""] * len(rows)
+    # Thousands of jobs that wait share a few blockers, and a sentence is long to make.
+    said: dict[Blocker, tuple[int, str]] = {}
+    for row in found.waiting.tolist():
+        nearest = found.nearest(row)
+        if nearest not in said:
+            said[nearest] = _NUMBER_OF[code_of(nearest)], sentence(nearest)[:TEXT_MAX]
+        codes[place[row]], sentences[place[row]] = said[nearest]
+    return codes, sentences
+
+
+def _kinds(jobs: JobColumns) -> tuple[WaitingKind, ...]:
+    found = []
+    for number in np.unique(jobs.code[jobs.code >= 0]).tolist():
+        rows = (jobs.code == number).nonzero()[0]
+        first = int(rows[0])
+        asks = jobs.asks[rows].sum(axis=0)
+        found.append(WaitingKind(CODES[number], len(rows), asks, jobs.names[first], jobs.sentences[first]))
+    # The kind that keeps most devices waiting first, then cores, then jobs.
+    found.sort(key=lambda kind: (*(-kind.asks[2:]).tolist(), -kind.asks[0], -kind.jobs, kind.code))
+    return tuple(found)
+
+
+# -- queues ------------------------------------------------------------------------------------------------------------
+
+
+def _queues(tables: Tables, shown: _Shown, jobs: JobColumns) -> QueueColumns:
+    queues = tables.queues
+    parents = queues.parent.tolist()
+    order, depths = _in_tree_order(parents)
+    used = _with_those_below(sums_by(jobs.queue, jobs.holds, len(queues)), order, parents)
+    waiting = _with_those_below(sums_by(jobs.queue, jobs.asks, len(queues)), order, parents)
+    count = np.bincount(jobs.queue[jobs.code >= 0], minlength=len(queues)).astype(np.float64)[:, None]
+    return QueueColumns(
+        list(queues.names),
+        queues.parent.copy(),
+        depths,
+        queues.weight.copy(),
+        queues.open.copy(),
+        shown(queues.guarantee),
+        shown(queues.deserved),
+        shown(queues.capability),
+        used,
+        waiting,
+        _with_those_below(count, order, parents)[:, 0].astype(np.int32),
+    )
+
+
+def _in_tree_order(parents: Sequence[int]) -> tuple[list[int], I32]:
+    """Return queues so that each comes after its parent, and their depths. Those in a circle have no parent."""
+    depths = np.full(len(parents), -1, dtype=np.int32)
+    for row in range(len(parents)):
+        path, above = [], row
+        while above >= 0 and depths[above] < 0 and above not in path:
+            path.append(above)
+            above = parents[above]
+        depth = int(depths[above]) if above >= 0 and above not in path else -1
+        for each in reversed(path):
+            depth += 1
+            depths[each] = depth
+    return np.argsort(depths, kind="stable").tolist(), depths
+
+
+def _with_those_below(amounts: F64, order: Sequence[int], parents: Sequence[int]) -> F64:
+    found = amounts.copy()
+    for row in reversed(order):
+        if parents[row] >= 0:
+            found[parents[row]] += found[row]
+    return found
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+
+def _nodes(tables: Tables, shown: _Shown) -> NodeColumns:
+    nodes, facts, tasks = tables.nodes, tables.nodes.facts, tables.tasks
+    on = tasks.node[tasks.alive & (tasks.node >= 0)]
+    pods = np.bincount(on, minlength=len(facts)).astype(np.int32)
+    return NodeColumns(
+        list(facts.names),
+        _groups(tables),
+        [_closed(facts.objs[row], int(pods[row]), int(facts.max_pods[row])) for row in range(len(facts))],
+        pods,
+        shown(np.asarray(facts.allocatable)),
+        shown(nodes.used),
+    )
+
+
+def _closed(node: Node, pods: int, pods_max: int) -> str:
+    """Say why a node takes no new pod whatever that asks for, "" if it may take one."""
+    if node.quarantined:
+        return f"cannot be read: {node.unparsable[0]}"[:TEXT_MAX]
+    if node.unschedulable:
+        return "cordoned"
+    taint = next((each for each in node.taints if each.effect in _KEEPS_OFF), None)
+    if taint is not None:
+        return f"taint {taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"[:TEXT_MAX]
+    return f"runs {pods_max} pods, which is its limit" if pods >= pods_max else ""
+
+
+def _groups(tables: Tables) -> list[str]:
+    """Return the HyperNode of the lowest tier that has each node, or else its rack or zone by its labels."""
+    tree, objs = tables.tree, tables.nodes.facts.objs
+    if len(tree) > 1:
+        return [tree.names[row] if row >= 0 else "" for row in tree.leaf_of.tolist()]
+    return [next((node.labels[key] for key in _GROUP_LABELS if key in node.labels), "") for node in objs]

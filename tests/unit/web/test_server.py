@@ -1,0 +1,107 @@
+"""The server of pages: what it answers, whom, and how it tells of a newer cycle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from msgspec.structs import replace
+
+from pumice.runtime.serving.listening import Place
+from pumice.web.feed import Feed
+from pumice.web.questions import Questions
+from pumice.web.server import is_for_this_machine, serving
+from tests.unit.web.worlds import summary, summary_of, world
+
+
+class At:
+    def __init__(self, url: str, feed: Feed, http: aiohttp.ClientSession) -> None:
+        self.url, self.feed, self.http = url, feed, http
+
+    async def json(self, path: str) -> Any:
+        async with self.http.get(self.url + path) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.json()
+
+    async def refused(self, path: str, **headers: str) -> tuple[int, str]:
+        async with self.http.get(self.url + path, headers=headers) as answer:
+            return answer.status, await answer.text()
+
+
+@pytest.fixture
+async def at() -> AsyncIterator[At]:
+    feed, found = Feed(), world()
+    feed.publish(summary_of(found))
+    async with serving(feed, Place(), Questions(found, "d").explain) as url, aiohttp.ClientSession() as http:
+        yield At(url, feed, http)
+
+
+@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes"])
+async def test_pages_allow_their_own_script_and_nothing_else(at: At, path: str) -> None:
+    async with at.http.get(at.url + path) as answer:
+        text = await answer.text()
+        policy = answer.headers["Content-Security-Policy"]
+        assert answer.status == 200 and "/assets/pages.js" in text
+        assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert "http://" not in text and "https://" not in text
+
+
+async def test_assets_are_served_and_no_other_file(at: At) -> None:
+    async with at.http.get(at.url + "/assets/pages.js") as answer:
+        assert answer.content_type == "text/javascript" and "overviewPage" in await answer.text()
+    assert (await at.refused("/assets/..%2Fserver.py"))[0] == 404
+    assert (await at.refused("/assets/shell.html"))[0] == 404
+
+
+async def test_documents_have_the_cycle_and_its_data(at: At) -> None:
+    found = await at.json("/data/overview")
+    assert found["number"] == 1 and found["head"]["language"] == "volcano" and found["data"]["jobs"] == 4
+    assert (await at.json("/data/jobs?state=waits&sort=created"))["data"]["matching"] == 2
+    assert (await at.refused("/data/jobs?sort=x"))[0] == 400
+
+
+async def test_a_job_is_explained_when_asked_and_a_missing_one_is_refused(at: At) -> None:
+    assert (await at.json("/data/job?name=ns/large"))["data"]["explanation"] is None
+    found = (await at.json("/data/job?name=ns/large&explain=1"))["data"]
+    assert found["explanation"]["verdict"] == "not now" and found["job"]["code"] == "Shortage"
+    assert found["explanation"]["ways_out"]
+    assert await at.refused("/data/job?name=ns/nope") == (404, "no such job in the newest cycle\n")
+    assert (await at.refused("/data/job"))[0] == 400
+
+
+async def test_before_the_first_cycle_documents_are_empty() -> None:
+    async with serving(Feed(), Place()) as url, aiohttp.ClientSession() as http:
+        at = At(url, Feed(), http)
+        assert await at.json("/data/overview") == {"number": 0, "head": None, "data": None}
+        assert (await at.json("/data/jobs"))["data"] is None
+        assert (await at.refused("/data/job?name=ns/x"))[0] == 404
+
+
+async def test_a_page_of_another_site_cannot_read_them(at: At) -> None:
+    """Its name may resolve to this machine, but the browser sends the name along."""
+    assert (await at.refused("/data/overview", Host="cluster.example"))[0] == 403
+    assert (await at.refused("/data/overview", Host="localhost"))[0] == 200
+    assert (await at.refused("/data/overview", Host="[::1]:80"))[0] == 200
+
+
+async def test_nothing_can_be_written(at: At) -> None:
+    async with at.http.post(at.url + "/data/overview") as answer:
+        assert answer.status == 405
+
+
+async def test_the_stream_says_when_there_is_a_newer_cycle(at: At) -> None:
+    async with at.http.get(at.url + "/events") as answer:
+        assert await answer.content.readline() == b"data: 1\n"
+        await answer.content.readline()
+        at.feed.publish(replace(summary(), digest="next"))
+        assert await asyncio.wait_for(answer.content.readline(), 30) == b"data: 2\n"
+    assert (await at.json("/data/overview"))["head"]["digest"] == "next"
+
+
+def test_which_addresses_are_of_this_machine() -> None:
+    own = ["127.0.0.1", "127.8.0.1", "::1", "localhost"]
+    assert all(map(is_for_this_machine, own))
+    assert not any(map(is_for_this_machine, ["", "0.0.0.0", "::", "10.0.0.1", "node", "localhost.example"]))
