@@ -15,13 +15,13 @@ from pumice.answers.codes import Code, code_of
 from pumice.columns.counting import HELD, PENDING, PIPELINED
 from pumice.columns.dtypes import CPU, F64, I8, I32, I64, MEMORY, AnyArray, Bool, ResourceAxis
 from pumice.columns.tables import Tables
-from pumice.reasons.blockers import Blockers
-from pumice.reasons.sentences import sentence
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Evict
 from pumice.model.node import Node
 from pumice.model.status import TaskStatus
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
 
 #: States of a job, by number: pods that got a node in this cycle come first.
 STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pods")
