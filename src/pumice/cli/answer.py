@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pumice.answers.codes import code_of
 from pumice.cli.console import Column, Console, Table
 from pumice.cli.output import console
 from pumice.model.node import Node
@@ -39,29 +40,41 @@ class _Job:
     waiting: dict[str, str] = field(default_factory=dict)
 
 
-def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
-    """The whole of it."""
+def print_answer(
+    answer: Answer, objects: Sequence[Object], conf: str, *, jobs: Sequence[str] = (), queues: Sequence[str] = ()
+) -> None:
+    """The whole of it. ``jobs``, ``queues``: only blocks of these, all if none is named."""
     out = console()
-    jobs, hints = _jobs(answer, objects), answer.hints
+    everyone, hints = _jobs(answer, objects), answer.hints
     nodes = sum(isinstance(obj, Node) for obj in objects)
     counts = (
         f"{len(answer.binds):,} bound, {len(answer.pipelined):,} pipelined, {len(answer.evicts):,} evicted, "
         f"{len(answer.unscheduled):,} not scheduled"
     )
-    out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}: {counts}")
+    out.print(f"{counted(nodes, 'node')}, {counted(len(everyone), 'job')}: {counts}")
     out.print(f"policy {escaped(conf)}", style="dim")
+    waiting = Counter(code_of(found[0]).value for found in answer.blockers.values())
+    if waiting:
+        reasons = ", ".join(f"{count:,} {code}" for code, count in waiting.most_common())
+        out.print(f"jobs that wait by reason: {reasons}")
     for _, text in by_culprit(answer.outcome.faults):
         out.print(f"a plugin failed: {text}", style="red")
-    touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
+    shown = [job for job in everyone if _is_wanted(job, jobs, queues)]
+    touched = [job for job in shown if job.waiting or job.pipelined or job.evicted or job.bound]
     touched.sort(key=lambda job: not job.waiting)
     for job in touched[:BLOCKS_SHOWN]:
         _block(out, job, answer, hints.get(job.key, ""))
     if len(touched) > BLOCKS_SHOWN:
         out.print(f"\nand {counted(len(touched) - BLOCKS_SHOWN, 'more job')}; --json lists all")
-    idle = len(jobs) - len(touched)
+    idle = len(shown) - len(touched)
     if idle:
         out.print(f"\n{counted(idle, 'job')} with no pod to place")
     out.print(f"\ndigest {answer.digest}")
+
+
+def _is_wanted(job: _Job, jobs: Sequence[str], queues: Sequence[str]) -> bool:
+    by_name = not jobs or job.key in jobs or job.key.partition("/")[2] in jobs
+    return by_name and (not queues or (job.group is not None and job.group.queue in queues))
 
 
 def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:

@@ -78,3 +78,16 @@ def test_a_job_of_a_snapshot_is_explained(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["simulate", GANG, "--save-cycle", "2", saved]).exit_code in (0, 1)
     result = CliRunner().invoke(main, ["explain", "ml/tf", saved, "--no-ways"])
     assert result.exit_code == 0 and "Shortage" in result.stdout
+
+
+def test_schedule_names_reasons_first_and_shows_one_job_or_queue() -> None:
+    everything = CliRunner().invoke(main, ["schedule", GANG]).stdout
+    assert "jobs that wait by reason: 1 Shortage" in everything.split("ml/tf")[0]
+    assert "ml/tf" in CliRunner().invoke(main, ["schedule", GANG, "--job", "tf", "--queue", "default"]).stdout
+    assert "ml/tf" not in CliRunner().invoke(main, ["schedule", GANG, "--queue", "prod"]).stdout
+
+
+def test_schedule_reads_standard_input() -> None:
+    text = "\n---\n".join(file.read_text() for file in sorted(Path(GANG).glob("*.yaml")))
+    result = CliRunner().invoke(main, ["schedule", "-"], input=text)
+    assert result.exit_code == 0 and "ml/tf" in result.stdout

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
+from pumice.cli.answers.world import readable
 from pumice.cli.errors import FAILED, InputError, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
 from pumice.cli.params import require_there
@@ -42,7 +43,7 @@ class _Asked(Struct, frozen=True):
 
 
 @click.command()
-@click.argument("manifests", metavar="MANIFESTS…|SNAPSHOT", nargs=-1, required=True)
+@click.argument("manifests", metavar="MANIFESTS…|SNAPSHOT|-", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=f"{CONF_HELP} A snapshot contains a policy.")
 @plugins_option
 @click.option(
@@ -56,6 +57,8 @@ class _Asked(Struct, frozen=True):
     multiple=True,
     help="Scheduler name of the pods. Can be repeated. Default: volcano, or kai-scheduler under dialect: kai.",
 )
+@click.option("--job", multiple=True, metavar="NAME", help="Print only this job (--json has all). Can be repeated.")
+@click.option("--queue", multiple=True, metavar="NAME", help="Print only jobs of this queue. Can be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
@@ -66,10 +69,13 @@ def schedule(
     plugins_dir: str,
     now: float | None,
     scheduler_name: tuple[str, ...],
+    job: tuple[str, ...],
+    queue: tuple[str, ...],
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Run one scheduling cycle on MANIFESTS (files or folders) as they are, or on a SNAPSHOT.
+    """Run one scheduling cycle on MANIFESTS (files or folders, - for standard input) as they are, or on a
+    SNAPSHOT.
 
     Shows which pods are bound to which nodes, which have a reserved node that other pods are leaving (pipelined), which
     are evicted, and why the others wait. Volcano Jobs are expanded into their PodGroup and pods. No cluster is read or
@@ -82,26 +88,26 @@ def schedule(
     Examples:
       pumice schedule cluster/ jobs.yaml
       kubectl get nodes,queues,podgroups,pods -A -o json > all.json && pumice schedule all.json
+      kubectl get nodes,queues,podgroups,pods -A -o json | pumice schedule - --queue prod
       pumice schedule manifests/ --json | jq .unscheduled
       pumice schedule cycle.pumice
       pumice schedule cycle.pumice --conf another.conf
     """
     from pumice.runtime.files.file_signs import is_archive
 
-    require_there(manifests)
     said = ctx.get_parameter_source("scheduler_name") is not ParameterSource.DEFAULT
     options = _Options(conf, strict, plugins_dir, now, scheduler_name if said else None)
-    if any(is_archive(Path(path)) for path in manifests):
-        asked = _on_snapshot(manifests, options)
-    else:
-        asked = _on_manifests(manifests, options)
+    with readable(manifests) as paths:
+        require_there(paths)
+        is_saved = any(is_archive(Path(path)) for path in paths)
+        asked = _on_snapshot(paths, options) if is_saved else _on_manifests(paths, options)
     if as_json:
         beside = {"left_out_actions": list(asked.chosen.left_out), "problems": described(asked.problems)}
         print_json(_described(asked.answer) | beside)
     else:
         from pumice.cli.answer import print_answer
 
-        print_answer(asked.answer, asked.objects, asked.chosen.told)
+        print_answer(asked.answer, asked.objects, asked.chosen.told, jobs=job, queues=queue)
     if asked.answer.outcome.faults:  # what a plugin does wrong may have cost any job its turn
         ctx.exit(FAILED)
     fail_for(ctx, asked.problems)
