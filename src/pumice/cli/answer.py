@@ -53,7 +53,9 @@ def print_answer(
     )
     out.print(f"{counted(nodes, 'node')}, {counted(len(everyone), 'job')}: {counts}")
     out.print(f"policy {escaped(conf)}", style="dim")
-    waiting = Counter(code_of(found[0]).value for found in answer.blockers.values())
+    # A job whose pods all have a node, be it one that others leave, has no reason to wait that a user could act on.
+    unplaced = {job.key for job in everyone if job.waiting}
+    waiting = Counter(code_of(found[0]).value for key, found in answer.blockers.items() if key in unplaced)
     if waiting:
         reasons = ", ".join(f"{count:,} {code}" for code, count in waiting.most_common())
         out.print(f"jobs that wait by reason: {reasons}")
