@@ -32,11 +32,11 @@ def run_cycle(
     *,
     publishes: bool = False,
 ) -> Outcome:
-    """Decide what to bind and evict, and what users should be told.
+    """Decide what to bind and evict, and what should be reported to users.
 
     ``now``: seconds since the epoch. ``observe``: called with the name of each phase as it begins, so that the caller
     can time it: ``open``, each action, ``close``, and ``open gang`` and ``close gang`` for a plugin that opens or is
-    told of the end. ``memo``: what earlier cycles of the same caller computed; it saves work and changes nothing.
+    notified of the end. ``memo``: what earlier cycles of the same caller computed; it saves work and changes nothing.
     ``outside``: answers plugins that ask programs other than the scheduler. ``publishes``: the outcome has the figures
     of plugins even if no job waits, for which plugins are opened.
 

@@ -21,7 +21,7 @@ from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
 from pumice.testing import changes
 from pumice.testing.changes import Objects
-from pumice.testing.checks.cycles import Cycle, cycle, told
+from pumice.testing.checks.cycles import Cycle, cycle, facts_of
 from tests.fuzz.test_blockers import POLICIES, world
 
 HISTORIES = 8
@@ -53,8 +53,8 @@ def test_cycles_with_and_without_a_memo_are_equal(name: str) -> None:
                 changes.apply(objects, event)
                 store.apply(event)
             snapshot = store.snapshot(now)
-            plain = told(without := cycle(snapshot, under, now, Memo(keeps=False)))
-            ours = told(cycle(snapshot, under, now, memo))
+            plain = facts_of(without := cycle(snapshot, under, now, Memo(keeps=False)))
+            ours = facts_of(cycle(snapshot, under, now, memo))
             for what, value in plain.items():
                 assert ours[what] == value, f"world {seed}, cycle {number}: {what}"
             seen.update(type(decision).__name__ for decision in without.decisions)

@@ -22,7 +22,7 @@ QUIET_AFTER_S = 3000.0
 PLANS = {
     "calm": None,
     "busy": FaultPlan(QUIET_AFTER_S, refused_share=0.15),
-    "late": FaultPlan(QUIET_AFTER_S, late_share=0.3, late_max_s=6, told_again_every_s=40),
+    "late": FaultPlan(QUIET_AFTER_S, late_share=0.3, late_max_s=6, redelivered_every_s=40),
     "forgetful": FaultPlan(QUIET_AFTER_S, late_share=0.1, restart_every_s=150),
     "storm": FaultPlan(
         QUIET_AFTER_S,
@@ -33,7 +33,7 @@ PLANS = {
         node_back_after_s=45,
         pod_deleted_every_s=90,
         pod_killed_every_s=60,
-        told_again_every_s=200,
+        redelivered_every_s=200,
         restart_every_s=400,
     ),
 }

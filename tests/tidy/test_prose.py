@@ -41,7 +41,7 @@ COMMENTS_MIN = {
     "state": 4.9,
     "volcano": 4.1,
 }
-PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|befall\w*)\b", re.IGNORECASE)
+PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|told|untold|befall\w*)\b", re.IGNORECASE)
 DANGLING = re.compile(r"(The same|And|But|Or|Likewise|Also|Too)\b")
 SPEC = re.compile(r"\bspec (§|\d\d\b)")
 #: A line that is a comment, except for headings (``# -- moves --``) and directives to tools, which give no reasons.

@@ -19,7 +19,7 @@ from pumice.kube.api.errors import clean
 from pumice.runtime.files.private import open_private
 
 ASIDE: Final = "damaged.jsonl"
-_TOLD_MAX: Final = 20  # lines that are reported one by one
+_REPORTED_MAX: Final = 20  # lines that are reported one by one
 _NAMED = re.compile(rb'\{"v":\d+,"t":"([^"\\]{1,300})","k":"([^"\\]{1,600})"')
 _log = logging.getLogger("pumice.apiserver")
 
@@ -37,7 +37,7 @@ class LeftOut:
     def __init__(self, aside: Path | None = None) -> None:
         self.count = 0
         self._aside = aside
-        self._told: list[_Line] = []
+        self._reported: list[_Line] = []
 
     def add(self, path: Path, number: int, raw: bytes, why: str, named: tuple[str, str] | None = None) -> None:
         """Add a line. Raises: OSError if it cannot be put aside; then nothing is lost."""
@@ -45,14 +45,14 @@ class LeftOut:
         if self._aside is not None:
             with open(self._aside, "ab", opener=open_private) as file:
                 file.write(raw if raw.endswith(b"\n") else raw + b"\n")
-        if len(self._told) < _TOLD_MAX:
-            self._told.append(_Line(f"{path} line {number}", why, named or _named(raw)))
+        if len(self._reported) < _REPORTED_MAX:
+            self._reported.append(_Line(f"{path} line {number}", why, named or _named(raw)))
 
     def tell(self, folder: Path, version_of: Callable[[str, str], int | None]) -> None:
         """Report the lines after everything is read. ``version_of`` (table, key): returns the present version."""
         if not self.count:
             return
-        for line in self._told:
+        for line in self._reported:
             _log.error("%s is ignored: %s", line.place, clean(_said(line, version_of)))
         if self._aside is not None:
             _log.error("%s: %d lines were moved to %s", folder, self.count, self._aside.name)

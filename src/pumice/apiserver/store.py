@@ -1,6 +1,6 @@
 """The stored objects, under one version that counts every change, and past changes, as far as they are kept.
 
-A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind is told so. Objects
+A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind gets 410. Objects
 are never changed in place: a write stores a new one.
 """
 

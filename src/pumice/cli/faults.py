@@ -18,7 +18,7 @@ SPANS = {
     "node-back": "node_back_after_s",
     "pod-deleted": "pod_deleted_every_s",
     "pod-killed": "pod_killed_every_s",
-    "told-again": "told_again_every_s",
+    "redelivered": "redelivered_every_s",
     "restart": "restart_every_s",
     "api-gone": "api_gone_every_s",
     "api-back": "api_back_after_s",

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @contextmanager
 def stopped_by_ctrl_c(observe: Callable[[T], object] | None) -> Iterator[Callable[[T], None]]:
-    """An observer that raises KeyboardInterrupt after Ctrl-C, and passes on what it is told before that.
+    """An observer that raises KeyboardInterrupt after Ctrl-C, and passes on what it observes before that.
 
     A second Ctrl-C does not wait for the observer to be called.
     """

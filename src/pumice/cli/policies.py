@@ -55,7 +55,7 @@ class PolicyChoice(NamedTuple):
     left_out: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """``where``, and what it goes without."""
         return f"{self.where}, without {', '.join(self.left_out)}" if self.left_out else self.where
 

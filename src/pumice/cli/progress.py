@@ -1,4 +1,4 @@
-"""Progress bars: on standard error, on a terminal only, and cheap enough to be told of every step."""
+"""Progress bars: on standard error, on a terminal only, and cheap enough to be updated at every step."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
     and so does such a variable of its environment; one that would change decisions is refused."""
 
     @wraps(command)
-    def told(**given: Any) -> Any:
+    def checked(**given: Any) -> Any:
         for name, unmet in UNMET.items():
             for value in given.pop(_key(name)):
                 if value.lower() not in unmet.harmless:
@@ -182,7 +182,7 @@ def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
                 say(f"note: {name} has no effect here: {why}")
         return command(**given)
 
-    found: Any = told
+    found: Any = checked
     for name in reversed([*MEANINGLESS, *UNMET]):
         found = click.option(
             f"--{name}", _key(name), multiple=True, is_flag=False, flag_value="true", hidden=True, help="No effect."

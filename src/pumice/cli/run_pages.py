@@ -21,7 +21,7 @@ Files = tuple[Path, Path, Path | None]  # certificate, its key, who signs those 
 
 
 def listen_where_volcano_does(given: dict[str, Any]) -> None:
-    """Volcano serves nothing unless it is told to, and then at every address: who writes so means that."""
+    """Volcano serves nothing unless a flag says so; an address without a host then means every address."""
     source = click.get_current_context().get_parameter_source
     for enabled, address, everywhere in (
         ("enable_metrics", "listen_address", ":8080"),

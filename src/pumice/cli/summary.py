@@ -131,7 +131,7 @@ def _queues(out: Console, summary: Summary) -> None:
 def _cells(spread: Spread | None, text: Callable[[float], str]) -> Iterable[str]:
     if spread is None:
         return ["–"] * 7
-    percentiles = (spread.told(value, text) for value in (spread.p50, spread.p90, spread.p99))
+    percentiles = (spread.text(value, text) for value in (spread.p50, spread.p90, spread.p99))
     mean = f"≥ {text(spread.mean)}" if spread.censored else text(spread.mean)
     return [*percentiles, mean, text(spread.max), f"{spread.count:,}", f"{spread.censored:,}"]
 

@@ -24,9 +24,9 @@ TELL_EVERY_S = 0.2
 class WorkerError(Exception):
     """A worker that failed: the last line of what it said, and all of it."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__((told.strip().splitlines() or ["a worker process ended without a result"])[-1])
-        self.told = told
+    def __init__(self, text: str) -> None:
+        super().__init__((text.strip().splitlines() or ["a worker process ended without a result"])[-1])
+        self.text = text
 
 
 class Stopped(Exception):
@@ -41,7 +41,7 @@ class Line:
         self._next = 0.0
 
     def tell(self, part: float) -> None:
-        """So much of the task is done, 0 to 1; told now and then. Raises: Stopped."""
+        """So much of the task is done, 0 to 1; reported now and then. Raises: Stopped."""
         clock = monotonic()
         if clock < self._next:
             return

@@ -55,7 +55,7 @@ def close(ssn: Session) -> Writes:
 
 def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
     """Return why each job that was tried was not placed, which of its searches were cut off, and its delay, by row."""
-    entries = [told for told in trace.told if isinstance(told, JobsEntry)]
+    entries = [entry for entry in trace.log if isinstance(entry, JobsEntry)]
     # The first failure names the cause; later actions fail because of it.
     first: dict[int, Blocker] = {}
     also: dict[int, dict[Blocker, None]] = {}
@@ -179,9 +179,9 @@ def _with_news(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:
     return found
 
 
-def _says(condition: SchedulingCondition, told: Explanation) -> bool:
+def _says(condition: SchedulingCondition, explanation: Explanation) -> bool:
     """Return True if a condition has this reason and message."""
-    return (condition.message, condition.reasons, condition.status) == (told.message, (told,), "True")
+    return (condition.message, condition.reasons, condition.status) == (explanation.message, (explanation,), "True")
 
 
 def _is_recent(condition: SchedulingCondition, reason: str, now: float) -> bool:
@@ -224,15 +224,15 @@ class _Updates:
     def _status(self, i: int, job: int, group: PodGroup) -> PodGroupStatus:
         """Return the status of a gang."""
         why, old = self._why.get(job), group.status
-        told = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
-        key = told, self._holds[i], old.phase, *self._counts[i], *self._amounts[i]
+        explanation = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
+        key = explanation, self._holds[i], old.phase, *self._counts[i], *self._amounts[i]
         # An existing condition differs from gang to gang, by its transition ID and time, so such a status is not
         # shared.
         shareable = not (old.scheduling or old.conditions)
         found = self._statuses.get(key) if shareable else None
         if found is None:
             running, succeeded, failed, pending = self._counts[i]
-            scheduling = _conditions(self._ssn, group, told, holds=self._holds[i])
+            scheduling = _conditions(self._ssn, group, explanation, holds=self._holds[i])
             resources = GroupResources(*(_resource(self._amounts[i][at : at + 3]) for at in (0, 3, 6)))
             found = PodGroupStatus(
                 old.phase, old.conditions, running, succeeded, failed, pending, scheduling, resources
@@ -256,20 +256,21 @@ class _Updates:
 
 
 def _conditions(
-    ssn: Session, group: PodGroup, told: Explanation | None, *, holds: bool
+    ssn: Session, group: PodGroup, explanation: Explanation | None, *, holds: bool
 ) -> tuple[SchedulingCondition, ...]:
     """Return scheduling conditions, one per node pool, the newest last. The one of this pool is removed once the gang
     holds resources. Source: KAI status updater."""
     old, pool = group.status.scheduling, ssn.snapshot.node_pool
     ours = next((each for each in old if each.node_pool == pool), None)
     others = tuple(each for each in old if each is not ours)
-    if told is None:
+    if explanation is None:
         return others if holds else old
-    if ours is not None and (_is_recent(ours, told.reason, ssn.now) or _says(ours, told)):
+    if ours is not None and (_is_recent(ours, explanation.reason, ssn.now) or _says(ours, explanation)):
         return old
     number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1
     # Transition IDs increase over all pools, so that readers can order them.
-    condition = SchedulingCondition(pool, told.message, ((told.reason, told.message),), str(number), ssn.now)
+    reasons = ((explanation.reason, explanation.message),)
+    condition = SchedulingCondition(pool, explanation.message, reasons, str(number), ssn.now)
     # Bounded, since pools may come and go without end.
     return (*others[-_CONDITIONS_MAX + 1 :], condition)
 

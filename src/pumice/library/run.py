@@ -126,7 +126,7 @@ class Run:
         }
         if summary.wait is not None:
             facts["wait"] = (
-                f"mean {duration(summary.wait.mean)}, {summary.wait.told(summary.wait.p90, duration)} for 90 %"
+                f"mean {duration(summary.wait.mean)}, {summary.wait.text(summary.wait.p90, duration)} for 90 %"
             )
         if summary.completion is not None:
             facts["completion"] = f"mean {duration(summary.completion.mean)}"

@@ -37,7 +37,7 @@ _ABOUT_NODES = (*points.ABOUT_NODES, points.node_map, points.node_reduce, points
 class Placing(Chooser):
     """Chooses nodes for one task or for several by the answers of the hooks of a session."""
 
-    __slots__ = ("_apart", "_asked", "_by_class", "_told", "_tries")
+    __slots__ = ("_apart", "_asked", "_by_class", "_notified", "_tries")
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         super().__init__(world, hooks, memo, feasible)
@@ -49,7 +49,7 @@ class Placing(Chooser):
         # Trial bookings are invisible to a hook that reads queues or jobs, or whose plugin keeps state that the journal
         # cannot take back. Then each task must really be placed before the next is chosen.
         self._tries = not looks_beyond and self._asked.isdisjoint(hooks.with_python_state)
-        self._told: list[Hook] | None = None  # found when the first task is booked
+        self._notified: list[Hook] | None = None  # found when the first task is booked
 
     def run(
         self,
@@ -223,12 +223,12 @@ class Placing(Chooser):
 
     def _hold(self, rows: Sequence[int], nodes: Sequence[int]) -> bool:
         """Book tasks on nodes as far as hooks about nodes can see it. Return True if all plugins accept that."""
-        if self._told is None:
-            # Only plugins that are asked about nodes are told. What others count cannot change a choice, and is costly.
-            self._told = [hook for hook in self._hooks.at(points.on_allocate) if hook.plugin in self._asked]
+        if self._notified is None:
+            # Only plugins that are asked about nodes are notified. What others count changes no choice, and is costly.
+            self._notified = [hook for hook in self._hooks.at(points.on_allocate) if hook.plugin in self._asked]
         run = TaskRun(self._tables, Placement(rows, nodes))
         self._world.ledger.hold(run)
-        return all(self._hooks.ask_one(hook, run) is None for hook in self._told)
+        return all(self._hooks.ask_one(hook, run) is None for hook in self._notified)
 
     def _equal(self, cls: int, count: int, nodes: NodeRows) -> list[int]:
         """Return nodes for up to ``count`` tasks of a class, in the order of choice; fewer if no node is left."""

@@ -114,19 +114,19 @@ def _written(whole: AnyArray, rows: AnyArray, part: AnyArray) -> AnyArray:
 
 
 class _Reads(NamedTuple):
-    """What hooks about classes and nodes read. ``told``: plugins of hooks that read more than rows and are told of
-    placements, after which their answers may change although no row does."""
+    """What hooks about classes and nodes read. ``notified``: plugins of hooks that read more than rows and are notified
+    of placements, after which their answers may change although no row does."""
 
     reading: Reading
-    told: list[str]
+    notified: list[str]
 
 
 def _about_classes(at: At) -> _Reads:
-    """Return what hooks about classes read, and the plugins among theirs that are told of placements."""
+    """Return what hooks about classes read, and the plugins among theirs that are notified of placements."""
     about = [hook for hook in at(*points.ABOUT_NODES) if hook.form in ("class", "class_node")]
     hear = {hook.plugin for hook in at(points.on_allocate, points.on_deallocate)}
-    told = [hook.plugin for hook in about if hook.plugin in hear and (hook.reads is None or ROWS not in hook.reads)]
-    return _Reads(Reading.of(about), told)
+    notified = [hook.plugin for hook in about if hook.plugin in hear and (hook.reads is None or ROWS not in hook.reads)]
+    return _Reads(Reading.of(about), notified)
 
 
 class Feasibility:
@@ -170,7 +170,7 @@ class Feasibility:
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
         self._all_columns = (*self._columns, *self._moving)
         self._some_wait = hooks.has(points.waits)
-        moves_unseen = any(hooks.keeps_state(world, plugin) for plugin in reads.told)
+        moves_unseen = any(hooks.keeps_state(world, plugin) for plugin in reads.notified)
         self.at_once = shard is None and not hooks.has(points.best_node) and not moves_unseen
 
     def of(self, cls: int, *, ahead: bool = False) -> ClassFit:

@@ -40,7 +40,7 @@ class IncrementalHooks(NamedTuple):
 
     @property
     def followers(self) -> list[tuple[Hook, InTurn]]:
-        """All that must be told of placements."""
+        """All that must be notified of placements."""
         return [(hook, each) for hook, each in (*self.filters, *self.scores) if isinstance(each, InTurn)]
 
     @property
@@ -236,7 +236,7 @@ class Turns:
         changes = self._open_to is not None
         for hook, each in self._followers:
             self._asked = hook
-            # Each must be told, also after one has said that something changes.
+            # Each must be notified, also after one has said that something changes.
             changes |= each.placed(turn, place)
         self._asked = None
         if changes:

@@ -42,7 +42,7 @@ class Figure(Struct, frozen=True):
 
 
 class RunOutcome(Struct, frozen=True):
-    """One run: its seed, its digest, how it ended, and its values by figure; None for what cannot be told. ``curves``
+    """One run: its seed, its digest, how it ended, and its values by figure; None for what is unknown. ``curves``
     is what the report draws of it, of the first universe only."""
 
     seed: int

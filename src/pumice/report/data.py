@@ -112,11 +112,11 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
     left += [f"{len(result.to_come):,} to come"] * bool(result.to_come)
     found.append(_headline("Jobs done", f"{result.completed:,}", ", ".join([f"of {result.jobs:,}", *left])))
     if wait is not None:
-        found.append(_headline("Median wait", wait.told(wait.p50, duration), "from arrival until the gang runs"))
+        found.append(_headline("Median wait", wait.text(wait.p50, duration), "from arrival until the gang runs"))
         found.append(
             _headline(
                 "99 % waited at most",
-                wait.told(wait.p99, duration),
+                wait.text(wait.p99, duration),
                 f"mean {duration(wait.mean)}, longest {duration(wait.max)}",
             )
         )
@@ -125,8 +125,8 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
         found.append(
             _headline(
                 "Median completion",
-                ends.told(ends.p50, duration),
-                f"from arrival to the end; 99 % within {ends.told(ends.p99, duration)}",
+                ends.text(ends.p50, duration),
+                f"from arrival to the end; 99 % within {ends.text(ends.p99, duration)}",
             )
         )
     fairness = summary.fairness

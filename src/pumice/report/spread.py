@@ -28,9 +28,9 @@ class Spread(Struct, frozen=True):
     p99: float | None
     max: float
 
-    def told(self, percentile: float | None, text: Callable[[float], str]) -> str:
+    def text(self, percentile: float | None, formatted: Callable[[float], str]) -> str:
         """A percentile in words: more than the largest seen, where too few had come to their end to tell."""
-        return f"> {text(self.max)}" if percentile is None else text(percentile)
+        return f"> {formatted(self.max)}" if percentile is None else formatted(percentile)
 
     def to_json(self) -> dict[str, float | None]:
         named = {"mean": self.mean, "p50": self.p50, "p90": self.p90, "p99": self.p99, "max": self.max}

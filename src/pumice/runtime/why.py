@@ -163,16 +163,16 @@ class _Reader:
         key = jobs.uids[job]
         if key in self.set_aside:
             return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
-        told = next((text for row in rows.tolist() if (text := self.told.get(tables.tasks.pods[row].key))), "")
-        if told or job in self.not_placed:
-            short = self.not_placed.get(job) or told.partition(":")[0]
-            return Why(short, told or short)
+        message = next((text for row in rows.tolist() if (text := self.messages.get(tables.tasks.pods[row].key))), "")
+        if message or job in self.not_placed:
+            short = self.not_placed.get(job) or message.partition(":")[0]
+            return Why(short, message or short)
         if not may_wait(tables, job):
             return Why("gang not complete", "not all pods are there that it needs to start")
         return Why("not its turn", "others came first and the cycle ended")
 
     @cached_property
-    def told(self) -> dict[str, str]:
+    def messages(self) -> dict[str, str]:
         """The text of each pod's notice."""
         return {notice.pod: notice.message for notice in self.outcome.notices()}
 

@@ -163,7 +163,7 @@ class SimCluster:
             self.pods[key] = bound[key] = _given(pod, decision) if context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
-            self._tell_pods(pods, news=False)  # the planner is told by the answer
+            self._tell_pods(pods, news=False)  # the planner learns it from the answer
             self._take_room(pods)
         return answers
 

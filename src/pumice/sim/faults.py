@@ -19,11 +19,11 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Priority
 from pumice.sim.telling import key_of
 
-KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "told again", "restarted")
+KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "redelivered", "restarted")
 #: Faults that a plan has only if it names them.
 RARE_KINDS = ("evict refused", "API gone")
 #: Objects that are sent again at one time.
-TOLD_AGAIN_MAX = 100
+REDELIVERED_MAX = 100
 
 
 class FaultPlan(Struct, frozen=True):
@@ -31,16 +31,16 @@ class FaultPlan(Struct, frozen=True):
 
     quiet_after_s: float
     refused_share: float = 0.0  # of binds
-    late_share: float = 0.0  # of what is told about pods on nodes
+    late_share: float = 0.0  # of events about pods on nodes
     late_max_s: float = 5.0
     node_gone_every_s: float = 0.0
     node_back_after_s: float = 60.0
     pod_deleted_every_s: float = 0.0  # pods that wait
     pod_killed_every_s: float = 0.0  # pods on nodes
-    told_again_every_s: float = 0.0
+    redelivered_every_s: float = 0.0
     restart_every_s: float = 0.0
     evict_refused_share: float = 0.0  # of evictions
-    api_gone_every_s: float = 0.0  # nothing can be written, and what happens is told afterwards
+    api_gone_every_s: float = 0.0  # nothing can be written, and events are delivered afterwards
     api_back_after_s: float = 10.0
 
 
@@ -69,7 +69,7 @@ class Faults:
         self._plan_next(plan.node_gone_every_s, self._node_goes)
         self._plan_next(plan.pod_deleted_every_s, self._waiting_pod_goes)
         self._plan_next(plan.pod_killed_every_s, self._placed_pod_goes)
-        self._plan_next(plan.told_again_every_s, self._told_again)
+        self._plan_next(plan.redelivered_every_s, self._redeliver)
         self._plan_next(plan.api_gone_every_s, self._api_goes)
         if restart is not None:
             self._plan_next(plan.restart_every_s, self._restarts)
@@ -136,12 +136,12 @@ class Faults:
             self.counts[fault] += 1
             self.cluster.remove_pod(keys[int(self.rng.integers(len(keys)))])
 
-    def _told_again(self) -> None:
+    def _redeliver(self) -> None:
         objects: list[Object] = [*self.cluster.nodes.values(), *self.cluster.pods.values()]
-        for obj in objects[:TOLD_AGAIN_MAX]:
+        for obj in objects[:REDELIVERED_MAX]:
             self.cluster.telling.tell(obj, key_of(obj))
-        self.counts["told again"] += 1
-        self._plan_next(self.plan.told_again_every_s, self._told_again)
+        self.counts["redelivered"] += 1
+        self._plan_next(self.plan.redelivered_every_s, self._redeliver)
 
     def _restarts(self) -> None:
         assert self.restart is not None

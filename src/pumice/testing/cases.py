@@ -74,7 +74,7 @@ class Case(Struct, frozen=True):
     ``part`` of a GPU as in KAI, and which ``card`` it has, and what it asks for.
 
     The result: ``bound`` (pod -> node; no other pod is bound), ``evicted`` (pods in order; no other is evicted),
-    ``promised`` (pod -> node on which it waits for others to leave), ``waits`` (pod -> what it is told), ``phases``
+    ``promised`` (pod -> node on which it waits for others to leave), ``waits`` (pod -> its message), ``phases``
     (gang -> phase that is written), ``first`` (pods in the order of their decisions), and ``victims``, which of some
     pods the plugins let a pod replace: {at: point, for: pod, among: [pods], are: [pods]}.
     """
@@ -125,14 +125,14 @@ def check_case(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Ran:
     """
     state, under = cluster_of(case), policy_of(case, plugins)
     ran = run(state, under, now=case.now)
-    told = {notice.pod.partition("/")[2]: notice.message for notice in ran.outcome.notices()}
+    messages = {notice.pod.partition("/")[2]: notice.message for notice in ran.outcome.notices()}
     bound = {key.partition("/")[2]: where for key, where in ran.binds.items()}
     phases = {key.partition("/")[2]: phase for key, phase in ran.phases.items()}
     _compare(case, "bound", dict(case.bound), bound)
     _compare(case, "evicted", case.evicted, tuple(key.partition("/")[2] for key in ran.evicted))
     promised = {key.partition("/")[2]: where for key, where in ran.pipelined.items()}
     _compare(case, "promised", dict(case.promised), {name: promised.get(name) for name in case.promised})
-    _compare(case, "waits", dict(case.waits), {name: told.get(name) for name in case.waits})
+    _compare(case, "waits", dict(case.waits), {name: messages.get(name) for name in case.waits})
     _compare(case, "phases", dict(case.phases), {name: phases.get(name) for name in case.phases})
     if case.first:
         _compare(case, "first", case.first, tuple(bound)[: len(case.first)])

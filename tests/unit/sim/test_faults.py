@@ -20,7 +20,7 @@ PLAN = FaultPlan(
     node_back_after_s=40,
     pod_deleted_every_s=60,
     pod_killed_every_s=70,
-    told_again_every_s=80,
+    redelivered_every_s=80,
     restart_every_s=300,
 )
 

@@ -42,7 +42,7 @@ FOUND = {
     "plain-count": (f"PlainCount.queue_order at queue_order: {ROLLBACK}", 'keeps="python"'),
     "stale-flag": (f"StaleFlag.queue_order at queue_order: {ROLLBACK}", "ssn.column"),
     "one-sided": ("answers otherwise after what was committed was refused", "on_deallocate"),
-    "counts-questions": ("the question left something behind", "Only what is told"),
+    "counts-questions": ("the question left something behind", "Only hooks that are notified"),
     "keeps-too-long": (
         "keeps_too_long at allocatable: answers otherwise with a memo",
         "The same cluster, the same answer",

@@ -14,7 +14,7 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.testing.build import cluster, node, pod, podgroup, session
 from pumice.testing.checks.answers import Asking
 from pumice.testing.checks.breach import Breach
-from pumice.testing.checks.questions import TOLD
+from pumice.testing.checks.questions import NOTIFIED
 from pumice.testing.checks.twins import CHANGES, equal_jobs_are_answered_equally, with_twin
 from pumice.volcano.eviction.context import EvictionContext
 from pumice.volcano.points import POINTS
@@ -25,7 +25,7 @@ FORMS = [
     pytest.param(point, takes, id=f"{point.name} ({', '.join(takes)})")
     for point in POINTS.values()
     for takes in point.forms
-    if ABOUT_ONE & set(takes) and point.combinator is not combine.notify and point.name not in TOLD
+    if ABOUT_ONE & set(takes) and point.combinator is not combine.notify and point.name not in NOTIFIED
     if point.name != "victim_tasks"  # asked about all that runs
 ]
 CLUSTER = [

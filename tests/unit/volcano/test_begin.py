@@ -23,5 +23,5 @@ def test_a_gang_that_must_stay_in_a_label_domain_is_held_back_and_others_are_not
     jobs = ssn.tables.jobs
     held = {jobs.uids[row] for row in (jobs.alive & jobs.quarantined).nonzero()[0].tolist()}
     assert held == {groups[0].key}
-    (entry,) = [each for each in ssn.trace.told if isinstance(each.finding, Unreadable)]
+    (entry,) = [each for each in ssn.trace.log if isinstance(each.finding, Unreadable)]
     assert entry.subject == groups[0].key

@@ -174,7 +174,7 @@ class Api:
 
     def _ready(self, request: web.Request) -> web.Response:
         """Return a line for each part with a note, in Kubernetes' format, and 503 if a part does not work; requests are
-        answered nevertheless. Clients without the token are not told why."""
+        answered nevertheless. Clients without the token do not learn why."""
         found = {name: check() for name, check in self.checks.items()}
         why = {name: f": {clean(health.note)}" for name, health in found.items()} if self._is_known(request) else {}
         lines = [

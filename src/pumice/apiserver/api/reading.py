@@ -185,25 +185,25 @@ async def watched(
 ) -> AsyncIterator[list[bytes]]:
     """Yield the lines of a watch, in batches. It ends with its time, with an ERROR if it fell behind, or not ``alive``.
 
-    Nothing is queued while a batch is written: a client that does not read falls behind, and is told so later.
+    Nothing is queued while a batch is written: a client that does not read falls behind, and gets 410 later.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + watching.seconds
     name = view.target.resource.table
     with store.bell(name) as bell:
-        told = _Told(view, watching)
+        watch = _WatchLines(view, watching)
         cursor = store.version if watching.version is None else watching.version
         if watching.version is None:
             there = deque(selected(store, view.target, watching.chosen))
             while there:
-                yield told.first(there)
+                yield watch.first(there)
             if watching.initial:
-                yield [told.bookmark(cursor, {INITIAL_EVENTS_END: "true"})]
+                yield [watch.bookmark(cursor, {INITIAL_EVENTS_END: "true"})]
         next_bookmark = loop.time() + bookmark_s
         while alive():
             bell.clear()
             try:
-                lines, cursor = told.changes(store.since(name, cursor, BATCH), cursor)
+                lines, cursor = watch.changes(store.since(name, cursor, BATCH), cursor)
             except Refusal as refusal:
                 yield [_line("ERROR", _encode(refusal.status()))]
                 return
@@ -215,14 +215,14 @@ async def watched(
             cursor = store.version  # there was no change of this kind since
             if watching.bookmarks and loop.time() >= min(next_bookmark, deadline):
                 next_bookmark = loop.time() + bookmark_s
-                yield [told.bookmark(cursor, {})]
+                yield [watch.bookmark(cursor, {})]
             if loop.time() >= deadline:
                 return
             with suppress(TimeoutError):
                 await asyncio.wait_for(bell.wait(), max(min(next_bookmark, deadline) - loop.time(), 0.0))
 
 
-class _Told:
+class _WatchLines:
     """The lines of a watch: which changes it gets, and in which form."""
 
     def __init__(self, view: View, watching: Watching) -> None:

@@ -74,7 +74,7 @@ def readable(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
         raise InputError("standard input (-) can be read once")
     with tempfile.TemporaryDirectory() as folder:
         content = sys.stdin.buffer.read()
-        # An archive begins like any ZIP file, which is how it is told from manifests.
+        # An archive begins like any ZIP file, which is what distinguishes it from manifests.
         path = Path(folder) / ("stdin.pumice" if content[:2] == b"PK" else "stdin.yaml")
         path.write_bytes(content)
         yield tuple(str(path) if each == STDIN else each for each in paths)

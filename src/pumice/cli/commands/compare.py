@@ -210,7 +210,7 @@ def _run_all(
         return outcomes, True
     except WorkerError as error:
         if os.environ.get("PUMICE_DEBUG", "") not in ("", "0"):
-            say(error.told)
+            say(error.text)
         raise InternalError(str(error)) from None
     return outcomes, False
 
@@ -228,5 +228,5 @@ def _compared(
     ]
     if not pairs:
         return None
-    names = (chosen[0].told, chosen[1].told)
+    names = (chosen[0].label, chosen[1].label)
     return Comparison(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs))

@@ -213,7 +213,7 @@ def _name_what_is_not_named(given: dict[str, Any], dialect: Dialect, language: C
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
-    """What ``pumice schedule`` has to be told as well, to decide alike."""
+    """The flags that ``pumice schedule`` needs as well, to decide alike."""
     flags = [f"--scheduler-name={name}" for name in given["scheduler_name"] if given["scheduler_name"] != ("volcano",)]
     if given["plugins_dir"]:
         flags.append(f"--plugins-dir={given['plugins_dir']}")

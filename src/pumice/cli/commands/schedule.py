@@ -107,7 +107,7 @@ def schedule(
     else:
         from pumice.cli.answer import print_answer
 
-        print_answer(asked.answer, asked.objects, asked.chosen.told, jobs=job, queues=queue)
+        print_answer(asked.answer, asked.objects, asked.chosen.label, jobs=job, queues=queue)
     if asked.answer.outcome.faults:  # what a plugin does wrong may have cost any job its turn
         ctx.exit(FAILED)
     fail_for(ctx, asked.problems)

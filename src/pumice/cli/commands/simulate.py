@@ -165,14 +165,14 @@ def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: Policy
     from pumice.report.data import report_data
     from pumice.report.html import render
 
-    page.write(render(report_data(summary, found, chosen.told)))
+    page.write(render(report_data(summary, found, chosen.label)))
 
 
 def _print(summary: Summary, found: Inputs, chosen: PolicyChoice, flags: Flags, as_json: bool) -> None:
     if not as_json:
         from pumice.cli.summary import print_summary
 
-        print_summary(summary, found, chosen.told)
+        print_summary(summary, found, chosen.label)
         return
     print_json(
         summary.to_json()

@@ -81,12 +81,12 @@ def _tell(ssn: Session, observe: Observer) -> None:
     """Notify plugins of the end."""
     hooks = ssn.hooks
     # In reverse order, so that a plugin that rests on an earlier one closes while that is still open.
-    for each in hooks.known("told of the end", (points.session_close,), lambda at: at(points.session_close)[::-1]):
+    for each in hooks.known("notified at the end", (points.session_close,), lambda at: at(points.session_close)[::-1]):
         hook = hooks.bound(each)
         observe(f"close {hook.plugin}")
         with ssn.turn("the end of the cycle"):
             hooks.ask_one(hook)
-    for position in reversed(ssn.policy.told_of_the_end):
+    for position in reversed(ssn.policy.notified_at_end):
         # A plugin that was never asked was never opened, and has nothing to close.
         plugin = hooks.instance(position)
         if plugin is not None:

@@ -221,9 +221,9 @@ class Statement:
         del self.operations[mark.operations :]
         for op in taken_back:
             point = points.on_allocate if op.kind is Kind.EVICT else points.on_deallocate
-            # Columns are restored by the journal. Only plugins that keep state in Python must be told the inverse
-            # event.
-            for hook in self._hooks.told_by_inverse(point):
+            # Columns are restored by the journal. Only plugins that keep state in Python must be notified of the
+            # inverse event.
+            for hook in self._hooks.notified_by_inverse(point):
                 hook(TaskRun(self._world.tables, op.placement))
         self._world.journal.rollback(mark.journal)
         if remember:

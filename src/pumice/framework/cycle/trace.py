@@ -192,7 +192,7 @@ class ActionRecord(NamedTuple):
     """What an action that moved nothing left in the trace: entries, rejections at admission, and failures of jobs.
     ``failed``: rows of the latter. ``failed_as`` and ``failed_with``: as in the trace."""
 
-    told: tuple[Entry | JobsEntry, ...]
+    log: tuple[Entry | JobsEntry, ...]
     rejected: tuple[tuple[AnyArray, Blocker], ...]
     failures: tuple[Failure, ...]
     failed: AnyArray
@@ -212,7 +212,7 @@ class CycleTrace:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self.action = ""
-        self.told: list[Entry | JobsEntry] = []
+        self.log: list[Entry | JobsEntry] = []
         self.faults: list[Fault] = []
         self.rejected: list[tuple[AnyArray, Blocker]] = []
         self.errors: dict[int, dict[int, FitErrors]] = {}
@@ -228,12 +228,12 @@ class CycleTrace:
 
     def tell(self, subject: str, finding: Finding) -> None:
         """Keep a finding about a job, a queue or a pod, by its key."""
-        self.told.append(Entry(self.action, subject, finding))
+        self.log.append(Entry(self.action, subject, finding))
 
     def tell_of_jobs(self, rows: AnyArray, finding: Finding) -> None:
         """Record a finding that many jobs share, and that names none of them."""
         # One entry, not one per job: in a full cluster most waiting jobs share a finding.
-        self.told.append(JobsEntry(self.action, rows, finding))
+        self.log.append(JobsEntry(self.action, rows, finding))
 
     def blame(self, subject: str, fault: PluginFault) -> None:
         """Record that a plugin failed and that ``subject`` lost its turn by it."""
@@ -286,7 +286,7 @@ class CycleTrace:
 
     def mark(self) -> tuple[int, ...]:
         """Return the present size of the trace, for ``said_since``."""
-        return len(self.told), len(self.rejected), len(self._failures), *self._beside()
+        return len(self.log), len(self.rejected), len(self._failures), *self._beside()
 
     def _beside(self) -> tuple[int, ...]:
         """Return the number of records that exist only if something was moved or concerned one job alone."""
@@ -295,17 +295,17 @@ class CycleTrace:
     def said_since(self, mark: tuple[int, ...]) -> ActionRecord | None:
         """Return what was recorded since a mark, or None if it cannot be repeated: something concerned one job alone,
         or jobs had failed before."""
-        told, rejected, failures, *beside = mark
+        length, rejected, failures, *beside = mark
         # What concerns one job may depend on anything, for example on an earlier action.
         if failures or self.errors or self.tried or self._beside() != tuple(beside):
             return None
         rows = self.failed_as.nonzero()[0]
-        found = tuple(self.told[told:]), tuple(self.rejected[rejected:]), tuple(self._failures)
+        found = tuple(self.log[length:]), tuple(self.rejected[rejected:]), tuple(self._failures)
         return ActionRecord(*found, rows, self.failed_as[rows], self._failed_with[rows])
 
     def say_again(self, said: ActionRecord) -> None:
         """Record the same findings again. No job may have failed before."""
-        self.told += said.told
+        self.log += said.log
         self.rejected += said.rejected
         self._failures += said.failures
         self.failed_as[said.failed], self._failed_with[said.failed] = said.failed_as, said.failed_with
@@ -368,9 +368,9 @@ class CycleTrace:
     def entries(self) -> Iterator[Entry]:
         """Yield what was recorded, in order, one entry per step and subject."""
         uids = self._tables.jobs.uids
-        for told in self.told:
+        for entry in self.log:
             # Entries for many jobs are kept as one, and expanded only for readers.
-            if isinstance(told, Entry):
-                yield told
+            if isinstance(entry, Entry):
+                yield entry
             else:
-                yield from (Entry(told.action, uids[row], told.finding) for row in told.jobs.tolist())
+                yield from (Entry(entry.action, uids[row], entry.finding) for row in entry.jobs.tolist())

@@ -435,7 +435,7 @@ def first_registered(tiers: Tiers, *args: object) -> Any:
 
 
 def notify(tiers: Tiers, *args: object) -> Refusal | None:
-    """Tell all hooks, in order. Return the first refusal, after all have been told."""
+    """Notify all hooks, in order. Return the first refusal, after all have been notified."""
     refusal = None
     for tier in tiers:
         for hook in tier:

@@ -184,7 +184,7 @@ class Hooks:
         on = self._policy.plugins_at(on_at or point)
         return (self._of(plugin, point) for plugins in on for plugin in plugins)
 
-    def told_by_inverse(self, point: Question) -> list[Callable[..., object]]:
+    def notified_by_inverse(self, point: Question) -> list[Callable[..., object]]:
         """Return the hooks of plugins with plain Python state, which a rollback must call."""
         found = self._inverses.get(point)
         if found is None:

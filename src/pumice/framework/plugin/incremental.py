@@ -5,7 +5,7 @@ None, or for a score one number, holds for all of them wherever others are place
 a TaskScore, which is asked about each task. Source: kube-scheduler (PreFilter, Skip).
 
 A hook that looks at where other tasks are answers differently after each placement; but little changes then, and the
-plugin knows what. So ``in_turn`` may return an object that is told of each placement and says what holds by then,
+plugin knows what. So ``in_turn`` may return an object that is notified of each placement and says what holds by then,
 without a booking in between. Source: kube-scheduler's own filters (PreFilterExtensions, AddPod).
 """
 
@@ -95,7 +95,7 @@ class Filters(FilterInTurn):
         return reduce(and_, [part.open_to(turn) for part in self._parts])
 
     def placed(self, turn: int, place: int) -> bool:
-        # A list, because ``any`` alone would stop at the first and leave the others untold.
+        # A list, because ``any`` alone would stop at the first and not notify the others.
         changes = [part.placed(turn, place) for part in self._parts]
         return any(changes)
 

@@ -59,7 +59,7 @@ class Question(Struct, frozen=True, eq=False):
     ``asks``: the question, and what each answer means. ``when``: what asks it, and when. ``switch``: stem of the conf
     switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty if the hook cannot be switched off.
     ``switches``: one of these must be on. ``forms``: name of the form by what a hook takes, as written. ``tells``: if a
-    plugin is listed twice, each instance is told once; at other points the last instance is asked at both places.
+    plugin is listed twice, each instance is notified once; at other points the last instance is asked at both places.
     """
 
     name: str

@@ -95,12 +95,12 @@ class Policy(Struct, frozen=True, dict=True):
 
     @cached_property
     def only_for_waiting(self) -> bool:
-        """True if a session in which no job waits moves nothing, and no plugin must be told of it."""
+        """True if a session in which no job waits moves nothing, and no plugin must be notified of it."""
         return not self.python_plugins and all(action.only_for_waiting for action in self.actions)
 
     @cached_property
     def heard_when_idle(self) -> list[int]:
-        """Positions of the plugins that take part in a session in which nothing waits: they are told of its end, or say
+        """Positions of the plugins that take part in a session in which nothing waits: notified of its end, or say
         when they wake."""
         closing = [point for point in self.dialect.points.values() if point.name == "session_close"]
         return [
@@ -130,15 +130,15 @@ class Policy(Struct, frozen=True, dict=True):
         return [i for i, option in enumerate(self.options) if option.spec.wakes]
 
     @cached_property
-    def told_of_the_end(self) -> list[int]:
-        """Positions of the plugins that are told of the end beside every point (Volcano's life cycle)."""
+    def notified_at_end(self) -> list[int]:
+        """Positions of the plugins that are notified of the end beside every point (Volcano's life cycle)."""
         return [i for i, option in enumerate(self.options) if hasattr(option.spec.target, "on_session_close")]
 
     def plugins_at(self, point: Question) -> list[list[int]]:
         """Return positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there, by
         tier, without empty tiers.
 
-        If a plugin is listed twice, its last instance is asked at both places, but every instance is told what is told.
+        If a plugin is listed twice, its last instance is asked at both places, but every instance is notified.
         Source: Volcano (functions are registered by name, event handlers one after the other).
         """
         found = self._plugins_at.get(point)

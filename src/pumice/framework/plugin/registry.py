@@ -86,8 +86,8 @@ class Dialect(Struct, frozen=True):
 
     ``nothing_waits``: returns True if a session on these tables would move nothing, as long as its actions only work
     for waiting jobs. ``opens``: called before plugins of a session are opened. ``closes``: called after they have been
-    told of the end; returns what should be written. ``notices``: yields the reason of each waiting pod for an outcome.
-    ``nominations``: yields those of them that nominate a pod to a node, at no greater cost.
+    notified of the end; returns what should be written. ``notices``: yields the reason of each waiting pod for an
+    outcome. ``nominations``: yields those of them that nominate a pod to a node, at no greater cost.
     """
 
     actions: Mapping[str, ActionSpec] = {}

@@ -43,7 +43,7 @@ class NodeLocking:
     async def _lock(self, bind: Bind, locks: tuple[str, ...]) -> None:
         """Write all locks or none, and only if the node has not changed since it was read."""
         now = self._clock()
-        # To the microsecond, so that a lock of ours is told from another of the same second.
+        # To the microsecond, so that a lock of ours differs from another of the same second.
         taken = dict.fromkeys(locks, datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z"))
         for tried in range(_TRIES):
             metadata = (await self._client.get(NODES.path(bind.node)))["metadata"]

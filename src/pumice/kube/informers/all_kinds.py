@@ -20,7 +20,7 @@ from pumice.model.manifest import Decoder
 from pumice.runtime.memory import leave_old_objects_alone
 
 #: Classes of objects in events, by name of the kind.
-_TOLD: Mapping[str, type[events.Object]] = {value.__name__: value for value in get_args(events.Object)}
+_TYPES: Mapping[str, type[events.Object]] = {value.__name__: value for value in get_args(events.Object)}
 NOTHING_LEFT_OUT: Mapping[Kind, Callable[[Any], bool]] = MappingProxyType({})
 
 
@@ -28,8 +28,8 @@ class InformerSet:
     """Follows ``kinds``. ``sink``: called with events of those that events can carry, in the loop's thread, in batches.
 
     Events of a kind are in the server's order; between kinds there is no order. Kinds that no event carries are
-    followed, too: see ``objects``. ``takes``, by kind: which objects count; others are ignored. ``told``: called with
-    objects that cannot be read.
+    followed, too: see ``objects``. ``takes``, by kind: which objects count; others are ignored. ``on_unparsable``:
+    called with objects that cannot be read.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class InformerSet:
         retry_policy: RetryPolicy | None = None,
         troubles: WatchFailures | None = None,
         takes: Mapping[Kind, Callable[[Any], bool]] = NOTHING_LEFT_OUT,
-        told: Callable[[Kind, Unparsable], None] = ignored,
+        on_unparsable: Callable[[Kind, Unparsable], None] = ignored,
     ) -> None:
         decoder = decoder or Decoder()
         self._troubles = troubles or WatchFailures()
@@ -53,11 +53,11 @@ class InformerSet:
                 kind,
                 Codec(kind, decoder),
                 sinks[kind],
-                _TOLD.get(kind.kind),
+                _TYPES.get(kind.kind),
                 retry_policy,
                 self._troubles,
                 takes.get(kind, every),
-                told,
+                on_unparsable,
             )
             for kind in kinds
         }
@@ -94,7 +94,7 @@ class InformerSet:
         """Return the objects that events have, as last seen. Of several with one key that of the first kind counts."""
         found: dict[tuple[type, str], events.Object] = {}
         for kind, reflector in self.reflectors.items():
-            if kind.kind in _TOLD:
+            if kind.kind in _TYPES:
                 for key, each in reflector.known.items():
                     # The kinds of events are those of the model, whose objects are no dictionaries.
                     found.setdefault((type(each.value), key), cast(events.Object, each.value))

@@ -51,8 +51,8 @@ class Reflector:
     """Keeps ``known`` (by key) equal to what the server has, and calls ``sink`` with every change.
 
     ``value``: class of the objects in events; None: no events, only ``known``. ``takes``: returns False for objects to
-    ignore. ``told``: called with objects that cannot be read. ``answered`` is set when the server first accepts a
-    request, ``synced`` when the first list is complete; both, if it turns out that there is nothing to wait for.
+    ignore. ``on_unparsable``: called with objects that cannot be read. ``answered`` is set when the server first takes
+    a request, ``synced`` when the first list is complete; both, if it turns out that there is nothing to wait for.
     ``streaming`` becomes False if the server does not offer initial events.
     """
 
@@ -66,11 +66,11 @@ class Reflector:
         retry_policy: RetryPolicy | None = None,
         troubles: WatchFailures | None = None,
         takes: Callable[[Any], bool] = every,
-        told: Callable[[Kind, Unparsable], None] = ignored,
+        on_unparsable: Callable[[Kind, Unparsable], None] = ignored,
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}
-        self.unparsable = UnparsableObjects(kind, told)
+        self.unparsable = UnparsableObjects(kind, on_unparsable)
         self.answered = asyncio.Event()
         self.synced = asyncio.Event()
         self.streaming = True

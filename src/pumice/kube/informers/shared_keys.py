@@ -26,9 +26,9 @@ class SharedKeys:
         return partial(self._take, self._kinds.index(kind))
 
     def _take(self, rank: int, events: list[Event]) -> None:
-        self._sink([told for event in events for told in self._told(rank, event)])
+        self._sink([meant for event in events for meant in self._meaning_for_all(rank, event)])
 
-    def _told(self, rank: int, event: Event) -> list[Event]:
+    def _meaning_for_all(self, rank: int, event: Event) -> list[Event]:
         """Return what the event of one kind means for all."""
         match event:
             case Seen(obj):

@@ -29,14 +29,14 @@ class UnparsableObjects:
     """Logs each object when it appears, when another error is found, and when it has changed without improvement. The
     last at most once a minute, because the status of a pod changes often. The limit holds per object.
 
-    ``count``: number of versions that were not read. ``told``: called with what is logged.
+    ``count``: number of versions that were not read. ``on_unparsable``: called with what is logged.
     """
 
     def __init__(
-        self, kind: Kind, told: Callable[[Kind, Unparsable], None], clock: Callable[[], float] = time.monotonic
+        self, kind: Kind, on_unparsable: Callable[[Kind, Unparsable], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.count = 0
-        self._kind, self._told, self._clock = kind, told, clock
+        self._kind, self._on_unparsable, self._clock = kind, on_unparsable, clock
         self._by_key: dict[str, Unparsable] = {}
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class UnparsableObjects:
         found = self._by_key[bad.key] = Unparsable(bad.key, bad.uid, bad.version, bad.why, said)
         if not silent:
             _log.error("%s: unreadable, other objects are not affected: %s", self._kind.full_name, bad.why)
-            self._told(self._kind, found)
+            self._on_unparsable(self._kind, found)
 
     def read(self, key: str) -> None:
         """Note that an object can be read again."""

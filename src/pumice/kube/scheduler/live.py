@@ -230,7 +230,7 @@ class Live:
             retry_policy=self._retry_policy,
             troubles=self._troubles,
             takes=taken(self.settings.pool, self.settings.node_labels),
-            told=self._record_unparsable,
+            on_unparsable=self._record_unparsable,
         )
         self.reminders = Reminders(self.cluster.cache, self.cluster.recorder, self.informers.unparsable)
         asked = partial(report_usage_asked, self.metrics)

@@ -21,7 +21,7 @@ from pumice.runtime.policy.conf import SIZE_MAX, policy_of, shown_text, without_
 from pumice.runtime.problems.problem import not_utf8
 
 _log = logging.getLogger("pumice.conf")
-_PROBLEMS_TOLD_MAX = 5
+_PROBLEMS_SHOWN_MAX = 5
 
 
 class Conf(Struct, frozen=True):
@@ -133,8 +133,8 @@ class ConfFile:
 
     def _refuse(self, error: PolicyError) -> None:
         """Log each way of being invalid once."""
-        shown = "; ".join(clean(problem) for problem in error.problems[:_PROBLEMS_TOLD_MAX])
-        more = len(error.problems) - _PROBLEMS_TOLD_MAX
+        shown = "; ".join(clean(problem) for problem in error.problems[:_PROBLEMS_SHOWN_MAX])
+        more = len(error.problems) - _PROBLEMS_SHOWN_MAX
         text = shown + (f"; and {more} more" if more > 0 else "")
         if text != self.refused:
             _log.error("conf not loaded, going on with %s: %s", self.current.hash, text)

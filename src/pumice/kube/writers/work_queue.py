@@ -33,7 +33,7 @@ class WorkQueue(Generic[T]):
         self._later = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._told = False  # avoids a call into the loop for each item
+        self._notified = False  # avoids a call into the loop for each item
         self._settled = asyncio.Event()
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class WorkQueue(Generic[T]):
             if key not in self._waiting and len(self._waiting) >= self.waiting_max:
                 return False
             self._waiting[key] = item
-            must_tell, self._told = not self._told, True
+            must_tell, self._notified = not self._notified, True
         if must_tell and self._loop is not None:
             self._loop.call_soon_threadsafe(self._news.set)
         return True
@@ -65,7 +65,7 @@ class WorkQueue(Generic[T]):
         self._later -= 1
         with self._lock:
             self._waiting.setdefault(key, item)
-            self._told = True
+            self._notified = True
         self._news.set()
 
     async def run(self) -> None:
@@ -105,7 +105,7 @@ class WorkQueue(Generic[T]):
         with self._lock:
             key = next((key for key in self._waiting if key not in self._in_work), None)
             if key is None:
-                self._told = False
+                self._notified = False
                 self._news.clear()
                 return None
             self._in_work.add(key)

@@ -34,8 +34,8 @@ def figure_rows(values: Mapping[Figure, float | None]) -> list[tuple[object, ...
 def comparison_rows(rows: Iterable[Row]) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for row in rows:
-        told = row.difference
-        sure = told is not None and told.size > 1
+        difference = row.difference
+        sure = difference is not None and difference.size > 1
         found.append(
             (
                 row.figure.name,
@@ -43,9 +43,9 @@ def comparison_rows(rows: Iterable[Row]) -> list[tuple[object, ...]]:
                 _UNITS[row.figure.kind],
                 row.a,
                 row.b,
-                None if told is None else told.mean,
-                told.low if told and sure else None,
-                told.high if told and sure else None,
+                None if difference is None else difference.mean,
+                difference.low if difference and sure else None,
+                difference.high if difference and sure else None,
                 row.better or None,
             )
         )

@@ -105,7 +105,7 @@ class Reading(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What users are told of the object, "" if it was read in full."""
+        """What is reported of the object, "" if it was read in full."""
         return f"{self.error}; {self.effect}" if self.error is not None else ""
 
 

@@ -198,7 +198,7 @@ class _PodsInTurn(FilterInTurn):
         return self._open
 
     def placed(self, turn: int, place: int) -> bool:
-        # A list, so that each key is told even if the first one changes.
+        # A list, so that each key is notified even if the first one changes.
         changes = [key.placed(turn, place) for key in self._keys]
         if not any(changes):
             return self._none_near  # the labels of the next one count

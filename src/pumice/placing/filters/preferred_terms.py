@@ -128,7 +128,7 @@ class _PreferredTermsInTurn(ScoreInTurn):
         return _scaled(raw, len(places))
 
     def placed(self, turn: int, place: int) -> bool:
-        # A list, so that each key is told even if the first one changes.
+        # A list, so that each key is notified even if the first one changes.
         changes = [key.placed(turn, place) for key in self._keys]
         return any(changes)
 

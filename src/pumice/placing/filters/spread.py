@@ -169,6 +169,6 @@ class _SpreadInTurn(FilterInTurn):
         return reduce(and_, [each.open_nodes for each in self._constraints])
 
     def placed(self, turn: int, place: int) -> bool:
-        # A list, so that each constraint is told even if the first one changes.
+        # A list, so that each constraint is notified even if the first one changes.
         changes = [each.placed(turn, place) for each in self._constraints]
         return any(changes)

@@ -213,15 +213,15 @@ def _moved(case: _Case, to: Move, verdict: FilterResult) -> list[Write]:
     message = f"by {verdict.action.value}: {verdict.why}"
     text = f"Start to execute action {verdict.action.value}: {verdict.why}"
     kind = "Normal" if verdict.action in _WANTED else "Warning"
-    told = Tell(ref_of(case.obj), kind, "ExecuteAction", text)
+    event = Tell(ref_of(case.obj), kind, "ExecuteAction", text)
     if verdict.action in TARGETED:
         doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, verdict.targets)]
         after = Standing(to.phase, old.version, retries)
         writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
-        return [*writes, told, *_marked(doomed)]
+        return [*writes, event, *_marked(doomed)]
     after = Standing(to.phase, old.version + 1, retries)
     writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
-    return [*writes, told, *_group_deleted(case)]
+    return [*writes, event, *_group_deleted(case)]
 
 
 def _marked(pods: list[Obj]) -> Iterator[Write]:

@@ -80,7 +80,7 @@ def reconcile_pod(
     try:
         wanted = _wanted(pod, owner, settings, cache, queue)
     except (FieldError, KeyError) as error:
-        return [Tell(ref_of(pod), "Warning", "PodGroupError", f"the PodGroup cannot be created: {_told(error)}")]
+        return [Tell(ref_of(pod), "Warning", "PodGroupError", f"the PodGroup cannot be created: {_text_of(error)}")]
     named = Patch(ref_of(pod), {"metadata": {"annotations": {GROUP_NAME_ANNOTATION: group_name_for(pod)}}})
     return [named] if group is not None else [Create(wanted), named]
 
@@ -178,7 +178,7 @@ def _age(pod: Obj) -> tuple[str, str]:
     return str(meta(pod).get("creationTimestamp", "")), str(meta(pod).get("name", ""))
 
 
-def _told(error: FieldError | KeyError) -> str:
+def _text_of(error: FieldError | KeyError) -> str:
     if isinstance(error, FieldError):
         return str(error)
     return f"no {error}"

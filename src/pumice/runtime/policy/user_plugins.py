@@ -76,11 +76,11 @@ def _run(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a foreign file may raise anything
         del sys.modules[name]
-        raise PluginError(_told(error, path)) from error
+        raise PluginError(_text_of(error, path)) from error
     return module
 
 
-def _told(error: BaseException, path: Path) -> str:
+def _text_of(error: BaseException, path: Path) -> str:
     """Return the error on one line, with the last line of the file that was reached."""
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == str(path) else None

@@ -18,7 +18,7 @@ from pumice.runtime.problems.problem import Problem, Severity
 #: Returns ``; did you mean x?`` if something similar is known.
 Guess = Callable[[str, Iterable[str]], str]
 #: Problems that are reported for one PodGroup. Bounded, because a tenant writes it.
-_TOLD_MAX = 5
+_REPORTED_MAX = 5
 _MILLI = 1000.0
 
 
@@ -44,8 +44,8 @@ def gang_problems(
     by_name = {topology.name: topology for topology in topologies}
     for group in groups:
         if group.gang is not None and not group.unparsable:
-            told = [*_of_pod_sets(group.gang, sizes[group.key]), *_of_topologies(group.gang, by_name, guess)]
-            for what, severity in told[:_TOLD_MAX]:
+            found = [*_of_pod_sets(group.gang, sizes[group.key]), *_of_topologies(group.gang, by_name, guess)]
+            for what, severity in found[:_REPORTED_MAX]:
                 yield Problem(f"PodGroup {group.key}", what, severity)
 
 

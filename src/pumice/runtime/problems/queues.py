@@ -55,14 +55,14 @@ def _of_itself(queue: Queue) -> Iterator[str]:
 
 def _below_ancestors(queue: Queue, by_name: Mapping[str, Queue]) -> Iterator[str]:
     """Yield limits above that of the nearest ancestor with one, and queues that are nested too deep."""
-    above, depth, told = by_name.get(queue.parent), 1, set[str]()
+    above, depth, reported = by_name.get(queue.parent), 1, set[str]()
     while above is not None and above.name != ROOT:
         if depth > DEPTH_MAX:
             yield f"is more than {DEPTH_MAX} levels below {ROOT}: with hierarchical queues no job is placed"
             return
         for name in _exceeding(queue.capability or EMPTY, above.capability or EMPTY, only_stated=True):
-            if name not in told:
-                told.add(name)
+            if name not in reported:
+                reported.add(name)
                 yield f"capability is above that of {above.name} in {name}: the smaller one applies"
         above, depth = by_name.get(above.parent), depth + 1
 

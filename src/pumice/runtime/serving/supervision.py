@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-_SPARED_TOLD_MAX = 20
+_SPARED_REPORTED_MAX = 20
 _SHOWN_MAX = 200
 
 
@@ -36,8 +36,8 @@ class Spared:
         except Exception as error:
             self.count += 1
             self._last = f"{what}: {type(error).__name__}: {error}"[:_SHOWN_MAX]
-            if self.count <= _SPARED_TOLD_MAX:
-                last = " (further errors are only counted)" if self.count == _SPARED_TOLD_MAX else ""
+            if self.count <= _SPARED_REPORTED_MAX:
+                last = " (further errors are only counted)" if self.count == _SPARED_REPORTED_MAX else ""
                 self._log.exception("%s: %s is skipped because of an internal error%s", self._part, what, last)
 
     @property

@@ -45,11 +45,11 @@ class FaultLog:
             return
         for fault in faults:
             self.counts[Culprit(fault.plugin, fault.point, fault.hook, fault.where)] += 1
-        told = dict(by_culprit(faults))
-        for culprit, text in told.items():
+        texts = dict(by_culprit(faults))
+        for culprit, text in texts.items():
             if culprit not in self._failing:
                 _log(culprit, text)
-        self._failing = set(told)
+        self._failing = set(texts)
 
 
 def _log(culprit: Culprit, text: str) -> None:

@@ -35,7 +35,7 @@ _FAULTS: dict[str, Sequence[float]] = {
     "node_gone_every_s": (100.0, 200.0),
     "pod_deleted_every_s": (60.0, 100.0),
     "pod_killed_every_s": (60.0, 100.0),
-    "told_again_every_s": (40.0, 100.0),
+    "redelivered_every_s": (40.0, 100.0),
     "restart_every_s": (60.0, 150.0),
     "api_gone_every_s": (100.0, 200.0),
 }

@@ -210,7 +210,7 @@ class Laws:
                     raise LawBroken(f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {_some(missing)}")
 
     def _all_known(self) -> None:
-        """Check that the scheduler knows every pod of which it was told."""
+        """Check that the scheduler knows every pod that it has received."""
         if self.known is None:
             return
         known = self.known()

@@ -8,7 +8,7 @@ from pumice.sim.measures.window import Window
 
 
 class Crowd:
-    """Is told of the beginning and end of each wait, in order of time. Exact, also between these times."""
+    """Is notified of the beginning and end of each wait, in order of time. Exact, also between these times."""
 
     def __init__(self, start: float, patience_s: float, window: Window) -> None:
         self._patience_s = patience_s

@@ -83,7 +83,7 @@ class Fairness:
         self._contended = False
         self._contended_s = 0.0
 
-    # -- told ----------------------------------------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------------------------------
 
     def ask(self, queue: str, amounts: Amounts, sign: float) -> None:
         """Add a request (+1), or subtract it (-1)."""

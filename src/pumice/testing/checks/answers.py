@@ -82,9 +82,9 @@ class Asking:
             ) from None
         except Exception as error:
             fault = self.ssn.hooks.blame(error, hook.point)
-            told = f"raised {type(error).__name__}: {error}"
+            raised = f"raised {type(error).__name__}: {error}"
             facts = [("asked", question.text), ("at", getattr(fault, "where", "?"))]
-            raise Breach("raises", question.plugin, question.where, told, facts, _RAISES) from error
+            raise Breach("raises", question.plugin, question.where, raised, facts, _RAISES) from error
         return answer
 
     def all(self, questions: Sequence[Question], *, use: bool = False) -> Answers:

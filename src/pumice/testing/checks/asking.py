@@ -304,9 +304,9 @@ class _Follower:
 
 
 _TURNS = (
-    "What in_turn gives is told of each placement: open_to(turn) and score(turn, places) say what the hook says of that"
-    " task by then. placed(turn, place) is True where that may be something else than before. ``count``: of how many"
-    " tasks it can say so."
+    "What in_turn gives is notified of each placement: open_to(turn) and score(turn, places) say what the hook says of"
+    " that task by then. placed(turn, place) is True where that may be something else than before. ``count``: of how"
+    " many tasks it can say so."
 )
 
 

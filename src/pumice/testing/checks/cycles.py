@@ -57,7 +57,7 @@ def nothing_failed(found: Cycle, plugins: Sequence[str]) -> None:
 _FAULT = "In a cycle, the job that was asked about loses its turn by this."
 
 
-def told(found: Cycle) -> dict[str, Any]:
+def facts_of(found: Cycle) -> dict[str, Any]:
     """Return all results of a cycle, by name."""
     outcome, tables = found.outcome, found.outcome.tables
     moving = {
@@ -91,8 +91,8 @@ def a_file_changes_nothing(read: Cycle, seen: Cycle, plugins: Sequence[str]) -> 
 
 
 def _are_one(ours: Cycle, wanted: Cycle, plugins: Sequence[str], rule: str, when: tuple[str, str], advice: str) -> None:
-    found = told(ours)
-    for name, value in told(wanted).items():
+    found = facts_of(ours)
+    for name, value in facts_of(wanted).items():
         if found[name] != value:
             first, second = _first_difference(found[name], value)
             problem = f"{name} are not the same {when[0]} and {when[1]}"

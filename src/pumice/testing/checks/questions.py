@@ -281,9 +281,9 @@ def draw_context(names: Names, dice: Random, job_key: str = "") -> Context | Non
 
 
 def questions_of(hook: Hook, name: str, context: Context) -> Question | None:
-    """Return the question that a context makes for a hook, or None if the hook is told and not asked, or takes
+    """Return the question that a context makes for a hook, or None if the hook is notified and not asked, or takes
     something that this module cannot make."""
-    if hook.point.combinator is combine.notify or hook.point.name in TOLD:
+    if hook.point.combinator is combine.notify or hook.point.name in NOTIFIED:
         return None
     takes = next(form for form, called in hook.point.forms.items() if called == hook.form)
     subjects: list[Subject] = []
@@ -296,7 +296,7 @@ def questions_of(hook: Hook, name: str, context: Context) -> Question | None:
 
 
 #: Points that are not asked but called within a trial: see ``undoing``.
-TOLD = ("simulate_add_task", "simulate_remove_task")
+NOTIFIED = ("simulate_add_task", "simulate_remove_task")
 
 
 def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -> Subject | None:

@@ -62,7 +62,7 @@ def questions_leave_nothing(before: Standing, asking: Asking, questions: Sequenc
     raise Breach("trace", first.plugin, "its hooks", "a first question left something behind", (), _ASKED)
 
 
-_ASKED = "Only what is told (on_allocate, on_deallocate, job_enqueued) may write, and a plugin as it opens."
+_ASKED = "Only hooks that are notified (on_allocate, on_deallocate, job_enqueued) may write, and a plugin as it opens."
 
 
 def rollback_restores(
@@ -161,10 +161,11 @@ def _do_one(ssn: Session, stmt: Statement, dice: Random, done: list[str], *, pip
                 stmt.allocate(rows, nodes)
     except PluginFault as fault:
         facts = [("done", "; ".join(done)), ("at", fault.where)]
-        raise Breach("raises", fault.plugin, f"{fault.hook} at {fault.point}", fault.problem, facts, _TOLD) from fault
+        where = f"{fault.hook} at {fault.point}"
+        raise Breach("raises", fault.plugin, where, fault.problem, facts, _NOTIFIED) from fault
 
 
-_TOLD = "A hook that is told of placements has to cope with any of them: any pod, any node, a pod of no job."
+_NOTIFIED = "A hook that is notified of placements has to cope with any of them: any pod, any node, a pod of no job."
 
 
 def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:

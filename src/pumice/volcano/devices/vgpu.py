@@ -265,7 +265,7 @@ def listed_cards(text: str) -> Cards:
         ids.append(fields[0])
         # The mode of the last card counts for the node, as in Volcano.
         mode = MIG if fields[5] == MIG else HAMI_CORE
-    # Use is recorded by name, so two cards with one name could not be told apart.
+    # Use is recorded by name, so two cards with one name could not be distinguished.
     if len(set(ids)) < len(ids):
         return Cards(problem=_problem("one card twice", "each uuid once"))
     return Cards(tuple(found), tuple(ids), mode)

@@ -163,12 +163,12 @@ class Extender:
             return None
         codes = np.zeros(len(nodes), dtype=np.int32)
         why: dict[Unfit, int] = {}
-        told, lost = objects.task(task.tables, task.row), ""
+        asked, lost = objects.task(task.tables, task.row), ""
         for i, row in enumerate(nodes.rows.tolist()):
             unfit = None
             try:
                 if not lost:
-                    answer = self._ask(self._verbs["predicate"], task=told, node=objects.node(task.tables, row))
+                    answer = self._ask(self._verbs["predicate"], task=asked, node=objects.node(task.tables, row))
                     unfit = _unfit(answer.get("status") or answer)
             except OutsideError as error:
                 lost = f"extender predicate failed: {str(error)[:_SHOWN_MAX]}"
@@ -187,8 +187,8 @@ class Extender:
             return None
         rows, names = nodes.rows.tolist(), task.tables.nodes.facts.names
         try:
-            told = [objects.node(task.tables, row) for row in rows]
-            answer = self._ask(self._verbs["prioritize"], task=objects.task(task.tables, task.row), nodes=told)
+            listed = [objects.node(task.tables, row) for row in rows]
+            answer = self._ask(self._verbs["prioritize"], task=objects.task(task.tables, task.row), nodes=listed)
         except OutsideError:
             return np.zeros(len(nodes))
         scores = answer.get("nodeScore")

@@ -69,7 +69,7 @@ class FitTexts:
     def __init__(self, tables: Tables, trace: CycleTrace) -> None:
         self._tables, self._trace = tables, trace
 
-    def told(self, row: int) -> LastOperation:
+    def operation(self, row: int) -> LastOperation:
         """Return the reported status of a task."""
         tasks, job = self._tables.tasks, int(self._tables.tasks.job[row])
         # Volcano reports the last transaction of a task even if it was rolled back: a pod that would fit says so.
@@ -82,20 +82,20 @@ class FitTexts:
 
     def task_reason(self, row: int) -> tuple[str, str, str]:
         """Return the reason, the message and the nominated node of a task. Source: Volcano TaskSchedulingReason."""
-        tables, told = self._tables, self.told(row)
+        tables, last = self._tables, self.operation(row)
         key = tables.tasks.pods[row].key
-        name = tables.nodes.facts.names[told.node] if told.node >= 0 else ""
-        if told.status == TaskStatus.ALLOCATED:
+        name = tables.nodes.facts.names[last.node] if last.node >= 0 else ""
+        if last.status == TaskStatus.ALLOCATED:
             return SCHEDULABLE, f"Pod {key} can possibly be assigned to {name}, once minAvailable is satisfied", ""
-        if told.status == TaskStatus.PIPELINED:
+        if last.status == TaskStatus.PIPELINED:
             message = (
                 f"Pod {key} can possibly be assigned to {name}, once resource is released and minAvailable is satisfied"
             )
-            return UNSCHEDULABLE, message, name if told.evicted else ""
-        if told.status == TaskStatus.PENDING:
+            return UNSCHEDULABLE, message, name if last.evicted else ""
+        if last.status == TaskStatus.PENDING:
             errors = self._trace.errors_of(int(tables.tasks.job[row])).get(row)
             return UNSCHEDULABLE, error_text(tables, row, errors) if errors else "", ""
-        return TaskStatus(told.status).label, "", ""
+        return TaskStatus(last.status).label, "", ""
 
     def job_text(self, job: int) -> str:
         """Return ``pod group is not ready, 8 Pending, 8 minAvailable; Pending: …. Origin reason is …``."""

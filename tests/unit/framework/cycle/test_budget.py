@@ -53,7 +53,7 @@ def run(ssn: Session, steps: int, cost: int) -> tuple[list[str], Budget]:
 
 
 def cut(ssn: Session) -> list[str]:
-    entries = [told for told in ssn.trace.told if isinstance(told, JobsEntry) and isinstance(told.finding, SearchCut)]
+    entries = [told for told in ssn.trace.log if isinstance(told, JobsEntry) and isinstance(told.finding, SearchCut)]
     return sorted(ssn.tables.jobs.groups[row].name for told in entries for row in told.jobs.tolist())
 
 

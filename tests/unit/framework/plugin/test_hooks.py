@@ -113,7 +113,7 @@ def test_a_plugin_that_fails_while_it_opens_is_named() -> None:
 def test_who_hears_of_a_rollback() -> None:
     """Plugins with state of their own; what is in columns is rolled back as it is."""
     ssn = opened("modern classic")
-    assert (len(ssn.hooks.told_by_inverse(points.on_deallocate)), ssn.hooks.with_python_state) == (1, {"classic"})
+    assert (len(ssn.hooks.notified_by_inverse(points.on_deallocate)), ssn.hooks.with_python_state) == (1, {"classic"})
     assert [ssn.hooks.keeps_state(ssn.world, name) for name in ("classic", "modern", "wrong-answer")] == [
         True,
         True,

@@ -71,7 +71,7 @@ def test_not_enough_is_nothing_and_is_told(room: int, said: CannotEvict) -> None
     assert world.run() is True
     assert world.promised() == []
     assert world.ssn.world.digest() == before
-    assert [entry.finding for entry in world.ssn.trace.told] == [said]  # type: ignore[union-attr]
+    assert [entry.finding for entry in world.ssn.trace.log] == [said]  # type: ignore[union-attr]
 
 
 def test_tasks_like_one_for_which_there_was_none_are_not_asked_about() -> None:

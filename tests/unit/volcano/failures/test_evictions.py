@@ -44,7 +44,7 @@ class World:
         return int(self.ssn.tables.jobs.tasks[self.job(name)][0])
 
     def told(self) -> list[Any]:
-        return [(entry.subject, entry.finding) for entry in self.ssn.trace.told]  # type: ignore[union-attr]
+        return [(entry.subject, entry.finding) for entry in self.ssn.trace.log]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

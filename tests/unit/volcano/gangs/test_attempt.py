@@ -102,7 +102,7 @@ def test_a_promise_is_committed_and_says_who_goes_for_whom() -> None:
         promised(ssn, job, stmt)
     status = ssn.tables.tasks.status
     assert [int(status[row]) for row in (old, *rows[:2])] == [TaskStatus.RELEASING, *[TaskStatus.PIPELINED] * 2]
-    said = [entry.finding for entry in ssn.trace.told if entry.subject == "ns/g"]  # type: ignore[union-attr]
+    said = [entry.finding for entry in ssn.trace.log if entry.subject == "ns/g"]  # type: ignore[union-attr]
     assert said == [MakesRoom(1, 2)]
 
 
@@ -111,7 +111,7 @@ def test_where_nobody_goes_nobody_is_said_to() -> None:
     with ssn.statement() as stmt:
         stmt.pipeline(rows[:2], [0, 0])
         promised(ssn, job, stmt)
-    assert ssn.trace.told == []
+    assert ssn.trace.log == []
 
 
 def test_what_is_taken_back_is_remembered_with_what_was_before() -> None:
