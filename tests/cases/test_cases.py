@@ -40,7 +40,8 @@ def test_it_would_be_otherwise_without_it(path: Path, case: Case) -> None:
 def without(name: str, case: Case) -> Case:
     """The case under a policy without a plugin or an action."""
     actions = ", ".join(each for each in case.actions.split(", ") if each != name)
-    return replace(case, actions=actions, plugins=tuple(each for each in case.plugins if name_of(each) != name))
+    plugins = tuple(each for each in case.plugins if name_of(each).rpartition("/")[2] != name)
+    return replace(case, actions=actions, plugins=plugins)
 
 
 def name_of(plugin: str | Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ def test_every_plugin_has_a_case() -> None:
     cases = [repo.text(p) for p in repo.files(under="tests") if not own & {*p.relative_to(repo.ROOT).parts}]
 
     def tried(name: str) -> bool:
-        mention = re.compile(rf"name:\s*{re.escape(name)}(?![\w-])|[\"']{re.escape(name)}[\"']")
+        mention = re.compile(rf"name:\s*{re.escape(name)}(?![\w-])|[\"'](?:ours/)?{re.escape(name)}[\"']")
         return any(mention.search(case) for case in cases)
 
     untried = [f"{name} ({module})" for name, module in plugin_names().items() if not tried(name)]

@@ -117,6 +117,11 @@ class JobRows(Rows):
         return self.tables.jobs.creation[self.rows]
 
     @property
+    def estimate_s(self) -> F64:
+        """Seconds that each job is expected to run, 0 if unknown. Shape (rows,)."""
+        return self.tables.jobs.estimate_s[self.rows]
+
+    @property
     def ready(self) -> Bool:
         """True where the minimum is placed (``Job.is_ready``). Shape (rows,)."""
         jobs = self.tables.jobs

@@ -36,6 +36,9 @@ class JobTable(Table):
     min_available: I32 = number(np.int32)
     priority: I64 = number(np.int64)
     creation: F64 = number(np.float64)
+    #: Seconds that the job is expected to run, 0 if unknown. No decision of Volcano's or KAI's reads it, so it is no
+    #: part of ``signature``.
+    estimate_s: F64 = number(np.float64)
     role_total: I32 = number(np.int32)
     has_min: Bool = number(np.bool_)
     has_policy: Bool = number(np.bool_)

@@ -241,6 +241,11 @@ class Job(Counters):
         return float(self.tables.jobs.creation[self.row])
 
     @property
+    def estimate_s(self) -> float:
+        """Seconds that it is expected to run, 0 if unknown."""
+        return float(self.tables.jobs.estimate_s[self.row])
+
+    @property
     def phase(self) -> PodGroupPhase:
         """The phase of its pod group in this session."""
         found: PodGroupPhase = PHASES[self.tables.jobs.phase[self.row]]

@@ -201,7 +201,7 @@ class Pod(Struct, frozen=True):
     its node and may hold more than ``spec`` says, so the node takes no new pods while it is there. ``stays``: its
     eviction was refused recently, so no plan rests on it. ``made_claims``: names of the claims made for it from
     templates, at the positions of ``spec.resource_claims``. ``finish_time``: when its last container ended, None while
-    one runs.
+    one runs. ``active_deadline_s``: the kubelet ends it so long after its start.
     """
 
     namespace: str
@@ -226,6 +226,7 @@ class Pod(Struct, frozen=True):
     stays: bool = False
     made_claims: tuple[str, ...] = ()
     finish_time: float | None = None
+    active_deadline_s: float | None = None
 
     @property
     def key(self) -> str:

@@ -41,6 +41,7 @@ _NANOSECONDS = {
 _UNITS = "|".join(_NANOSECONDS)
 _DURATION = re.compile(rf"([+-]?)(?:0|((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:{_UNITS}))+))")
 _DURATION_PART = re.compile(rf"([0-9]*)\.?([0-9]*)({_UNITS})")
+_DAYS = re.compile(r"([0-9]{1,6})d([0-9.].*)?")  # days are no unit of Go's
 _DURATION_FORM = "numbers with units (ns us ms s m h) such as 1h30m, 1.5h or 500ms"
 
 
@@ -173,6 +174,17 @@ def parse_duration(text: str) -> float:
     if total > INT64_MAX:
         raise DurationError(f"{_shown(text)} is longer than {INT64_MAX} nanoseconds, the bound of an int64")
     return (-total if sign == "-" else total) / 10**9
+
+
+def parse_days(text: str) -> float:
+    """Return seconds of a duration that may begin with whole days: ``2d``, ``1d12h``, ``1h30m``.
+
+    Raises: DurationError with what was found and what is accepted.
+    """
+    match = _DAYS.fullmatch(text) if isinstance(text, str) and len(text) <= _TEXT_MAX else None
+    if match is None:
+        return parse_duration(text)
+    return int(match[1]) * 86_400.0 + (parse_duration(match[2]) if match[2] else 0.0)
 
 
 def _nanoseconds(whole: str, fraction: str, unit: str) -> int:

@@ -9,5 +9,6 @@ from pumice.framework.plugin.registry import plugins_at
 PLUGINS = plugins_at(
     {
         "gpuplacement": "pumice.ours.plugins.gpuplacement:GpuPlacement",
+        "shortest": "pumice.ours.plugins.shortest:Shortest",
     }
 )

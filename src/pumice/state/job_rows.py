@@ -22,6 +22,7 @@ from pumice.columns.tasks import GATED
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
 from pumice.model.status import ALLOCATED_STATUSES
+from pumice.model.workloads.estimate import job_estimate_s
 from pumice.model.workloads.gang import DEFAULT_PRIORITY, SubGroup
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.model.workloads.subgroups import SubJobKey, has_parts, min_available, sub_job_of, topology_of
@@ -273,6 +274,7 @@ class JobKeeper:
                 tasks=listed,
                 subs=tuple(sorted(by_sub, key=lambda s: tables.subs.uids[s])),
                 signature=self._signature_of(job, listed),
+                estimate_s=self._estimate_of(job, listed),
             )
         self._stale.clear()
 
@@ -290,6 +292,13 @@ class JobKeeper:
         group = jobs.groups[job]
         minima = () if group is None else tuple(sorted((role, n) for role, n in group.min_task_member.items() if n))
         return self._signatures.of((kinds, int(jobs.min_available[job]), minima))
+
+    def _estimate_of(self, job: int, rows: AnyArray) -> float:
+        """Return how long the job is expected to run, in seconds, 0 if unknown."""
+        tasks = self._tables.tasks
+        # One pod of each class, because the pods of a template say the same.
+        _, first = np.unique(tasks.cls[rows], return_index=True)
+        return job_estimate_s(self._tables.jobs.groups[job], (tasks.pods[row] for row in rows[first].tolist()))
 
     def all_queues_stale(self) -> None:
         """Find the queues of all jobs again, in a new queue table."""

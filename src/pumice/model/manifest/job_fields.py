@@ -115,6 +115,7 @@ def read_batch_job(obj: Obj, cache: SpecCache, default_scheduler: str) -> BatchJ
         parallelism=whole(spec, "parallelism", "spec", 1, 0),
         completions=maybe_whole(spec, "completions", "spec", 0),
         suspended=flag(spec, "suspend", "spec"),
+        active_deadline_s=maybe_whole(spec, "activeDeadlineSeconds", "spec", 1),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=text_map(metadata, "labels", "metadata"),
         annotations=text_map(metadata, "annotations", "metadata"),
@@ -155,6 +156,7 @@ class _Templates:
             annotations=annotations,
             scheduler_name=text(raw, "schedulerName", f"{path}.spec") or self.scheduler,
             gates=_with_queue_gate(gates(raw, f"{path}.spec"), annotations),
+            active_deadline_s=maybe_whole(raw, "activeDeadlineSeconds", f"{path}.spec", 1),
         )
 
 

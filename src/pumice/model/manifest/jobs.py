@@ -22,6 +22,7 @@ from pumice.model.pod import (
     Requirement,
 )
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, carried_estimates, estimate_text
 from pumice.model.workloads.job import BatchJob, JobTask, PodTemplate, VolcanoJob
 from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 
@@ -65,8 +66,15 @@ def podgroup_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> PodGroup:
         sub_groups=tuple(_sub_group(task) for task in job.tasks if task.partition is not None),
         creation=job.creation,
         labels=job.labels,
-        annotations=job.annotations,
+        annotations=_with_estimate(job),
     )
+
+
+def _with_estimate(job: VolcanoJob) -> Mapping[str, str]:
+    """Return the annotations of a job, with its ``runningEstimate`` unless they have an estimate."""
+    if not job.running_estimate_s or ESTIMATE_ANNOTATION in job.annotations:
+        return job.annotations
+    return {**job.annotations, ESTIMATE_ANNOTATION: estimate_text(job.running_estimate_s)}
 
 
 def group_name_of(job: VolcanoJob) -> str:
@@ -95,6 +103,7 @@ def pods_of(job: VolcanoJob, priorities: Priorities = NO_PRIORITIES) -> Iterator
                 annotations=annotations | own,
                 scheduler_name=task.template.scheduler_name,
                 gates=task.template.gates,
+                active_deadline_s=task.template.active_deadline_s,
                 owner=("Job", job.name, job.uid),
             )
 
@@ -179,9 +188,11 @@ def pods_of_batch_job(job: BatchJob, priorities: Priorities = NO_PRIORITIES) -> 
             spec=spec,
             creation=job.creation,
             labels=labels,
-            annotations=template.annotations,
+            annotations={**carried_estimates(job), **template.annotations},
             scheduler_name=template.scheduler_name,
             gates=template.gates,
+            # The Job's own deadline counts from its start, which is that of its first pods.
+            active_deadline_s=job.active_deadline_s or template.active_deadline_s,
             owner=("Job", job.name, job.uid or job.key),
         )
 

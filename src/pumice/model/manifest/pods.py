@@ -10,6 +10,7 @@ from pumice.model.manifest.reading.fields import (
     Obj,
     instant,
     is_name,
+    maybe_whole,
     name,
     short_text,
     table,
@@ -56,6 +57,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         resource_version=text(metadata, "resourceVersion", "metadata"),
         made_claims=_made_claims(spec, status),
         finish_time=_finish_time(status),
+        active_deadline_s=maybe_whole(spec, "activeDeadlineSeconds", "spec", 1),
     )
 
 

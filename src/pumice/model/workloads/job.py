@@ -32,13 +32,14 @@ class PartitionPolicy(Struct, frozen=True):
 
 
 class PodTemplate(Struct, frozen=True):
-    """The common part of a task's pods."""
+    """The common part of a task's pods. ``active_deadline_s``: each is ended so long after its start."""
 
     spec: PodSpec
     labels: Mapping[str, str] = EMPTY_MAP
     annotations: Mapping[str, str] = EMPTY_MAP
     scheduler_name: str = "volcano"
     gates: tuple[str, ...] = ()
+    active_deadline_s: float | None = None
 
 
 class JobTask(Struct, frozen=True):
@@ -107,6 +108,7 @@ class BatchJob(Struct, frozen=True):
     parallelism: int = 1
     completions: int | None = None
     suspended: bool = False
+    active_deadline_s: float | None = None
     creation: float = 0.0
     labels: Mapping[str, str] = EMPTY_MAP
     annotations: Mapping[str, str] = EMPTY_MAP

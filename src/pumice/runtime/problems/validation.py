@@ -23,6 +23,7 @@ from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import DEFAULT_QUEUE, PriorityClass, Queue
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.workloads.estimate import estimate_problems
 from pumice.model.workloads.job import VolcanoJob
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.runtime.problems.kai import device_problems, gang_problems, share_problems, sharing_problems
@@ -112,6 +113,8 @@ class _Cluster:
         bare = [pod.key for pod in self.pods if is_bare(pod, self.scheduler_names)]
         if bare:
             yield Problem(_named("Pod", bare), "has no PodGroup and is not scheduled", Severity.WARNING)
+        for what, pods in _grouped((what, pod.key) for pod in self.pods for what in estimate_problems(pod)).items():
+            yield Problem(_named("Pod", pods), what, Severity.WARNING)
         nodes = {node.name for node in self.nodes}
         bound = [pod for pod in self.pods if pod.node_name]
         homeless = _grouped((pod.node_name, pod.key) for pod in bound if pod.node_name not in nodes)
@@ -132,6 +135,8 @@ class _Cluster:
                 what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
             yield from self._waiting_times(group)
+            for what in estimate_problems(group):
+                yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
 
     def _waiting_times(self, group: PodGroup) -> Iterator[Problem]:
         for key in SLA_ANNOTATIONS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.quantity import DurationError, parse_days
 
 DURATION_ANNOTATION = "pumice.dev/duration"  # how long a job (or a pod on its own) runs once it has started
 ARRIVAL_ANNOTATION = "pumice.dev/arrival"  # when it comes, from the start of the simulation on
@@ -20,12 +20,12 @@ class SpanError(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse_span(text: str) -> float:
-    """Return seconds of a Go duration from 0 to a hundred years.
+    """Return seconds of a duration such as ``90m`` or ``2d`` from 0 to a hundred years.
 
     Raises: SpanError with what was found and what is wanted.
     """
     try:
-        seconds = parse_duration(text)
+        seconds = parse_days(text)
     except DurationError as error:
         raise SpanError(str(error)) from None
     if not 0 <= seconds <= SPAN_MAX_S:

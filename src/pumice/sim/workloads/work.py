@@ -13,8 +13,9 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.pod import EMPTY_MAP, GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, estimate_text
 from pumice.model.workloads.gang import Gang
 from pumice.model.workloads.podgroup import NetworkTopology, PodGroup
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
@@ -129,6 +130,7 @@ class SimJob(Struct, frozen=True):
             priority_class_name=self.priority_class,
             topology=self.topology,
             creation=now,
+            annotations=EMPTY_MAP if not self.estimate_s else {ESTIMATE_ANNOTATION: estimate_text(self.estimate_s)},
             gang=self.gang,
         )
 

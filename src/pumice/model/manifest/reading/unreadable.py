@@ -82,6 +82,7 @@ _POD: tuple[Rule, ...] = (
     rule(_CONTAINER, forbids=True),
     rule(r"spec\.overhead", key=True, forbids=True),
     rule(r"spec\.(?:containers|initContainers|overhead|resources|hostNetwork|nodeName)", forbids=True),
+    rule(r"spec\.activeDeadlineSeconds"),
     rule(r"status\.(?:conditions|startTime|nominatedNodeName)"),
     rule(r"status\.containerStatuses\[\d+\]\.state"),
     rule(r"status\.(?:containerStatuses|initContainerStatuses)", forbids=True),
