@@ -61,10 +61,18 @@ class PolicyChoice(NamedTuple):
 
 
 def choose_policy(
-    conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "", tell: bool = True
+    conf: Path | None,
+    found: Sequence[Path],
+    *,
+    strict: bool,
+    plugins_dir: str = "",
+    tell: bool = True,
+    is_kai: bool = False,
 ) -> PolicyChoice:
     """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
-    ``tell`` in silence. Raises: PolicyError, InputError."""
+    ``tell`` in silence. ``is_kai``: the objects are KAI's, so without a policy file KAI's default counts. Raises:
+    PolicyError, InputError."""
+    from pumice.kai.table import DEFAULT_CONF as KAI_DEFAULT_CONF
     from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
     from pumice.volcano.table import DEFAULT_CONF
 
@@ -75,6 +83,10 @@ def choose_policy(
         conf = found[0]
         if tell:
             say(f"note: policy: {conf}")
+    if conf is None and is_kai:
+        if tell:
+            say("note: policy: KAI's default, because queues and PodGroups are KAI's; choose another with --conf")
+        return _chosen(loaded_from_text(KAI_DEFAULT_CONF, registry, where="default"), "KAI's default", tell=tell)
     if conf is None:
         return _chosen(loaded_from_text(DEFAULT_CONF, registry, where="default"), "default", tell=tell)
     require_there((str(conf),))

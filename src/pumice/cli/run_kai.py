@@ -90,7 +90,7 @@ def kai_controllers(
     """What does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
     from pumice.kube.controllers.leading import FOR_KAI, NEVER, Controllers
     from pumice.kube.controllers.loop import ControlSettings
-    from pumice.runtime.controllers.kai_groups import GroupingSettings
+    from pumice.runtime.controllers.kai.groups import GroupingSettings
 
     if wanted in ("off", ""):
         return None

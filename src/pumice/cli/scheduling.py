@@ -34,7 +34,7 @@ async def schedule(
     from pumice.kube.scheduler.languages import KAI, language_of
     from pumice.kube.scheduler.lease import Election
     from pumice.kube.scheduler.live import Live, Settings
-    from pumice.runtime.controllers.kai_groups import GroupingSettings
+    from pumice.runtime.controllers.kai.groups import GroupingSettings
     from pumice.runtime.controllers.podgroups import GroupSettings
 
     dialect, language = conf.current.policy.dialect, language_of(conf.current.policy)

@@ -96,7 +96,9 @@ def _of_manifests(paths: Sequence[str], options: WorldOptions) -> Question:
     from pumice.sim.scenes.inputs import read_inputs
 
     found: Inputs = read_inputs(paths)
-    chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
+    chosen = choose_policy(
+        options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir, is_kai=found.is_kai
+    )
     tell_problems(found.scene.problems)
     if not found.scene.objects and not found.scene.works:
         raise nothing_usable(paths)

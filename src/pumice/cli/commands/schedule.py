@@ -119,7 +119,9 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
     from pumice.sim.scenes.inputs import read_inputs
 
     found = read_inputs(paths)
-    chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
+    chosen = choose_policy(
+        options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir, is_kai=found.is_kai
+    )
     problems = (*found.scene.problems, *_idle(found))
     tell_problems(problems)
     if not found.scene.objects and not found.scene.works:

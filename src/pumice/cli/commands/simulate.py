@@ -75,7 +75,7 @@ def simulate(
     """
     require_there(inputs)
     found = read_scene(inputs, flags)
-    chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
+    chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir, is_kai=found.is_kai)
     tell_problems(found.scene.problems)
     for note in found.scene.notes:
         say(f"note: {note}")

@@ -24,15 +24,17 @@ from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.writers.reminders import AGAIN_S
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.kai_gangs import NoGang
-from pumice.runtime.controllers.kai_groups import (
+from pumice.runtime.controllers.kai.groups import (
+    Grouped,
     GroupingSettings,
     group_for,
-    member_of,
     missing_queues,
     needs_group,
     reconcile_grouping,
 )
+from pumice.runtime.controllers.kai.owners import pod_gang_of
+from pumice.runtime.controllers.kai.plan import NoGang
+from pumice.runtime.controllers.kai.rules import Seen
 from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
 
 FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
@@ -103,21 +105,30 @@ class GroupingLoop:
         pod = self.objects[PODS].get(key)
         if pod is None or not needs_group(pod, self._settings):
             return
-        owners = await self._owners_of(pod)
+        seen = await self._seen(pod)
         try:
-            launched = self._launcher_there(owners)
-            wanted: Obj | NoGang = group_for(pod, owners, self._settings, launcher_there=launched)
-            member = member_of(pod, owners)
+            wanted: Grouped | NoGang | None = group_for(pod, seen, self._settings)
         except NoGang as error:
-            wanted, member = error, ""
-        group = None if isinstance(wanted, NoGang) else self.objects[KAI_POD_GROUPS].get(key_of(wanted))
-        writes = reconcile_grouping(pod, group, wanted, self._settings, member)
+            wanted = error
+        group = self.objects[KAI_POD_GROUPS].get(key_of(wanted.group)) if isinstance(wanted, Grouped) else None
+        writes = reconcile_grouping(pod, group, wanted, self._settings)
         await self.reconciling.writing.carry_out(writes)
         for write in writes:
             if isinstance(write, Tell):
                 self.reconciling.queue.later(key, AGAIN_S)  # if it still holds then, it is reported again
             elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
                 self._owners.clear()  # owners may have changed, so the next pod reads them again
+
+    async def _seen(self, pod: Obj) -> Seen:
+        """Return what the rules read beside the pod. Raises: KubeError."""
+        owners, namespace = await self._owners_of(pod), meta(pod).get("namespace", "")
+        ref = pod_gang_of(pod, owners)
+        return Seen(
+            owners,
+            lambda name: self.objects[KAI_POD_GROUPS].get(f"{namespace}/{name}"),
+            self._launcher_there(owners),
+            None if ref is None else await self._read_named(ref),
+        )
 
     async def _owners_of(self, pod: Obj) -> list[Obj]:
         """Return the controlling owners, the nearest first, each as far as it can be read. Raises: KubeError."""
@@ -128,6 +139,11 @@ class GroupingLoop:
             found.append(owner)
             at = controller_of(owner)
         return found
+
+    async def _read_named(self, ref: Ref) -> Obj | None:
+        """Return an object that is known by its name alone, if it exists. Raises: KubeError."""
+        found = await self.reconciling.read(_BY_NAME[ref.api_version, ref.kind], f"{ref.namespace}/{ref.name}")
+        return None if found is None else {**found, "apiVersion": ref.api_version, "kind": ref.kind}
 
     async def _read(self, ref: Ref) -> Obj:
         known, now = self._owners.get(ref), time.monotonic()

@@ -24,7 +24,7 @@ from pumice.kube.controllers.owner_kinds import DEPLOYMENTS
 from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.kai_groups import GroupingSettings
+from pumice.runtime.controllers.kai.groups import GroupingSettings
 from pumice.runtime.controllers.writes import part
 from pumice.runtime.telemetry.metrics import Metrics
 

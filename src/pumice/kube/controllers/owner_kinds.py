@@ -32,6 +32,19 @@ _OWNERS: Final = {
     Kind("ray.io", "v1", "rayservices", "RayService"): (False, True),
     Kind("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"): (False, True),
     Kind("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"): (False, True),
+    Kind("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"): (False, True),
+    Kind("argoproj.io", "v1alpha1", "workflows", "Workflow"): (False, True),
+    Kind("tekton.dev", "v1", "pipelineruns", "PipelineRun"): (False, True),
+    Kind("tekton.dev", "v1", "taskruns", "TaskRun"): (False, True),
+    Kind("serving.knative.dev", "v1", "services", "Service"): (False, True),
+    Kind("serving.knative.dev", "v1", "configurations", "Configuration"): (False, True),
+    Kind("serving.knative.dev", "v1", "revisions", "Revision"): (False, True),
+    Kind("nvidia.com", "v1alpha1", "dynamographdeployments", "DynamoGraphDeployment"): (False, True),
+    Kind("nvidia.com", "v1beta1", "dynamographdeployments", "DynamoGraphDeployment"): (False, True),
+    Kind("grove.io", "v1alpha1", "podcliquesets", "PodCliqueSet"): (False, True),
+    Kind("grove.io", "v1alpha1", "podcliquescalinggroups", "PodCliqueScalingGroup"): (False, True),
+    Kind("grove.io", "v1alpha1", "podcliques", "PodClique"): (False, True),
+    Kind("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang"): (False, True),
 }
 READ_FOR_VOLCANO: Final = tuple(kind for kind, (volcano, _) in _OWNERS.items() if volcano)
 READ_FOR_KAI: Final = tuple(kind for kind, (_, kai) in _OWNERS.items() if kai)

@@ -18,6 +18,7 @@ from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
 from pumice.model.plain_words import kind_of
 from pumice.model.workloads.job_makers import JobMaker
 from pumice.runtime.files.documents import Document, documents
+from pumice.runtime.files.kai_pods import KaiPods
 from pumice.runtime.memory import without_collector
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.runtime.problems.validation import validate_cluster
@@ -65,6 +66,7 @@ class _Reading:
         self.unknown: dict[UnknownKey, list[str]] = {}  # the first places of each, and their number
         self.unknown_counts: Counter[UnknownKey] = Counter()
         self.first_unparsable: dict[str, str] = {}
+        self.kai_pods = KaiPods()
 
     def files_of(self, path: Path) -> Iterator[Path]:
         """Yield the file itself, or the files of a folder. Links to folders are not followed."""
@@ -100,9 +102,16 @@ class _Reading:
             self._take_list(where, obj, depth)
             return
         self._name_unknown_keys(where, obj)
+        if not self.kai_pods.take(where, obj):
+            self._read(where, obj)
+
+    def _read(self, where: str, obj: Any) -> None:
+        if isinstance(obj, dict) and obj.get("kind") == "Job":
+            self.kai_pods.may_own(obj)
         try:
             reading = self.decoder.read(obj)
         except UnsupportedKind as error:
+            self.kai_pods.may_own(obj)
             self.unparsable[error.kind] += 1
             self.first_unparsable.setdefault(error.kind, where)
         except ManifestError as error:
@@ -151,6 +160,11 @@ class _Reading:
                 self.objects[key] = (value, where)
 
     def result(self) -> Manifests:
+        for where, obj in self.kai_pods.read():
+            self._read(where, obj)
+        self.problems += self.kai_pods.problems
+        for api_version, kind in sorted(self.kai_pods.owning):
+            self.unparsable.pop(f"{api_version} {kind}", None)
         for key, places in self.copies.items():
             kind, namespace, name = key
             what = f"{kind} {namespace}/{name}".replace(" /", " ")

@@ -12,6 +12,7 @@ from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.queue import DEFAULT_QUEUE, Queue
 from pumice.model.topology import HyperNode
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.printing import escaped
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.sim.scenes.scene import Scene
@@ -21,7 +22,8 @@ from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import Trace, TraceError
 from pumice.sim.workloads.work import Work
 
-CONF_NAME = "volcano-scheduler.conf"
+#: Names of policy files that are taken from a folder.
+CONF_NAMES = ("volcano-scheduler.conf", "kai.conf")
 
 
 class Inputs(Struct, frozen=True):
@@ -36,6 +38,14 @@ class Inputs(Struct, frozen=True):
     @property
     def nodes(self) -> list[Node]:
         return [obj for obj in self.scene.objects if isinstance(obj, Node)]
+
+    @property
+    def is_kai(self) -> bool:
+        """True if queues and PodGroups are KAI's, and none are Volcano's."""
+        queues = [obj.sharing is not None for obj in self.scene.objects if isinstance(obj, Queue)]
+        groups = [obj for obj in self.scene.objects if isinstance(obj, PodGroup) and obj.native is None]
+        of_kai = [*queues, *(obj.gang is not None for obj in groups)]
+        return bool(of_kai) and all(of_kai) and not self.scene.works
 
 
 def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
@@ -65,8 +75,7 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
             continue
         manifests.append(path)
         sources.append(escaped(path))
-        if (conf := Path(path) / CONF_NAME).is_file():
-            confs.append(conf)
+        confs += (conf for name in CONF_NAMES if (conf := Path(path) / name).is_file())
     scenes = [_scene_of_trace(trace, cluster) for trace in traces]
     newest = 0.0
     if manifests:

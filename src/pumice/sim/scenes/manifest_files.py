@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
 from pumice.model.pod import Pod
+from pumice.model.workloads.job import BatchJob
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.files.manifests import load_manifests
 from pumice.runtime.problems.problem import Problem, Severity
@@ -20,11 +21,19 @@ from pumice.sim.scenes.scene import Scene
 def read_manifests(paths: Iterable[str]) -> tuple[Scene, float]:
     """Return the scene of all these files and folders, and the newest creationTimestamp, 0 if there is none."""
     loaded = load_manifests(paths)
-    objects, bare = _with_groups(loaded.objects)
+    objects, bare = _with_groups(_without_jobs_of_pods(loaded.objects))
     objects, found = validate_cluster(objects)
     newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
     scene = scene_of(objects)
     return replace(scene, problems=(*loaded.problems, *bare, *found, *scene.problems)), newest
+
+
+def _without_jobs_of_pods(objects: Sequence[Value]) -> list[Value]:
+    """Return the objects without Jobs of batch/v1 whose pods are among them: they were expanded already."""
+    made = {
+        (obj.namespace, obj.owner[1]) for obj in objects if isinstance(obj, Pod) and obj.owner and obj.owner[0] == "Job"
+    }
+    return [obj for obj in objects if not (isinstance(obj, BatchJob) and (obj.namespace, obj.name) in made)]
 
 
 def _with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import KAI_QUEUE_LABEL
-from pumice.model.workloads.gang import SUB_GROUP_LABEL
-from pumice.runtime.controllers.kai_gangs import TRAIN, GangPlan, NoGang, plan_of
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.workloads.gang import SUB_GROUP_LABEL, SubGroup, TopologyConstraint
+from pumice.runtime.controllers.kai.owners import is_skipped, without_wrappers
+from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, constraint_in
+from pumice.runtime.controllers.kai.rules import Seen, plan_of
 from pumice.runtime.controllers.writes import (
     Create,
     Patch,
@@ -34,17 +38,23 @@ from pumice.runtime.controllers.writes import (
 GROUP_API, QUEUE_API = "scheduling.run.ai/v2alpha2", "scheduling.run.ai/v2"
 PRIORITY_LABEL, PROJECT_LABEL = "priorityClassName", "project"
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
-TOPOLOGY_ANNOTATION = "kai.scheduler/topology"
-_PLACEMENTS = {
-    "requiredTopologyLevel": "kai.scheduler/topology-required-placement",
-    "preferredTopologyLevel": "kai.scheduler/topology-preferred-placement",
-}
+_DELAY_ANNOTATION = "kai.scheduler/preemption-delay"
+_GRACE_ANNOTATION = "kai.scheduler/staleness-grace-period"
 _TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it is as large as the owner
 _FINISHED = ("Succeeded", "Failed")
 _NAME_MAX = 253
 #: Parts of a PodGroup's spec that follow from its owner as long as it exists.
-_KEPT_UP = ("minMember", "subGroups", "priorityClassName", "preemptibility", "topologyConstraint")
+_KEPT_UP = (
+    "minMember",
+    "minSubGroup",
+    "subGroups",
+    "priorityClassName",
+    "preemptibility",
+    "topologyConstraint",
+    "preemptionDelay",
+    "stalenessGracePeriod",
+)
 
 
 class GroupingSettings(Struct, frozen=True):
@@ -67,19 +77,31 @@ def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
     )
 
 
-def group_for(pod: Obj, owners: Sequence[Obj], settings: GroupingSettings, *, launcher_there: bool = True) -> Obj:
-    """Return the PodGroup in which a pod should be. ``owners``: those that control it, the nearest first. Raises:
-    NoGang."""
-    plan = plan_of(pod, owners, launcher_there=launcher_there)
-    top = _top(pod, owners, plan)
+class Grouped(NamedTuple):
+    """The PodGroup in which a pod should be, and its sub-group there, "" for none."""
+
+    group: Obj
+    member: str = ""
+
+
+def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> Grouped | None:
+    """Return the group of a pod, None if the pod or an owner asks to be left alone. Raises: NoGang."""
+    if is_skipped(pod, seen.owners):
+        return None
+    named_by, owners = without_wrappers(pod, seen.owners)
+    plan = plan_of(named_by, replace(seen, owners=owners))
+    top = plan.top or (owners[-1] if owners else named_by)
+    place = plan.topology or constraint_in(annotations_of(top))
     spec: Obj = {
-        "minMember": plan.minimum,
+        **({"minMember": plan.minimum} if plan.min_sub_group is None else {"minSubGroup": plan.min_sub_group}),
         "queue": _queue_of(top, pod, settings),
         "priorityClassName": _class_of(top, pod, plan),
+        **_preemptibility(top, pod),
+        **_times((top, *reversed(owners), pod)),
+        **({"topologyConstraint": _plain_constraint(place)} if place else {}),
     }
     if plan.sub_groups:
-        spec["subGroups"] = [{"name": name, "minMember": least} for name, least in plan.sub_groups.items()]
-    spec |= _from_labels(top, pod) | _topology(top)
+        spec["subGroups"] = [_plain_sub_group(each) for each in plan.sub_groups]
     labels = dict(labels_of(top))
     pool = labels_of(pod).get(settings.node_pool_label)
     if pool:
@@ -92,33 +114,33 @@ def group_for(pod: Obj, owners: Sequence[Obj], settings: GroupingSettings, *, la
         "annotations": annotations | {_TOP_OWNER_ANNOTATION: _about(top)},
         "ownerReferences": [_reference(top)],
     }
-    return {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    return Grouped({"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}, plan.member)
 
 
 def reconcile_grouping(
-    pod: Obj, group: Obj | None, wanted: Obj | NoGang, settings: GroupingSettings, member: str = ""
+    pod: Obj, group: Obj | None, wanted: Grouped | NoGang | None, settings: GroupingSettings
 ) -> list[Write]:
     """Return what to write so that a pod is in the ``wanted`` group. ``group``: the existing one with that name, or
-    None. ``member``: the pod's sub-group."""
-    if not needs_group(pod, settings):
+    None."""
+    if wanted is None or not needs_group(pod, settings):
         return []
     if isinstance(wanted, NoGang):
         return [Tell(ref_of(pod), "Warning", "PodGrouperWarning", str(wanted))]
     if group is not None and leaving(group):
         return []  # its deletion is an event, after which the pod is examined again
-    named: Obj = {"annotations": {KAI_GROUP_NAME_ANNOTATION: meta(wanted)["name"]}}
-    if member:
-        named["labels"] = {SUB_GROUP_LABEL: member}
-    on_pod = Patch(ref_of(pod), {"metadata": named})
+    on_pod = Patch(ref_of(pod), {"metadata": membership(wanted)})
     if group is None:
-        return [Create(wanted), on_pod]
-    change = _difference(part(group, "spec"), wanted["spec"])
+        return [Create(wanted.group), on_pod]
+    change = _difference(part(group, "spec"), wanted.group["spec"])
     return [Patch(ref_of(group), {"spec": change}), on_pod] if change else [on_pod]
 
 
-def member_of(pod: Obj, owners: Sequence[Obj]) -> str:
-    """Return the sub-group of a pod, "" for none. Raises: NoGang."""
-    return plan_of(pod, owners).member
+def membership(wanted: Grouped) -> Obj:
+    """Return the metadata that a pod of the group has."""
+    named: Obj = {"annotations": {KAI_GROUP_NAME_ANNOTATION: meta(wanted.group)["name"]}}
+    if wanted.member:
+        named["labels"] = {SUB_GROUP_LABEL: wanted.member}
+    return named
 
 
 def missing_queues(names: Sequence[str], default: str) -> list[Write]:
@@ -141,16 +163,11 @@ def _shared(free: Obj) -> Obj:
 # -- parts of a group
 
 
-def _top(pod: Obj, owners: Sequence[Obj], plan: GangPlan) -> Obj:
-    """Return what the group belongs to. For a CronJob it is the Job, so that each run has a group."""
-    if not owners:
-        return pod
-    return owners[-2] if owners[-1].get("kind") == "CronJob" and len(owners) > 1 else owners[-1]
-
-
 def _name(pod: Obj, top: Obj, plan: GangPlan) -> str:
-    of, uid = meta(pod) if plan.alone else meta(top), meta(top).get("uid", "")
-    end = f"-{uid}{plan.suffix}" if not plan.alone or top.get("kind") == "Job" else f"-{meta(pod).get('uid', '')}"
+    of, last = (meta(pod) if plan.alone else meta(top)), top
+    if plan.alone and top.get("kind") != "Job":
+        last = pod
+    end = f"-{meta(last).get('uid', '')}{plan.suffix}"
     return f"pg-{of.get('name', '')}"[: _NAME_MAX - len(end)].rstrip(".-") + end.lower()
 
 
@@ -166,22 +183,53 @@ def _queue_of(top: Obj, pod: Obj, settings: GroupingSettings) -> str:
 
 
 def _class_of(top: Obj, pod: Obj, plan: GangPlan) -> str:
-    written = part(pod, "spec").get("priorityClassName")
     of_ray = labels_of(top).get("ray.io/priority-class-name")
     labelled = labels_of(top).get(PRIORITY_LABEL) or labels_of(pod).get(PRIORITY_LABEL)
-    return str(of_ray or written or labelled or plan.priority_class or TRAIN)
+    written = plan.own_class or part(pod, "spec").get("priorityClassName")
+    return str(of_ray or labelled or written or plan.priority_class)
 
 
-def _from_labels(top: Obj, pod: Obj) -> Obj:
+def _preemptibility(top: Obj, pod: Obj) -> Obj:
     value = labels_of(top).get(PREEMPTIBILITY_LABEL) or labels_of(pod).get(PREEMPTIBILITY_LABEL)
     return {"preemptibility": value} if value in ("preemptible", "non-preemptible") else {}
 
 
-def _topology(top: Obj) -> Obj:
-    said = annotations_of(top)
-    levels = {field: said[key] for field, key in _PLACEMENTS.items() if said.get(key)}
-    topology = said.get(TOPOLOGY_ANNOTATION)
-    return {"topologyConstraint": {"topology": topology, **levels}} if topology and levels else {}
+def _times(objects: Sequence[Obj]) -> Obj:
+    """Return delay and grace of the first object that has a valid one."""
+    found: Obj = {}
+    for obj in objects:
+        annotations = annotations_of(obj)
+        for key, field, least in (
+            (_DELAY_ANNOTATION, "preemptionDelay", 0.0),
+            (_GRACE_ANNOTATION, "stalenessGracePeriod", None),
+        ):
+            if key in annotations and field not in found and _is_duration(annotations[key], least):
+                found[field] = annotations[key]
+    return found
+
+
+def _is_duration(text: str, least: float | None) -> bool:
+    try:
+        seconds = parse_duration(text)
+    except DurationError:
+        return False
+    return least is None or seconds >= least
+
+
+def _plain_sub_group(sub: SubGroup) -> Obj:
+    found: Obj = {"name": sub.name}
+    # Of the two minimums a leaf has the first and a set the second: KAI's webhook refuses both on one.
+    found |= {"minMember": sub.min_member} if sub.min_sub_group is None else {"minSubGroup": sub.min_sub_group}
+    if sub.parent:
+        found["parent"] = sub.parent
+    if sub.topology:
+        found["topologyConstraint"] = _plain_constraint(sub.topology)
+    return found
+
+
+def _plain_constraint(place: TopologyConstraint) -> Obj:
+    levels = {"requiredTopologyLevel": place.required, "preferredTopologyLevel": place.preferred}
+    return {"topology": place.topology, **{field: level for field, level in levels.items() if level}}
 
 
 def _about(top: Obj) -> str:

@@ -1,0 +1,148 @@
+"""Gangs of pods by their owners in KAI's terms: how many pods must start together, in which sub-groups.
+
+Source: KAI's pod-grouper, version 0.17, with a rule for each kind of top owner. Pods of other owners are in a gang of
+one that grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from pumice.model.manifest.reading.fields import Obj
+from pumice.model.workloads.gang import SubGroup, TopologyConstraint
+from pumice.runtime.controllers.kai.grove import grove
+from pumice.runtime.controllers.kai.kubeflow import REPLICA_SPECS, mpi_job, pytorch_job, training_job
+from pumice.runtime.controllers.kai.owners import group_kind
+from pumice.runtime.controllers.kai.plan import (
+    BUILD,
+    INFERENCE,
+    GangPlan,
+    NoGang,
+    check_sub_groups,
+    checked,
+    constraint_in,
+    count,
+    minimum_in,
+    named,
+    whole,
+)
+from pumice.runtime.controllers.kai.replicated import FindGroup, job_set, leader_worker_set
+from pumice.runtime.controllers.writes import annotations_of, labels_of, meta, part
+
+_RAY_GROUP = "ray.io/group"
+_SPARK = "spark-app-selector"
+_MIN_SCALE = "autoscaling.knative.dev/min-scale"
+
+
+def _no_group(name: str) -> Obj | None:
+    return None
+
+
+class Seen(Struct, frozen=True):
+    """What a rule reads beside the pod. ``owners``: those that control it, the nearest first, each as far as it could
+    be read, without wrappers. ``find_group``: the existing PodGroup with a name. ``launcher_there``: the launcher of
+    its MPI job has a pod. ``pod_gang``: that of a pod of Grove."""
+
+    owners: Sequence[Obj]
+    find_group: FindGroup = _no_group
+    launcher_there: bool = True
+    pod_gang: Obj | None = None
+
+    @property
+    def top(self) -> Obj:
+        return self.owners[-1]
+
+
+def plan_of(pod: Obj, seen: Seen) -> GangPlan:
+    """Return the gang of a pod. Raises: NoGang."""
+    rule = _RULES.get(group_kind(seen.top)) if seen.owners else None
+    if rule is not None:
+        return checked(rule(pod, seen), seen.top)
+    return _spark(pod) or GangPlan()
+
+
+# -- rules
+
+
+def _deployment(pod: Obj, seen: Seen) -> GangPlan:
+    return GangPlan(alone=True, priority_class=INFERENCE)
+
+
+def _job(pod: Obj, seen: Seen) -> GangPlan:
+    """Return one gang for the Job, or the gang of this pod alone that an earlier version made."""
+    job = seen.owners[0] if group_kind(seen.owners[0]) == ("batch", "Job") else seen.top
+    if seen.find_group(f"pg-{meta(pod).get('name', '')}-{meta(job).get('uid', '')}") is not None:
+        return GangPlan(alone=True, top=job)
+    # The run of a CronJob is a gang, and not the CronJob.
+    return GangPlan(minimum_in(annotations_of(job), named(job), 1), top=job)
+
+
+def _notebook(pod: Obj, seen: Seen) -> GangPlan:
+    return GangPlan(priority_class=BUILD)
+
+
+def _ray(pod: Obj, seen: Seen) -> GangPlan:
+    """Return the head, and of each group of workers its minimum, or all if it has none."""
+    cluster = _ray_cluster(seen)
+    written = cluster.get("workerGroupSpecs")
+    groups = [each for each in written if isinstance(each, dict)] if isinstance(written, list) else []
+    check_sub_groups(1 + len(groups), seen.top)
+    subs = [SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec")))]
+    for i, spec in enumerate(groups):
+        least, wanted = count(spec.get("minReplicas"), 0), count(spec.get("replicas"), 0)
+        pods = (least or wanted) * count(spec.get("numOfHosts"), 1)
+        if pods and not spec.get("suspend"):
+            name = str(spec.get("groupName") or f"worker-group-{i}").lower()
+            subs.append(SubGroup(name, pods, "", _template_constraint(spec)))
+    member = labels_of(pod).get(_RAY_GROUP, "").lower()
+    known = {each.name for each in subs}
+    return GangPlan(sum(each.min_member for each in subs), tuple(subs), member=member if member in known else "")
+
+
+def _ray_cluster(seen: Seen) -> Obj:
+    """Return the spec of the cluster. The submitter of a RayJob has no RayCluster among its owners."""
+    cluster = next((each for each in seen.owners if each.get("kind") == "RayCluster"), None)
+    if cluster is not None:
+        return part(cluster, "spec")
+    return part(seen.top, "spec", "rayClusterSpec") or part(seen.top, "spec", "rayClusterConfig")
+
+
+def _template_constraint(spec: Obj) -> TopologyConstraint | None:
+    return constraint_in(part(spec, "template", "metadata", "annotations"))
+
+
+def _knative(pod: Obj, seen: Seen) -> GangPlan:
+    """Return a gang for each revision, as large as its least scale."""
+    revision = next((each for each in seen.owners if each.get("kind") == "Revision"), None)
+    if revision is None:
+        raise NoGang(f"{named(seen.top)}: pod {meta(pod).get('name')}: found no Revision among its owners")
+    # A scale that is no number counts as 1, as does 0: a pod that exists is one.
+    least = whole(annotations_of(revision).get(_MIN_SCALE, "")) or 1
+    return GangPlan(least, top=revision, priority_class=INFERENCE)
+
+
+def _spark(pod: Obj) -> GangPlan | None:
+    """Return the gang of driver and executors, which name their application."""
+    application = labels_of(pod).get(_SPARK)
+    return GangPlan(suffix=f"-{application}") if application else None
+
+
+_RULES: Mapping[tuple[str, str], Callable[[Obj, Seen], GangPlan]] = {
+    ("apps", "Deployment"): _deployment,
+    ("batch", "Job"): _job,
+    ("batch", "CronJob"): _job,
+    ("kubeflow.org", "Notebook"): _notebook,
+    **{("kubeflow.org", kind): lambda pod, seen: training_job(pod, seen.top) for kind in REPLICA_SPECS},
+    ("kubeflow.org", "PyTorchJob"): lambda pod, seen: pytorch_job(pod, seen.top),
+    ("kubeflow.org", "MPIJob"): lambda pod, seen: mpi_job(pod, seen.top, seen.launcher_there),
+    **{("ray.io", kind): _ray for kind in ("RayCluster", "RayJob", "RayService")},
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): lambda pod, seen: leader_worker_set(pod, seen.top),
+    ("jobset.x-k8s.io", "JobSet"): lambda pod, seen: job_set(pod, seen.top, seen.find_group),
+    ("serving.knative.dev", "Service"): _knative,
+    **{
+        ("grove.io", kind): lambda pod, seen: grove(pod, seen.top, seen.pod_gang)
+        for kind in ("PodCliqueSet", "PodGangSet")
+    },
+}

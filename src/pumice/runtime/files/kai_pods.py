@@ -1,0 +1,188 @@
+"""Give KAI's pods in files their PodGroups, as KAI's pod-grouper does on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.controllers.kai.groups import (
+    GROUP_API,
+    Grouped,
+    GroupingSettings,
+    group_for,
+    membership,
+    missing_queues,
+    needs_group,
+)
+from pumice.runtime.controllers.kai.owners import pod_gang_of
+from pumice.runtime.controllers.kai.plan import NoGang
+from pumice.runtime.controllers.kai.rules import Seen
+from pumice.runtime.controllers.writes import Create, controller_of, labels_of, meta, part
+from pumice.runtime.problems.problem import Problem, Severity, unforeseen
+
+_DEPTH_MAX = 8  # owners of owners
+_SETTINGS = GroupingSettings()
+_QUEUE_API = "scheduling.run.ai/v2"
+_JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
+_SHOWN = 3
+
+_Key = tuple[str, str, str, str]  # API group, kind, namespace, name
+
+
+class _Pod(Struct, frozen=True):
+    """``obj``: with a namespace and a uid. ``written``: as it is in the file."""
+
+    where: str
+    obj: Obj
+    written: Obj
+
+
+class KaiPods:
+    """Pods that need a group, and what owns them. ``problems``: what was wrong with owners, and what was made."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.owning: set[tuple[str, str]] = set()  # apiVersion and kind of owners that were read for a group
+        self._pods: list[_Pod] = []
+        self._owners: dict[_Key, Obj] = {}
+        self._groups: dict[tuple[str, str], Obj] = {}  # of each only whether it has sub-groups
+        self._queues: set[str] = set()
+
+    def take(self, where: str, obj: Any) -> bool:
+        """Return True if the object is a pod that needs a group: it is given out later, by ``read``."""
+        if not _is_object(obj):
+            return False
+        if obj.get("kind") == "Pod":
+            if not _is_pod(obj) or not needs_group(obj, _SETTINGS):
+                return False
+            self._pods.append(_Pod(where, _with_names(obj), obj))
+            return True
+        if obj.get("kind") == "Queue" and obj.get("apiVersion") == _QUEUE_API:
+            self._queues.add(str(meta(obj).get("name")))
+        if obj.get("kind") == "PodGroup" and obj.get("apiVersion") == GROUP_API:
+            named = _with_names(obj)["metadata"]
+            has_parts = bool(part(obj, "spec").get("subGroups"))
+            self._groups[named["namespace"], str(named.get("name"))] = {"spec": {"subGroups": has_parts}}
+        return False
+
+    def may_own(self, obj: Any) -> None:
+        """Note an object that is no object of the scheduler."""
+        if _is_object(obj):
+            self._owners[_key_of(obj)] = _with_names(obj)
+
+    def read(self) -> Iterator[tuple[str, Obj]]:
+        """Yield each group that is made, each pod with its group, and missing queues, with their places."""
+        wanted: dict[tuple[str, str], tuple[str, Obj]] = {}
+        pods: list[tuple[str, Obj]] = []
+        made: list[str] = []
+        # By age and name, so that the result does not depend on the order of files.
+        for pod in sorted(self._pods, key=_age):
+            found = self._grouped(pod)
+            if found is not None:
+                namespace, name = meta(found.group)["namespace"], meta(found.group)["name"]
+                if (namespace, name) not in self._groups:
+                    wanted[namespace, name] = pod.where, found.group
+                made.append(f"{namespace}/{meta(pod.obj)['name']}")
+            pods.append((pod.where, pod.written if found is None else _member(pod.written, found)))
+        self._tell(made)
+        yield from wanted.values()
+        yield from pods
+        names = {part(group, "spec").get("queue") for _, group in wanted.values()}
+        if _SETTINGS.default_queue in names:
+            for write in missing_queues(sorted(self._queues), _SETTINGS.default_queue):
+                assert isinstance(write, Create)
+                yield "default queue", write.obj
+
+    def _grouped(self, pod: _Pod) -> Grouped | None:
+        try:
+            return group_for(pod.obj, self._seen(pod.obj), _SETTINGS)
+        except NoGang as error:
+            self.problems.append(Problem(f"{pod.where}, Pod {meta(pod.obj).get('name')}", str(error)))
+        except Exception as error:
+            # Owners are read as they are written, and anything may be written in a file.
+            self.problems.append(Problem(pod.where, unforeseen(error)))
+        return None
+
+    def _seen(self, pod: Obj) -> Seen:
+        owners, namespace = self._owners_of(pod), meta(pod)["namespace"]
+        self.owning |= {(str(each.get("apiVersion")), str(each.get("kind"))) for each in owners}
+        ref = pod_gang_of(pod, owners)
+        gang = None
+        if ref is not None:
+            group = ref.api_version.partition("/")[0]
+            gang = self._owners.get((group, ref.kind, namespace, ref.name))
+            self.owning.add((ref.api_version, ref.kind))
+        return Seen(owners, lambda name: self._groups.get((namespace, name)), self._launcher_there(owners), gang)
+
+    def _owners_of(self, pod: Obj) -> list[Obj]:
+        """Return the controlling owners, the nearest first. Of one that is in no file only its reference is known."""
+        found: list[Obj] = []
+        ref = controller_of(pod)
+        while ref is not None and len(found) < _DEPTH_MAX:
+            group = ref.api_version.rpartition("/")[0]
+            stub: Obj = {"metadata": {"namespace": ref.namespace, "name": ref.name, "uid": ref.uid}}
+            owner = self._owners.get((group, ref.kind, ref.namespace, ref.name), stub)
+            found.append({**owner, "apiVersion": ref.api_version, "kind": ref.kind})
+            ref = controller_of(owner)
+        return found
+
+    def _launcher_there(self, owners: list[Obj]) -> bool:
+        job = next((each for each in owners if each.get("kind") == "MPIJob"), None)
+        if job is None:
+            return True
+        wanted = {_JOB_NAME: meta(job).get("name"), _JOB_ROLE: "launcher"}
+        return any(wanted.items() <= labels_of(pod.obj).items() for pod in self._pods)
+
+    def _tell(self, made: list[str]) -> None:
+        if made:
+            some = ", ".join(made[:_SHOWN]) + (f" and {len(made) - _SHOWN} more" if len(made) > _SHOWN else "")
+            what = "has no PodGroup and got one, as KAI's pod-grouper would create it"
+            self.problems.append(Problem(f"Pod {some}", what, Severity.NOTE))
+
+
+def _member(pod: Obj, found: Grouped) -> Obj:
+    return {**pod, "metadata": {**meta(pod), **_merged(meta(pod), membership(found))}}
+
+
+def _merged(metadata: Obj, more: Mapping[str, Any]) -> Obj:
+    return {key: {**(metadata.get(key) or {}), **value} for key, value in more.items()}
+
+
+def _age(pod: _Pod) -> tuple[str, str, str]:
+    metadata = meta(pod.obj)
+    return metadata["namespace"], str(metadata.get("creationTimestamp") or ""), metadata["name"]
+
+
+def _key_of(obj: Obj) -> _Key:
+    named = _with_names(obj)["metadata"]
+    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    return group, str(obj.get("kind")), named["namespace"], str(named.get("name"))
+
+
+def _with_names(obj: Obj) -> Obj:
+    """Return the object with a namespace and a uid, which files may leave out."""
+    metadata = meta(obj)
+    given = {
+        "namespace": metadata.get("namespace") or "default",
+        "uid": metadata.get("uid") or str(obj["kind"]).lower(),
+    }
+    return {**obj, "metadata": {**metadata, **given}}
+
+
+def _is_object(obj: Any) -> bool:
+    if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str):
+        return False
+    metadata = obj.get("metadata")
+    return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+
+
+def _is_pod(obj: Obj) -> bool:
+    """Return True if what the rules read of a pod has the type it should have. Others are reported when decoded."""
+    tables = (meta(obj).get("labels"), meta(obj).get("annotations"))
+    return isinstance(obj.get("spec"), dict) and all(
+        each is None or (isinstance(each, dict) and all(isinstance(text, str) for text in each.values()))
+        for each in tables
+    )

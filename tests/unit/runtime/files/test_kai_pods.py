@@ -1,0 +1,95 @@
+"""Pods of KAI in files get the PodGroups that KAI's pod-grouper would make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
+from pumice.model.queue import Queue
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.files.manifests import Manifests, load_manifests
+from pumice.runtime.problems.problem import Severity
+
+Obj = dict[str, Any]
+
+
+def obj(api: str, kind: str, name: str, spec: Obj | None = None, owner: Obj | None = None, **metadata: Any) -> Obj:
+    found: Obj = {"namespace": "ns", "name": name, **metadata}
+    if owner is not None:
+        ref = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"]}
+        found["ownerReferences"] = [{**ref, "uid": owner["metadata"].get("uid", ""), "controller": True}]
+    return {"apiVersion": api, "kind": kind, "metadata": found, "spec": spec or {}}
+
+
+def pod(name: str, owner: Obj | None = None, **metadata: Any) -> Obj:
+    spec = {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "image": "i"}]}
+    return obj("v1", "Pod", name, spec, owner, **metadata)
+
+
+def load(tmp_path: Path, *objects: Any) -> Manifests:
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return load_manifests([tmp_path])
+
+
+def groups(found: Manifests) -> dict[str, PodGroup]:
+    return {each.name: each for each in found.objects if isinstance(each, PodGroup)}
+
+
+def members(found: Manifests) -> dict[str, str]:
+    pods = (each for each in found.objects if isinstance(each, Pod))
+    return {each.name: each.annotations.get(GROUP_NAME_ANNOTATION, "") for each in pods}
+
+
+TRAIN = obj("trainer.kubeflow.org/v1alpha1", "TrainJob", "t", labels={"kai.scheduler/queue": "q"})
+SETS = obj(
+    "jobset.x-k8s.io/v1alpha2",
+    "JobSet",
+    "t",
+    {"replicatedJobs": [{"name": "node", "template": {"spec": {"parallelism": 2}}}]},
+    TRAIN,
+)
+JOB = obj("batch/v1", "Job", "t-node-0", {}, SETS)
+LABELS = {"jobset.sigs.k8s.io/replicatedjob-name": "node", "jobset.sigs.k8s.io/job-index": "0"}
+
+
+def test_pods_are_grouped_by_owners_in_any_order(tmp_path: Path) -> None:
+    pods = [pod(f"p{i}", JOB, labels=LABELS) for i in range(2)]
+    found = load(tmp_path, *pods, JOB, SETS, TRAIN)
+    (group,) = groups(found).values()
+    assert group.queue == "q" and group.gang is not None and group.gang.min_sub_group == 1
+    assert [(each.name, each.min_member) for each in group.gang.sub_groups] == [("node", 0), ("node-replica-0", 2)]
+    assert set(members(found).values()) == {group.name}
+    # Kinds that were read as owners are not reported as unsupported.
+    assert [each.severity for each in found.problems if "not supported" in each.what] == []
+
+
+def test_pods_keep_what_they_have_and_others_are_not_touched(tmp_path: Path) -> None:
+    named = pod("named", annotations={"pod-group-name": "g"})
+    other = obj("v1", "Pod", "other", {"schedulerName": "default-scheduler", "containers": []})
+    found = load(tmp_path, pod("a", uid="1"), pod("b"), named, other)
+    assert members(found) == {"a": "pg-a-1", "b": "pg-b-pod", "named": "g", "other": ""}
+    assert {each.name: each.uid for each in found.objects if isinstance(each, Pod)}["b"] == "ns/b"
+
+
+def test_a_group_that_is_there_is_kept(tmp_path: Path) -> None:
+    mine = {"minMember": 2, "queue": "mine"}
+    found = load(tmp_path, pod("a", uid="1"), obj("scheduling.run.ai/v2alpha2", "PodGroup", "pg-a-1", mine))
+    assert groups(found)["pg-a-1"].queue == "mine" and members(found) == {"a": "pg-a-1"}
+
+
+def test_the_default_queue_is_made_if_a_pod_runs_in_it(tmp_path: Path) -> None:
+    queues = [each.name for each in load(tmp_path, pod("a")).objects if isinstance(each, Queue)]
+    assert sorted(queues) == ["default-parent-queue", "default-queue"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"spec": []}, {"metadata": {"name": "x", "labels": []}}, {"spec": {"replicatedJobs": 3}}]
+)
+def test_an_owner_that_makes_no_sense_leaves_its_pod_alone_and_is_reported(tmp_path: Path, wrong: Obj) -> None:
+    found = load(tmp_path, pod("a", SETS, labels=LABELS), {**SETS, **wrong}, pod("b"))
+    assert members(found)["b"].startswith("pg-b") and "a" in members(found)
+    assert any(each.severity is Severity.ERROR for each in found.problems) or members(found)["a"]
