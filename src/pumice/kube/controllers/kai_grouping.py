@@ -141,17 +141,18 @@ class GroupingLoop:
         return found
 
     async def _read_named(self, ref: Ref) -> Obj | None:
-        """Return an object that is known by its name alone, if it exists. Raises: KubeError."""
-        found = await self.reconciling.read(_BY_NAME[ref.api_version, ref.kind], f"{ref.namespace}/{ref.name}")
-        return None if found is None else {**found, "apiVersion": ref.api_version, "kind": ref.kind}
+        """Return an object, None if it does not exist or its kind is not read. Raises: KubeError."""
+        kind, key = _BY_NAME.get((ref.api_version, ref.kind)), f"{ref.namespace}/{ref.name}"
+        if (ref.api_version, ref.kind) == (PODS.api_version, PODS.kind):
+            return self.objects[PODS].get(key)  # a leader owns its workers, a driver its executors
+        return None if kind is None else await self.reconciling.read(kind, key)
 
     async def _read(self, ref: Ref) -> Obj:
         known, now = self._owners.get(ref), time.monotonic()
         if known is not None and now - known.at < _OWNERS_S:
             return known.obj
         stub: Obj = {"metadata": {"namespace": ref.namespace, "name": ref.name, "uid": ref.uid}}
-        kind = _BY_NAME.get((ref.api_version, ref.kind))
-        found = None if kind is None else await self.reconciling.read(kind, f"{ref.namespace}/{ref.name}")
+        found = await self._read_named(ref)
         obj = stub if found is None else found
         if meta(obj).get("uid") != ref.uid:
             obj = stub  # it has been replaced

@@ -56,7 +56,11 @@ class KaiPods:
         if not _is_object(obj):
             return False
         if obj.get("kind") == "Pod":
-            if not _is_pod(obj) or not needs_group(obj, _SETTINGS):
+            if not _is_pod(obj):
+                return False
+            if part(obj, "spec").get("schedulerName") in _SETTINGS.scheduler_names:
+                self.may_own(obj)  # a leader owns its workers, a driver its executors
+            if not needs_group(obj, _SETTINGS):
                 return False
             self._pods.append(_Pod(where, _with_names(obj), obj))
             return True
@@ -69,7 +73,7 @@ class KaiPods:
         return False
 
     def may_own(self, obj: Any) -> None:
-        """Note an object that is no object of the scheduler."""
+        """Note an object that may own pods, or own their owners."""
         if _is_object(obj):
             self._owners[_key_of(obj)] = _with_names(obj)
 
