@@ -14,6 +14,7 @@ from pumice.cli.errors import guarded
 COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
     "compare": ("compare", "Run two policies on the same inputs and compare them."),
+    "sweep": ("sweep", "Run many simulations, and show which setting is best."),
     "run": ("run", "Schedule a Kubernetes cluster."),
     "log-level": ("log_level", "Change the log level of a running scheduler for a while."),
     "schedule": ("schedule", "Run one cycle on manifests: what is bound, and why pods wait."),

@@ -38,10 +38,19 @@ def load(*sources: str | Path, nodes: str | None = None) -> Cluster:
     """Read a cluster and its jobs: manifests (files, folders, an export of kubectl), traces, or a snapshot of a cycle.
 
     A trace is recognised by its content, or by ``swf:``, ``philly-gavel:``, … before the path. ``nodes``: a cluster in
-    place of the input's, such as ``125x4gpu``. What cannot be used is in ``Cluster.problems``, and the rest is used.
-    Raises: InputError where nothing can be used, or a path does not exist.
+    place of the input's, such as ``125x4gpu``. What cannot be used is in ``Cluster.problems``, a warning says so, and
+    the rest is used. Raises: InputError where nothing can be used, or a path does not exist.
     """
-    paths = [str(source) for source in sources]
+    found = read_cluster([str(source) for source in sources], nodes)
+    errors = [problem for problem in found.inputs.scene.problems if problem.severity is Severity.ERROR]
+    if errors:
+        more = f" and {len(errors) - 1} more, see .problems" if len(errors) > 1 else ""
+        warnings.warn(f"{errors[0]}{more}; the rest is used", stacklevel=2)
+    return found
+
+
+def read_cluster(paths: Sequence[str], nodes: str | None = None) -> Cluster:
+    """Return what ``load`` does, without a warning. Raises: InputError."""
     if not paths:
         raise InputError("load: found no path, wanted manifests, a trace, or a snapshot")
     gone = [path for path in paths if not Path(path).exists() and not _names_a_trace(path)]
@@ -58,10 +67,6 @@ def load(*sources: str | Path, nodes: str | None = None) -> Cluster:
     scene = inputs.scene
     if not scene.objects and not scene.works:
         raise InputError([f"{', '.join(paths[:3])}: found nothing usable", *map(str, scene.problems[:20])])
-    errors = [problem for problem in scene.problems if problem.severity is Severity.ERROR]
-    if errors:
-        more = f" and {len(errors) - 1} more, see .problems" if len(errors) > 1 else ""
-        warnings.warn(f"{errors[0]}{more}; the rest is used", stacklevel=2)
     return Cluster(inputs, tuple(paths), nodes)
 
 
@@ -186,7 +191,7 @@ class Cluster:
 
     def _on(self, nodes: str) -> Inputs:
         """Return the inputs on another cluster. Raises: InputError."""
-        return load(*self.paths, nodes=nodes).inputs
+        return read_cluster(self.paths, nodes).inputs
 
     # -- to look at ----------------------------------------------------------------------------------------------------
 

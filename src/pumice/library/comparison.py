@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from pumice.library.cluster import Cluster, Span, load, seconds_of
+from pumice.library.cluster import Cluster, Span, load, read_cluster, seconds_of
 from pumice.library.column import count, number, text
 from pumice.library.columns.figures import COMPARISON_COLUMNS, comparison_rows
 from pumice.library.errors import InputError
@@ -85,7 +85,7 @@ def compare(
     if not 1 <= repeats <= 1000:
         raise InputError(f"repeats: found {repeats}, wanted 1 to 1000")
     found = cluster if isinstance(cluster, Cluster) else load(cluster)
-    found = found if nodes is None else load(*found.paths, nodes=nodes)
+    found = found if nodes is None else read_cluster(found.paths, nodes)
     policies = [found.policy(each) for each in (a, b)]
     moved = shake if shake is not None else SHAKE if repeats > 1 else None
 

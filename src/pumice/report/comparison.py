@@ -91,6 +91,13 @@ class Row(Struct, frozen=True):
         }
 
 
+def less_is_better(name: str) -> bool | None:
+    """Return True if a smaller value of a figure is better, by its name; None if neither is."""
+    if name == "simulated":
+        return None
+    return not name.startswith(("use_", "fairness", "completed"))
+
+
 def figures_of(summary: Summary) -> dict[Figure, float | None]:
     """What is compared, in the order in which it is shown."""
     found: dict[Figure, float | None] = {}

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pumice.algorithms.intervals import Interval, mean_interval, t_quantile
+from pumice.algorithms.intervals import Interval, mean_interval, t_quantile, t_quantile_of
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,19 @@ from pumice.algorithms.intervals import Interval, mean_interval, t_quantile
 )
 def test_quantiles_of_the_tables(freedom: int, expected: float) -> None:
     assert t_quantile(freedom) == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "within", "expected"),
+    [(1, 0.99, 63.657), (2, 0.99, 9.925), (4, 0.99, 4.604), (5, 0.95, 2.571), (10, 0.99, 3.169), (30, 0.999, 3.646)],
+)
+def test_other_quantiles_of_the_tables(freedom: int, within: float, expected: float) -> None:
+    assert t_quantile_of(freedom, within) == pytest.approx(expected, abs=6e-4)
+
+
+def test_an_interval_among_several_is_wider() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert mean_interval(values, 5).high == pytest.approx(3 + 4.604 * math.sqrt(2.5) / math.sqrt(5), abs=1e-3)
 
 
 def test_an_interval_by_hand() -> None:

@@ -1,0 +1,232 @@
+"""``pumice sweep``: many simulations that differ in policy, arguments, size and seed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+from msgspec import Struct
+
+from pumice.cli.errors import FAILED, INTERRUPTED, InputError
+from pumice.cli.output import fail_for, print_json, say, tell_problems
+
+if TYPE_CHECKING:
+    from pumice.sweeps.plan import Plan
+    from pumice.sweeps.request import Request
+    from pumice.sweeps.running import Failure
+    from pumice.sweeps.store import Store
+
+_SHARD = re.compile(r"(\d{1,6})/(\d{1,6})")
+_MERGE = "merge"
+_TIMES = ("until", "period", "warm_up", "cool_down", "shake")
+
+
+class _Options(Struct, frozen=True):
+    out: Path
+    shard: tuple[int, int]
+    engine: str
+    workers: int
+    figure: str
+    as_json: bool
+
+
+@click.command()
+@click.argument("words", metavar="PLAN|INPUT…", nargs=-1, required=True)
+@click.option("--policy", "policies", multiple=True, metavar="CONF", help="Policy file, or default. Can be repeated.")
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="PLUGIN.ARG=V,…",
+    help="Values of an argument of a plugin. Repeated: all combinations.",
+)
+@click.option("--nodes", multiple=True, metavar="SPEC,…", help="Cluster sizes, such as 100x8gpu,120x8gpu.")
+@click.option("--seeds", default="0", show_default=True, metavar="A..B", help="Seeds of --shake: 0..19 or 1,5,7.")
+@click.option("--until", metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d.")
+@click.option("--period", default="1s", show_default=True, metavar="T", help="Schedule period.")
+@click.option("--warm-up", metavar="T", help="Measure from T after the start.")
+@click.option("--cool-down", metavar="T", help="Measure until T before the last arrival, or before --until.")
+@click.option("--shake", metavar="T", help="Move each arrival by up to T.  [default: 60s if there are several seeds]")
+@click.option("--plugins-dir", default="", metavar="DIR", help="Folder with your plugins. They are executed.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder of the results.")
+@click.option("--shard", metavar="I/N", help="Run the I-th of N parts only; merge them afterwards.")
+@click.option(
+    "--engine", default="local", show_default=True, metavar="E", help="Where to run: local, or dask://HOST:PORT."
+)
+@click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Local processes.  [default: one per core]")
+@click.option("--figure", default="wait_mean", show_default=True, metavar="NAME", help="Figure that decides the best.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
+def sweep(
+    words: tuple[str, ...],
+    out: Path | None,
+    shard: str | None,
+    engine: str,
+    workers: int | None,
+    figure: str,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Simulate INPUTs under all combinations of policies, arguments, sizes and seeds, and show which setting is best.
+
+    A PLAN is a TOML or YAML file with the same words as the options. All that is wrong is named before the first run.
+    Each finished universe is kept in the folder of the results, under the digest of its inputs: the same command goes
+    on where it was stopped, and runs nothing twice. table.arrow has a row for each universe. The best setting is
+    compared with each other one within seeds; the intervals are corrected for their number.
+
+    The words merge DIR… after a PLAN or INPUTs collect the results of shards.
+
+    \b
+    Examples:
+      pumice sweep examples/sweep.toml
+      pumice sweep traces/philly --policy default --policy drf.conf --nodes 100x8gpu,120x8gpu --seeds 0..19 --until 7d
+      pumice sweep jobs.yaml --set nodeorder.leastrequested.weight=1,5,10 --seeds 0..4 --shake 5min
+      pumice sweep examples/sweep.toml --shard 1/4 --out part-1
+      pumice sweep examples/sweep.toml merge part-1 part-2 part-3 part-4 --out whole
+    """
+    from pumice.library.errors import InputError as Wrong
+    from pumice.sweeps.plan import plan_of
+
+    ctx = click.get_current_context()
+    inputs, parts = _divided(words)
+    defaults = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT}
+    request = _request(inputs, given, defaults)
+    options = _Options(
+        out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep"),
+        _shard_of(shard),
+        engine,
+        workers or len(os.sched_getaffinity(0)),
+        figure,
+        as_json,
+    )
+    try:
+        plan = plan_of(request)
+    except Wrong as error:
+        raise InputError(error.problems) from None
+    tell_problems(plan.problems)
+    if parts:
+        _merge(ctx, plan, parts, options)
+    else:
+        _run(ctx, plan, options)
+    fail_for(ctx, plan.problems)
+
+
+def _divided(words: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Return (plan or inputs, folders to merge)."""
+    place = words.index(_MERGE) if _MERGE in words else len(words)
+    inputs, parts = list(words[:place]), [Path(each) for each in words[place + 1 :]]
+    if not inputs or (place < len(words) and not parts):
+        raise InputError("wanted a plan or inputs, then merge and the folders of all shards")
+    if gone := [path for path in parts if not path.is_dir()]:
+        raise InputError(f"{path}: no such folder" for path in gone)
+    return inputs, parts
+
+
+def _request(inputs: list[str], given: dict[str, Any], defaults: set[str]) -> Request:
+    """Return the request of a plan file, or of the flags. Raises: InputError."""
+    from pumice.sweeps.request import Request, is_request_file, read_request, settings_of_flags, sizes_of
+
+    try:
+        if len(inputs) == 1 and is_request_file(Path(inputs[0])):
+            if both := sorted(given.keys() - defaults):
+                flags = ", ".join(f"--{name.replace('_', '-')}" for name in both)
+                raise InputError(f"{inputs[0]}: the plan says what to run; leave out {flags}")
+            return read_request(Path(inputs[0]))
+        shake = given["shake"] or ("60s" if given["seeds"] != "0" else None)
+        times = {name: given[name] for name in _TIMES} | {"shake": shake}
+        return Request(
+            inputs=inputs,
+            policies=[name for text in given["policies"] for name in text.split(",")],
+            arguments=settings_of_flags(given["sets"]),
+            nodes=sizes_of(given["nodes"]),
+            seeds=given["seeds"],
+            plugins_dir=given["plugins_dir"],
+            **times,
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _shard_of(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 1, 1
+    found = _SHARD.fullmatch(text)
+    number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= count:
+        raise InputError(f"--shard: found {text[:40]!r}, wanted I/N such as 1/4")
+    return number, count
+
+
+def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
+    from pumice.cli.progress import counting
+    from pumice.library.errors import InputError as Wrong
+    from pumice.sweeps.engines import engine_of
+    from pumice.sweeps.running import run_all
+    from pumice.sweeps.store import Store
+
+    store = Store(options.out)
+    wanted = plan.shard(*options.shard)
+    done = sum(store.row(each.digest) is not None for each in wanted)
+    say(f"{len(wanted)} universes, {done} of them finished before; results in {options.out}")
+    failures: list[Failure] = []
+    try:
+        with counting("universes") as show, engine_of(options.engine, options.workers) as engine:
+
+            def finished(universe: object) -> None:
+                nonlocal done
+                done += 1
+                show(done, len(wanted), str(universe))
+
+            failures = run_all(wanted, engine, store, finished)
+    except Wrong as error:
+        raise InputError(error.problems) from None
+    except KeyboardInterrupt:
+        say(f"interrupted: {done} of {len(wanted)} universes are finished; the same command goes on")
+        ctx.exit(INTERRUPTED)
+    for each in failures:
+        say(f"error: {each.universe}: {each.why}")
+    if options.shard == (1, 1):
+        _conclude(plan, store, options, failures)
+    else:
+        say(f"shard {options.shard[0]} of {options.shard[1]}: {done} of {len(wanted)} universes are finished")
+    if failures:
+        ctx.exit(FAILED)
+
+
+def _merge(ctx: click.Context, plan: Plan, parts: Sequence[Path], options: _Options) -> None:
+    from pumice.sweeps.store import Store
+
+    store, digests = Store(options.out), [each.digest for each in plan.universes]
+    for part in parts:
+        say(f"{part}: {store.take(Store(part), digests)} universes")
+    missing = [each for each in plan.universes if store.row(each.digest) is None]
+    if missing:
+        say(f"error: {len(missing)} of {len(digests)} universes are in no part, such as {missing[0]}")
+    _conclude(plan, store, options, ())
+    if missing:
+        ctx.exit(FAILED)
+
+
+def _conclude(plan: Plan, store: Store, options: _Options, failures: Sequence[Failure]) -> None:
+    """Write the table, and print settings by the figure."""
+    from pumice.cli.answers.sweep import described, print_settings
+    from pumice.sweeps.results import arrow_bytes, rows_of, settings_by, table_of
+
+    found = rows_of(plan, store)
+    if not found:
+        return
+    store.put_table(arrow_bytes(table_of(plan, found)))
+    try:
+        settings = settings_by(found, options.figure)
+    except ValueError as error:
+        raise InputError(f"--figure: {error}") from None
+    if options.as_json:
+        counts = {"universes": len(plan.universes), "finished": len(found)}
+        print_json(described(settings, options.figure, counts, failures))
+    else:
+        print_settings(settings, options.figure, len(found))
+    say(f"wrote {store.table_path}")

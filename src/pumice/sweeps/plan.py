@@ -1,0 +1,186 @@
+"""All universes of a sweep, and all that is wrong with it, before the first of them is run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+from msgspec import Struct
+
+from pumice.framework.plugin.errors import PolicyError
+from pumice.library.cluster import Cluster, Span, read_cluster, seconds_of
+from pumice.library.errors import InputError
+from pumice.library.policies import policy
+from pumice.model.resources import CPU, MEMORY, PODS
+from pumice.runtime.problems.problem import Problem
+from pumice.sim.measures.node_usage import amounts_of
+from pumice.sim.traces.shapes import parse_nodes
+from pumice.sim.traces.trace import TraceError
+from pumice.sweeps.arguments import with_arguments
+from pumice.sweeps.request import Request, seeds_of
+from pumice.sweeps.universe import Settings, Universe, Value
+
+UNIVERSES_MAX = 100_000
+_CHUNK = 1 << 20
+Arguments = tuple[tuple[str, Value], ...]
+
+
+class Plan(Struct, frozen=True):
+    """The universes of a sweep, in order: by policy, arguments, size, seed.
+
+    ``problems``: what of the input could not be used.
+    """
+
+    universes: tuple[Universe, ...]
+    arguments: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+
+    def shard(self, number: int, count: int) -> list[Universe]:
+        """Return every ``count``-th universe, from the ``number``-th on (1 is the first)."""
+        return list(self.universes[number - 1 :: count])
+
+
+class _Policy(Struct, frozen=True):
+    name: str
+    text: str
+    arguments: Arguments
+
+
+def plan_of(request: Request) -> Plan:
+    """Return the plan of a request. Raises: InputError with everything that is wrong with it."""
+    problems: list[str] = []
+    cluster = _cluster(request, problems)
+    settings = _settings(request, problems)
+    sizes = list(_sizes(request.nodes, cluster, problems))
+    policies = list(_policies(request, cluster, problems))
+    try:
+        seeds = seeds_of(request.seeds)
+    except ValueError as error:
+        problems.append(f"seeds: {error}")
+        seeds = []
+    count = len(policies) * len(sizes) * len(seeds)
+    if count > UNIVERSES_MAX:
+        problems.append(f"found {count:,} universes, wanted at most {UNIVERSES_MAX:,}")
+    if problems:
+        raise InputError(problems)
+    contents = contents_of([*request.inputs, *([request.plugins_dir] if request.plugins_dir else [])])
+    universes = (
+        Universe(
+            tuple(request.inputs), each.name, each.text, each.arguments, size, seed, settings, contents,
+            request.plugins_dir,
+        )
+        for each, size, seed in product(policies, sizes, seeds)
+    )  # fmt: skip
+    return Plan(tuple(universes), tuple(request.arguments), cluster.inputs.scene.problems if cluster else ())
+
+
+def _cluster(request: Request, problems: list[str]) -> Cluster | None:
+    if not request.inputs:
+        problems.append("inputs: found none, wanted manifests or a trace")
+        return None
+    try:
+        return read_cluster(request.inputs)
+    except InputError as error:
+        problems += [f"inputs: {problem}" for problem in error.problems]
+        return None
+
+
+def _settings(request: Request, problems: list[str]) -> Settings:
+    def seconds(name: str, span: Span | None) -> float | None:
+        try:
+            return seconds_of(name, span)
+        except InputError as error:
+            problems.extend(error.problems)
+            return None
+
+    # A shake of 0 is one, and means none.
+    shake = None if request.shake in (0, "0", "0s", None) else seconds("shake", request.shake)
+    return Settings(
+        until=seconds("until", request.until),
+        period=seconds("period", request.period) or 1.0,
+        warm_up=seconds("warm_up", request.warm_up),
+        cool_down=seconds("cool_down", request.cool_down),
+        shake=shake,
+    )
+
+
+def _sizes(sizes: Sequence[str], cluster: Cluster | None, problems: list[str]) -> Iterator[str]:
+    """Yield each size that can be used, and note the others."""
+    if not sizes:
+        if cluster is not None and not cluster.inputs.nodes:
+            problems.append("nodes: the input has none; give some, such as 16x4gpu")
+        yield ""
+        return
+    asked = _devices(cluster) if cluster is not None else frozenset()
+    for place, size in enumerate(sizes):
+        if size in sizes[:place]:
+            problems.append(f"nodes {size}: found twice")
+            continue
+        try:
+            nodes = parse_nodes(size)
+        except TraceError as error:
+            problems.append(f"nodes {size}: {str(error).removeprefix('--nodes: ')}")
+            continue
+        there = {name for node in nodes for name, amount in amounts_of(node.allocatable) if amount}
+        if missing := sorted(asked - there):
+            problems.append(f"nodes {size}: no node has {', '.join(missing)}, which jobs of the input ask for")
+        yield size
+
+
+def _devices(cluster: Cluster) -> frozenset[str]:
+    """Return the resources beside cpu, memory and pods that jobs ask for."""
+    specs = {id(spec): spec for work in cluster.inputs.scene.works for spec, _ in work.outline(0.0)[1]}
+    names = {name for spec in specs.values() for name, amount in amounts_of(spec.request) if amount}
+    return frozenset(names - {CPU, MEMORY, PODS})
+
+
+def _policies(request: Request, cluster: Cluster | None, problems: list[str]) -> Iterator[_Policy]:
+    """Yield each policy with each combination of arguments, and note those that cannot be used."""
+    names = request.policies or ([str(path) for path in cluster.inputs.confs[:1]] if cluster else []) or ["default"]
+    problems += [f"policies: {name}: found twice" for i, name in enumerate(names) if name in names[:i]]
+    for name, values in request.arguments.items():
+        problems += [f"set: {name}={each}: found twice" for i, each in enumerate(values) if each in values[:i]]
+    combinations = [
+        tuple(zip(request.arguments, values, strict=True)) for values in product(*request.arguments.values())
+    ]
+    for name in names:
+        try:
+            plain = policy(name, plugins_dir=request.plugins_dir or None)
+        except (InputError, PolicyError) as error:
+            problems += error.problems
+            continue
+        wrong: dict[str, None] = {}
+        for arguments in combinations:
+            try:
+                text = with_arguments(plain.text, dict(arguments))
+                policy(text if arguments else name, plugins_dir=request.plugins_dir or None)
+            except PolicyError as error:
+                wrong.update(dict.fromkeys(problem.removeprefix("policy: ") for problem in error.problems))
+            except ValueError as error:
+                wrong[str(error)] = None
+            else:
+                yield _Policy(name, text, arguments)
+        problems += [f"{name}: {problem}" for problem in wrong]
+
+
+def contents_of(paths: Iterable[str]) -> str:
+    """Return a digest of files, and of all files below folders, with their names within the folder."""
+    digest = hashlib.sha256()
+    for path in paths:
+        kind, colon, rest = path.partition(":")
+        root = Path(path)
+        if colon and not root.exists():
+            digest.update(f"{kind}:".encode())
+            root = Path(rest)
+        below = sorted(each for each in root.rglob("*") if each.is_file()) if root.is_dir() else [root]
+        for file in below:
+            if "__pycache__" in file.parts:
+                continue
+            name = str(file.relative_to(root)) if file != root else file.suffix
+            digest.update(f"{name}\0{file.stat().st_size}\0".encode())
+            with file.open("rb") as content:
+                while chunk := content.read(_CHUNK):
+                    digest.update(chunk)
+    return digest.hexdigest()
