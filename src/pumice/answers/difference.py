@@ -57,7 +57,11 @@ class Difference(Struct, frozen=True):
 def compare(world: World, draft: Draft) -> Difference:
     """Run one cycle on a world, and one on it with changes."""
     trials = Trials(world, 1)
-    before, after = trials.base, trials.run(draft)
+    return difference_of(trials.base, trials.run(draft))
+
+
+def difference_of(before: Trial, after: Trial) -> Difference:
+    """Compare two cycles on the same jobs."""
     was, now = before.placed, after.placed
     keys = sorted(was.keys() | now.keys())
     gone_before, gone_after = ({each.pod for each in trial.evicts} for trial in (before, after))

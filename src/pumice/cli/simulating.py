@@ -16,6 +16,7 @@ from pumice.cli.params import SPAN
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
+    from pumice.runtime.record.recorder import Recorder
     from pumice.sim.faults import FaultPlan
     from pumice.sim.measures.window import Window
     from pumice.sim.run import Run
@@ -137,12 +138,13 @@ def run_once(
     progress: Callable[[Progress], object] | None = None,
     event: Callable[[Mapping[str, object]], object] | None = None,
     began: Began | None = None,
+    recorder: Recorder | None = None,
 ) -> Run:
     """Simulate. Raises: InputError for flags that do not fit the input."""
     from pumice.sim.run import simulate
     from pumice.sim.settings import Observers
 
-    observers = Observers(progress, event, began, time.perf_counter)
+    observers = Observers(progress, event, began, time.perf_counter, recorder)
     return simulate(found.scene, policy, settings_of(found, flags), observers)
 
 

@@ -79,7 +79,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     controller = Controller(cluster)
     if left_out:
         controller.problems.append(left_out)
-    shell = Shell(cluster, policy, observers.began)
+    shell = Shell(cluster, policy, observers.began, observers.recorder)
     suffered = _faults(cluster, shell, settings)
     if observers.event is not None:
         EventLog(cluster, controller, observers.event, lambda: shell.cycles)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from pumice.runtime.record.recorder import Recorder
 from pumice.sim.measures.window import ALWAYS, Window
 from pumice.sim.shell import Began
 from pumice.sim.world import CIRCLES_MAX, Progress
@@ -47,12 +48,14 @@ class Observers(Struct, frozen=True):
 
     ``event``: with every event as a plain mapping. ``began``: with what each cycle begins with. ``progress``: after
     each cycle. ``clock``: returns real seconds, for ``Run.wall_s`` only, because a simulation reads no clock itself.
+    ``recorder``: given what every cycle is given.
     """
 
     progress: Callable[[Progress], object] | None = None
     event: Callable[[Mapping[str, object]], object] | None = None
     began: Began | None = None
     clock: Callable[[], float] = _no_clock
+    recorder: Recorder | None = None
 
 
 #: From 0 to the end, one cycle per second, no faults.

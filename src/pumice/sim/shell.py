@@ -12,6 +12,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal
 from pumice.reasons.hints import hints
 from pumice.runtime.loop import Loop
+from pumice.runtime.record.recorder import Recorder
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
 from pumice.sim.measures.wait_causes import WaitCauses
@@ -25,11 +26,14 @@ Began = Callable[[int, float, Snapshot], object]
 class Shell:
     """A scheduler: it runs cycles, remembers why jobs wait, and can be restarted."""
 
-    def __init__(self, cluster: SimCluster, policy: Policy, began: Began | None = None) -> None:
+    def __init__(
+        self, cluster: SimCluster, policy: Policy, began: Began | None = None, recorder: Recorder | None = None
+    ) -> None:
         self.cluster = cluster
         self.cycles = 0
         self._began = began
         self.loop = Loop(_store(policy), policy, cluster)
+        self.loop.recorder = recorder
         self.causes = WaitCauses()
         self._submitted: list[Decision] = []
         self._last: Outcome | None = None
@@ -51,9 +55,11 @@ class Shell:
 
     def restart(self) -> None:
         """Forget everything but the digest of the decisions so far."""
-        digest = self.loop.digest
-        self.loop = Loop(_store(self.loop.policy), self.loop.policy, self.cluster)
-        self.loop.digest = digest
+        before = self.loop
+        self.loop = Loop(_store(before.policy), before.policy, self.cluster)
+        self.loop.digest, self.loop.cycles, self.loop.recorder = before.digest, before.cycles, before.recorder
+        if self.loop.recorder is not None:
+            self.loop.recorder.begin_anew()
 
     def promised(self) -> dict[str, str]:
         """Return pods for which the last cycle reserved a node, with the node."""

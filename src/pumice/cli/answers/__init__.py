@@ -1,1 +1,1 @@
-"""The cluster that a question is asked about, and answers as text."""
+"""The cluster or the record that a question is asked about, and answers as text."""

@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from pumice import __version__
+from pumice.cli.answers.recording import RecordFlags, record_options, recorder_of
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pumice.kube.scheduler.lease import Election
     from pumice.kube.scheduler.live import Live, Settings
     from pumice.kube.scheduler.reload import ConfFile
+    from pumice.runtime.record.recorder import Recorder
     from pumice.runtime.telemetry.metrics import Metrics
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -60,6 +62,7 @@ class _Wanted(Struct, frozen=True):
     controllers: str
     dump_dir: Path | None
     pages: tuple[str, int] | None
+    record: RecordFlags | None
 
 
 @click.command()
@@ -145,6 +148,7 @@ class _Wanted(Struct, frozen=True):
     show_default=True,
     help="Folder for the dumps of SIGUSR2, which `pumice schedule` reads.",
 )
+@record_options
 @click.option(
     "-v", "--v", "verbosity", type=VERBOSITY, default=2, show_default=True, help="Log level; 3, 4 and 5 log more."
 )
@@ -245,6 +249,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         given["controllers"],
         given["dump_dir"] if given["cache_dumper"] else None,
         pages_place(given["pages"]),
+        given["record"],
     )
 
 
@@ -278,6 +283,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             after_cycle=await show_pages(wanted.pages, stack),
         )
         live.loop.outside = lambda: HttpExtenders(time.monotonic)
+        live.loop.recorder = None if wanted.record is None else _recorder(wanted.record, stack)
         _on_signals(live, wanted.dump_dir)
         places = await shown_at(wanted.places, wanted.certificate, stack)
         await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
@@ -287,6 +293,15 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
         _tell(access, version, urls)
         await live.run()
+
+
+def _recorder(flags: RecordFlags, stack: AsyncExitStack) -> Recorder:
+    """Return a recorder that is closed when the stack ends. Raises: InputError."""
+    import logging
+
+    recorder = recorder_of(flags, logging.getLogger("pumice.run").error)
+    stack.callback(recorder.close)
+    return recorder
 
 
 async def _access(wanted: _Wanted) -> Access:

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from pumice.cli.answers.recording import RecordFlags, record_options, recording
 from pumice.cli.errors import INTERRUPTED, InputError
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
 from pumice.cli.params import require_there
@@ -19,6 +20,7 @@ from pumice.runtime.printing import json_text
 if TYPE_CHECKING:
     from pumice.columns.snapshot import Snapshot
     from pumice.report.summary import Summary
+    from pumice.runtime.record.recorder import Recorder
     from pumice.sim.run import Run
     from pumice.sim.scenes.inputs import Inputs
 
@@ -40,6 +42,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="N FILE",
     help="Write the input of the Nth cycle (cluster, policy, time) to a file for pumice schedule.",
 )
+@record_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
@@ -53,6 +56,7 @@ def simulate(
     jobs: Path | None,
     report: Path | None,
     save_cycle: tuple[int, Path] | None,
+    record: RecordFlags | None,
     as_json: bool,
     strict: bool,
 ) -> None:
@@ -72,6 +76,7 @@ def simulate(
       pumice simulate examples/demo --shake 60s --seed 3
       pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
+      pumice simulate examples/demo --record rec && pumice story ml/bert rec
     """
     require_there(inputs)
     found = read_scene(inputs, flags)
@@ -84,7 +89,8 @@ def simulate(
         tell = files.enter_context(_event_file(events)) if events else None
         table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))
         saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
-        run = _run(found, chosen, flags, tell, saving)
+        recorder = None if record is None else files.enter_context(recording(record, chosen.text, chosen.policy))
+        run = _run(found, chosen, flags, tell, saving, recorder)
         summary = _summary(run)
         if table is not None:
             _write_jobs(table, run)
@@ -92,15 +98,14 @@ def simulate(
             _write_report(page, summary, found, chosen)
     tell_problems(summary.problems)
     _print(summary, found, chosen, flags, as_json)
-    for path in (events, jobs, report, saving.path if saving and saving.is_done else None):
+    for path in (events, jobs, report, record and record.folder, saving.path if saving and saving.is_done else None):
         if path is not None:
             say(f"wrote {path}")
     if run.result.ending == "interrupted":
         say("interrupted: the figures cover the time until then")
         ctx.exit(INTERRUPTED)
-    if saving and not saving.is_done:
-        cycles = run.result.cycles
-        raise InputError(f"--save-cycle {saving.number}: there were {cycles} cycles; {saving.path} is not written")
+    if saving:
+        saving.require_done(run.result.cycles)
     fail_for(ctx, [*found.scene.problems, *summary.problems])
 
 
@@ -126,6 +131,11 @@ class _Saving:
             raise InputError(f"--save-cycle {number}: the snapshot {error}") from None
         self.is_done = True
 
+    def require_done(self, cycles: int) -> None:
+        """Raises: InputError if there was no such cycle."""
+        if not self.is_done:
+            raise InputError(f"--save-cycle {self.number}: there were {cycles} cycles; {self.path} is not written")
+
 
 @contextmanager
 def _event_file(path: Path) -> Iterator[Tell]:
@@ -137,12 +147,19 @@ def _event_file(path: Path) -> Iterator[Tell]:
         yield tell
 
 
-def _run(found: Inputs, chosen: PolicyChoice, flags: Flags, tell: Tell | None, saving: _Saving | None) -> Run:
+def _run(
+    found: Inputs,
+    chosen: PolicyChoice,
+    flags: Flags,
+    tell: Tell | None,
+    saving: _Saving | None,
+    recorder: Recorder | None,
+) -> Run:
     from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
 
     with simulating(found.newest, flags.until) as show, stopped_by_ctrl_c(show) as progress:
-        run = run_once(found, chosen.policy, flags, progress=progress, event=tell, began=saving)
+        run = run_once(found, chosen.policy, flags, progress=progress, event=tell, began=saving, recorder=recorder)
     if tell is not None:
         result = run.result
         tell({"t": round(result.simulated_s, 6), "event": "end", "ending": result.ending.value, "digest": run.digest})

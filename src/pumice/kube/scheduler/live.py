@@ -42,7 +42,6 @@ from pumice.kube.scheduler.schedule import CycleSchedule
 from pumice.kube.writers.reminders import Reminders, record_unparsable
 from pumice.kube.writers.writing import AS_VOLCANO_DOES, Timers, Writing
 from pumice.model.decisions import Bind, Decision
-from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 from pumice.runtime.loop import Loop
@@ -346,7 +345,7 @@ class Live:
     def _cycle(self) -> None:
         self.cycle_began = time.monotonic()
         conf = self.conf.current
-        self.loop.policy = conf.policy
+        self.loop.use_policy(conf.policy, conf.file)
         now, timer = time.time(), CycleTimer(time.perf_counter)
         outcome = self.loop.step(now, timer)
         decisions = self.loop.decisions
@@ -369,10 +368,7 @@ class Live:
         while len(self.cluster.in_flight) and not self._stopping.is_set():
             await asyncio.sleep(0.1)
         self.cluster.drain()  # the reflectors have all of it
-        store = self._empty_store()
-        for value in self.informers.counted():
-            store.apply(Seen(value))
-        self.loop.store = store
+        self.loop.fill_anew(self._empty_store(), self.informers.counted())
 
     def _dump(self, folder: Path) -> None:
         """Write a dump in the thread of cycles, which alone may touch the store."""

@@ -57,14 +57,14 @@ def _plain_mapping(value: Any) -> Any:
     raise TypeError(f"found a {type(value).__name__}, wanted a value of the model")
 
 
-_encode = msgspec.json.Encoder(enc_hook=_plain_mapping).encode
+encode_value = msgspec.json.Encoder(enc_hook=_plain_mapping).encode
 
 
 # -- types
 
 
 @cache
-def _required(kind: Any) -> tuple[Any, bool]:
+def required_type(kind: Any) -> tuple[Any, bool]:
     """Return (the type without None, whether None is allowed)."""
     options = [option for option in get_args(kind) if option is not NoneType]
     is_optional = NoneType in get_args(kind)
@@ -72,7 +72,7 @@ def _required(kind: Any) -> tuple[Any, bool]:
 
 
 @cache
-def _fields_of(kind: Any) -> Mapping[str, Any]:
+def fields_of(kind: Any) -> Mapping[str, Any]:
     """Return name -> type of the fields of a type, in the order of its constructor."""
     hints = get_type_hints(kind)
     return {name: hints[name] for name in kind.__struct_fields__}
@@ -94,7 +94,7 @@ def _description_of_class(kind: type[Any]) -> str:
     name = str(kind.__name__)
     if not issubclass(kind, msgspec.Struct):
         return name
-    return f"{name}({', '.join(f'{part}: {description_of(inner)}' for part, inner in _fields_of(kind).items())})"
+    return f"{name}({', '.join(f'{part}: {description_of(inner)}' for part, inner in fields_of(kind).items())})"
 
 
 def _spelt(kind: Any, of_class: Callable[[type[Any]], str]) -> str:
@@ -120,9 +120,9 @@ def encode_values(lists: Mapping[str, tuple[Any, Sequence[Any]]]) -> bytes:
     Raises: ValuesError if there are too many.
     """
     writer = _Writer()
-    written = {name: writer.write(_required(kind)[0], values) for name, (kind, values) in lists.items()}
+    written = {name: writer.write(required_type(kind)[0], values) for name, (kind, values) in lists.items()}
     tables = {name: list(map(msgspec.Raw, texts)) for name, texts in sorted(writer.values.items())}
-    text = _encode({"values": tables, "lists": written})
+    text = encode_value({"values": tables, "lists": written})
     _check_count(text)
     return text
 
@@ -151,10 +151,10 @@ class _Writer:
         rows = [row for row, value in enumerate(values) if value is not None]
         there = [values[row] for row in rows]
         written: dict[str, Any] = {"rows": rows}
-        for name, field in _fields_of(kind).items():
+        for name, field in fields_of(kind).items():
             found = [getattr(value, name) for value in there]
-            kept = list(map(_without_whole_objects, found)) if name == "annotations" else found
-            written[name] = self.write(_required(field)[0], kept)
+            kept = list(map(without_whole_objects, found)) if name == "annotations" else found
+            written[name] = self.write(required_type(field)[0], kept)
         return written
 
     def _write_places(self, name: str, values: Sequence[Any]) -> list[int]:
@@ -164,13 +164,13 @@ class _Writer:
         for value in values:
             entry = known.get(id(value))
             if entry is None:
-                place = _NOTHING if value is None else texts.setdefault(_encode(value), len(texts))
+                place = _NOTHING if value is None else texts.setdefault(encode_value(value), len(texts))
                 entry = known[id(value)] = (place, value)
             places.append(entry[0])
         return places
 
 
-def _without_whole_objects(annotations: Mapping[str, str]) -> Mapping[str, str]:
+def without_whole_objects(annotations: Mapping[str, str]) -> Mapping[str, str]:
     if WHOLE_OBJECT_ANNOTATIONS.isdisjoint(annotations):
         return annotations
     return {key: text for key, text in annotations.items() if key not in WHOLE_OBJECT_ANNOTATIONS}
@@ -199,13 +199,13 @@ class _Reader:
 
     def read(self, name: str, kind: Any, count: int, text: msgspec.Raw) -> list[Any]:
         """Return a whole list, in which any value may be None."""
-        kind, _ = _required(kind)
+        kind, _ = required_type(kind)
         if get_origin(kind) is np.ndarray:
             return _arrays(name, _decoded(text, _Arrays, name), count)
         if kind not in _OBJECTS:
             return self._column(name, kind | None, count, text)
         parts = _decoded(text, dict[str, msgspec.Raw], name)
-        held = _fields_of(kind)
+        held = fields_of(kind)
         if parts.keys() != {"rows", *held}:
             raise ValuesError(f"{name}: the fields are {', '.join(sorted(parts))[:200]}")
         rows = _decoded(parts["rows"], list[int], f"{name}: rows")
@@ -219,7 +219,7 @@ class _Reader:
 
     def _column(self, name: str, kind: Any, count: int, text: msgspec.Raw) -> list[Any]:
         """Return a list of values that have no rows of their own."""
-        required, is_optional = _required(kind)
+        required, is_optional = required_type(kind)
         if required in _PLAIN:
             found: list[Any] = _decoded(text, list[kind], name)
         else:

@@ -1,0 +1,56 @@
+"""What a frame of a record has, as values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+
+class Remembered(Struct, forbid_unknown_fields=True):
+    """What a store keeps of earlier cycles: notes, and the hypernodes of jobs and of sub-jobs by uid."""
+
+    notes: dict[str, float] = {}
+    jobs: dict[str, str] = {}
+    subs: dict[str, str] = {}
+
+
+class Head(Struct, forbid_unknown_fields=True):
+    """Of the first frame of a file: who wrote it, how its store reads objects, and the next cycle with its time."""
+
+    pumice: str
+    layout: str
+    now: float
+    cycle: int
+    scheduler_names: list[str]
+    default_queue: str
+    use_priority_classes: bool
+    node_pool: str
+    remembered: Remembered
+
+
+class CycleRecord(Struct, array_like=True, forbid_unknown_fields=True):
+    """One cycle. ``digest``: of its decisions, "" for none. ``refusals``: reason by the number of the decision.
+    ``answers``: of programs outside, in order: (whether it is an answer, the answer or why there is none)."""
+
+    number: int
+    now: float
+    digest: str = ""
+    refusals: dict[str, str] = {}
+    answers: list[tuple[bool, Any]] = []
+
+
+class Frame(Struct, rename={"events": "e", "values": "v", "cycle": "c", "head": "h", "conf": "p"}, omit_defaults=True):
+    """Events, then a cycle on what they lead to, if one followed. ``conf``: text of the policy from here on, and
+    whether unknown parts of it are left out; None if it has not changed."""
+
+    events: list[list[Any]] = []
+    values: list[msgspec.Raw] = []
+    cycle: CycleRecord | None = None
+    head: Head | None = None
+    conf: tuple[str, bool] | None = None
+
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder(Frame).decode

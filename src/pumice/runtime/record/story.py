@@ -1,0 +1,86 @@
+"""What happened to one job: each change of why it waits, and each decision about it, from a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from msgspec import Struct
+
+from pumice.answers.codes import Code, code_of
+from pumice.model.decisions import Bind, Evict
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
+from pumice.runtime.record.reading import End
+from pumice.runtime.record.replay import ReplayedCycle
+
+#: It waits for admission or for a node; it does not, and has pods with a node, or none (it was just admitted, or has no
+#: pods yet); there is no such job any more.
+WAITS, HOLDS_NODES, HAS_NO_NODE, IS_GONE = "waits", "holds nodes", "has no node", "is gone"
+
+
+class Moment(Struct, frozen=True):
+    """A cycle after which something about the job was different. ``state``: one of those above. ``code``: of what was
+    nearest in its way, None if it did not wait. ``bound``, ``evicted``: pods about which the cycle decided so."""
+
+    cycle: int
+    now: float
+    state: str
+    code: Code | None
+    sentence: str
+    bound: int = 0
+    evicted: int = 0
+
+
+def story(cycles: Iterable[ReplayedCycle | End], job: str) -> Iterator[Moment | End]:
+    """Yield the moments of a job (``namespace/name``), the oldest first, and where a file of the record ends early."""
+    before: tuple[str, Code | None] | None = None
+    for each in cycles:
+        if isinstance(each, End):
+            yield each
+            continue
+        found = moment_of(each, job)
+        if found is None and before is not None and before[0] != IS_GONE:
+            found = Moment(each.number, each.now, IS_GONE, None, "")
+        if found is None:
+            continue
+        if found.bound or found.evicted or (found.state, found.code) != before:
+            yield found
+        before = found.state, found.code
+
+
+def moment_of(cycle: ReplayedCycle, job: str) -> Moment | None:
+    """Return how a job was after a cycle, None if there was no such job."""
+    blockers, uids = Blockers(cycle.outcome), cycle.outcome.tables.jobs.uids
+    row = next((row for row in cycle.outcome.live_jobs.tolist() if uids[row] == job), None)
+    if row is None:
+        return None
+    bound = sum(isinstance(each, Bind) and each.job == job for each in cycle.decisions)
+    evicted = sum(isinstance(each, Evict) and each.job == job for each in cycle.decisions)
+    if row not in blockers.waiting.tolist():
+        tables = cycle.outcome.tables
+        holds = bool((tables.tasks.node[tables.jobs.tasks[row]] >= 0).any())
+        return Moment(cycle.number, cycle.now, HOLDS_NODES if holds else HAS_NO_NODE, None, "", bound, evicted)
+    nearest = blockers.nearest(row)
+    return Moment(cycle.number, cycle.now, WAITS, code_of(nearest), sentence(nearest), bound, evicted)
+
+
+class JobNames:
+    """The names of jobs that were seen, for a name that no job has."""
+
+    def __init__(self, wanted: str) -> None:
+        self.wanted, self._seen = wanted, dict[str, None]()
+
+    def watch(self, cycles: Iterable[ReplayedCycle | End]) -> Iterator[ReplayedCycle | End]:
+        """Yield the cycles as they are."""
+        for each in cycles:
+            if isinstance(each, ReplayedCycle):
+                uids = each.outcome.tables.jobs.uids
+                self._seen.update(dict.fromkeys(uids[row] for row in each.outcome.live_jobs.tolist()))
+            yield each
+
+    @property
+    def near(self) -> list[str]:
+        """Return names like the one that is wanted."""
+        named = [key for key in self._seen if key.rpartition("/")[2] == self.wanted.rpartition("/")[2]]
+        return list(dict.fromkeys((*named, *get_close_matches(self.wanted, self._seen, 3, 0.5))))[:3]
