@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from pumice.runtime.printing import json_text
 if TYPE_CHECKING:
     from pumice.columns.snapshot import Snapshot
     from pumice.report.summary import Summary
-    from pumice.runtime.record.recorder import Recorder
     from pumice.sim.run import Run
     from pumice.sim.scenes.inputs import Inputs
 
@@ -89,8 +88,7 @@ def simulate(
         tell = files.enter_context(_event_file(events)) if events else None
         table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))
         saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
-        recorder = None if record is None else files.enter_context(recording(record, chosen.text, chosen.policy))
-        run = _run(found, chosen, flags, tell, saving, recorder)
+        run = _run(found, chosen, flags, tell, saving, record)
         summary = _summary(run)
         if table is not None:
             _write_jobs(table, run)
@@ -153,12 +151,13 @@ def _run(
     flags: Flags,
     tell: Tell | None,
     saving: _Saving | None,
-    recorder: Recorder | None,
+    record: RecordFlags | None,
 ) -> Run:
     from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
 
-    with simulating(found.newest, flags.until) as show, stopped_by_ctrl_c(show) as progress:
+    recorder_in = nullcontext() if record is None else recording(record, chosen.text, chosen.policy)
+    with simulating(found.newest, flags.until) as show, stopped_by_ctrl_c(show) as progress, recorder_in as recorder:
         run = run_once(found, chosen.policy, flags, progress=progress, event=tell, began=saving, recorder=recorder)
     if tell is not None:
         result = run.result
