@@ -46,11 +46,11 @@ def story(ctx: click.Context, job: str, folder: Path, plugins_dir: str, as_json:
 
     names = JobNames(job)
     try:
-        told = list(story(names.watch(replay(folder, recorded_policy(plugins_dir))), job))
+        found = list(story(names.watch(replay(folder, recorded_policy(plugins_dir))), job))
     except RecordError as error:
         raise InputError(str(error)) from None
-    moments = [each for each in told if not isinstance(each, End)]
-    ends = [each for each in told if isinstance(each, End)]
+    moments = [each for each in found if not isinstance(each, End)]
+    ends = [each for each in found if isinstance(each, End)]
     if not moments:
         hint = f"; did you mean {' or '.join(names.near)}?" if names.near else ""
         raise InputError(f"found no job {job!r} in the record{hint}")
