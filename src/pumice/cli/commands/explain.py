@@ -6,17 +6,19 @@ from pathlib import Path
 
 import click
 
+from pumice.cli.answers.served import ask, server_option
 from pumice.cli.answers.world import Question, WorldOptions, conf_option, read_world, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json
 
 
 @click.command()
-@click.argument("words", metavar="[JOB] FILES…|SNAPSHOT|-", nargs=-1, required=True)
+@click.argument("words", metavar="[JOB] FILES…|SNAPSHOT|-", nargs=-1)
 @click.option("--all", "everyone", is_flag=True, help="All jobs that wait, by reason, and the change that helps most.")
 @conf_option
 @world_options
 @click.option("--no-ways", is_flag=True, help="Only the reason, without a search for ways out.")
+@server_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.pass_context
 def explain(
@@ -28,6 +30,7 @@ def explain(
     now: float | None,
     scheduler_name: tuple[str, ...],
     no_ways: bool,
+    server: str,
     as_json: bool,
     strict: bool,
 ) -> None:
@@ -44,8 +47,11 @@ def explain(
       kubectl get nodes,queues,podgroups,pods -A -o json | pumice explain ml/bert -
       pumice explain ml/bert cycle.pumice --json | jq .ways_out
       pumice explain --all cluster/
+      pumice explain ml/bert --server http://127.0.0.1:8080
     """
-    if not everyone and len(words) < 2:
+    if server:
+        ctx.exit(_explain_from(server, words, ways=not no_ways, everyone=everyone, as_json=as_json))
+    if len(words) < (1 if everyone else 2):
         raise InputError("wanted JOB and files, or --all and files")
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     asked = read_world(words if everyone else words[1:], options)
@@ -54,6 +60,17 @@ def explain(
     else:
         _explain_one(asked, words[0], ways=not no_ways, as_json=as_json)
     fail_for(ctx, asked.problems)
+
+
+def _explain_from(server: str, words: tuple[str, ...], *, ways: bool, everyone: bool, as_json: bool) -> int:
+    """Print the answer of a scheduler that runs, and return its exit code. Raises: InputError."""
+    if len(words) != (0 if everyone else 1):
+        raise InputError("with --server: wanted JOB and no files, or --all alone")
+    form = "json" if as_json else "text"
+    about = [("all", "1")] if everyone else [("job", words[0]), ("ways", "1" if ways else "0")]
+    text, code = ask(server, "/explain", [*about, ("format", form)])
+    click.echo(text, nl=False)
+    return code
 
 
 def _explain_one(asked: Question, job: str, *, ways: bool, as_json: bool) -> None:

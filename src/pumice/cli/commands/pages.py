@@ -27,6 +27,12 @@ from pumice.cli.run_flags import place
     show_default=True,
     help="Where to serve: a loopback address. Port 0 takes any free port.",
 )
+@click.option(
+    "--print",
+    "document",
+    type=click.Choice(["overview", "jobs", "queues", "nodes"]),
+    help="Print what a page shows as JSON, and serve nothing.",
+)
 def pages(
     files: tuple[str, ...],
     conf: Path | None,
@@ -34,6 +40,7 @@ def pages(
     now: float | None,
     scheduler_name: tuple[str, ...],
     listen: str,
+    document: str | None,
     strict: bool,
 ) -> None:
     """Serve pages about one cycle on FILES (manifests, as pumice schedule reads them), a SNAPSHOT, or standard input
@@ -50,11 +57,29 @@ def pages(
       pumice pages cycle.pumice --listen 127.0.0.1:0
       kubectl get nodes,queues,podgroups,pods -A -o json | pumice pages -
     """
+    if document is not None:
+        _print(read_world(files, WorldOptions(conf, strict, plugins_dir, now, scheduler_name)), document)
+        return
     require("pages", "serve")
     address, port = place("--listen", listen)
     asked = read_world(files, WorldOptions(conf, strict, plugins_dir, now, scheduler_name))
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(asked, address, port))
+
+
+def _print(asked: Question, document: str) -> None:
+    from pumice.answers.world import REASON_TRIALS_MAX, Trials
+    from pumice.runtime.digest import digest_of
+    from pumice.web.feed import Feed
+    from pumice.web.jobs_query import query_of
+    from pumice.web.summary import summarize
+
+    base, feed = Trials(asked.world, REASON_TRIALS_MAX).base, Feed()
+    feed.publish(summarize(base.outcome, base.decisions, digest_of(asked.world.now, base.decisions)))
+    index = feed.index
+    assert index is not None
+    text = feed.encoded(lambda _: index.answer(query_of({}))) if document == "jobs" else feed.document(document)
+    click.echo(text)
 
 
 async def _serve(asked: Question, address: str, port: int) -> None:

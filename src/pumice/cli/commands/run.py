@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pumice.kube.api.access import Access
     from pumice.kube.api.client import Client
     from pumice.kube.informers.watch_failures import WatchFailures
+    from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.languages import ClusterLanguage
     from pumice.kube.scheduler.lease import Election
     from pumice.kube.scheduler.live import Live, Settings
@@ -288,11 +289,19 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         places = await shown_at(wanted.places, wanted.certificate, stack)
         await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
         try:
-            urls = await stack.enter_async_context(serving(live, places))
+            urls = await stack.enter_async_context(serving(live, places, _answers(live, settings)))
         except OSError as error:
             raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
         _tell(access, version, urls)
         await live.run()
+
+
+def _answers(live: Live, settings: Settings) -> AnswerPages:
+    from pumice.cli.answers.served import words_of
+    from pumice.kube.scheduler.answer_pages import AnswerPages
+
+    # Names of the scheduler and a lenient policy are in the snapshot.
+    return AnswerPages(live, words_of([flag for flag in settings.replay if flag.startswith("--plugins-dir=")]))
 
 
 def _recorder(flags: RecordFlags, stack: AsyncExitStack) -> Recorder:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pumice.cli.answers.served import ask, server_option
 from pumice.cli.answers.world import Question, WorldOptions, read_world, world_options
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json, say, tell_problems
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", metavar="FILES…|SNAPSHOT|-", nargs=-1, required=True)
+@click.argument("files", metavar="FILES…|SNAPSHOT|-", nargs=-1)
 @click.option(
     "--add-nodes", multiple=True, metavar="COUNTxNODE", help="Add nodes like one, or of a size: 4x8gpu,64cpu."
 )
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--expect", metavar="DIGEST", help="Exit with 0 if the decisions after the change have this digest, else 1."
 )
+@server_option
 @world_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.pass_context
@@ -45,6 +47,7 @@ def whatif(
     conf: Path | None,
     from_conf: Path | None,
     expect: str | None,
+    server: str,
     plugins_dir: str,
     now: float | None,
     scheduler_name: tuple[str, ...],
@@ -64,32 +67,57 @@ def whatif(
       pumice whatif cluster/ --set queue/vision.capability.nvidia.com/gpu=120 --set job/ml/a.minMember=6
       pumice whatif cycle.pumice --drain rack=r3 --remove job/ml/eval
       pumice whatif cycle.pumice --conf another.conf --json
+      pumice whatif --server http://127.0.0.1:8080 --drain rack=r3
     """
-    from pumice.answers.difference import compare
-    from pumice.answers.world import Draft
-    from pumice.cli.answers.difference import described, print_difference
-    from pumice.runtime.digest import digest_of
-
+    if server:
+        others = files or applied or conf or from_conf or now is not None or scheduler_name
+        changes = {"add-nodes": add_nodes, "drain": drain, "set": assigned, "remove": remove}
+        ctx.exit(_ask(server, changes, expect, others=bool(others), as_json=as_json))
     asked = read_world(files, WorldOptions(from_conf, strict, plugins_dir, now, scheduler_name))
     if not (add_nodes or drain or assigned or remove or applied or conf):
         raise InputError("wanted a change: --add-nodes, --drain, --set, --remove, --apply or --conf")
+    from pumice.answers.world import Draft
+
     draft = Draft(asked.world)
     _change(draft, applied, add_nodes, assigned, drain, remove)
     if conf is not None:
         draft.policy = choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir).policy
         _note_language(asked, draft)
-    found = compare(asked.world, draft)
-    digests = tuple(digest_of(asked.world.now, each.decisions) for each in (found.before, found.after))
+    ctx.exit(_print(draft, expect, as_json=as_json))
+
+
+def _print(draft: Draft, expect: str | None, *, as_json: bool) -> int:
+    """Print what the changes do, and return the exit code."""
+    from pumice.answers.difference import compare
+    from pumice.cli.answers.difference import described, print_difference
+    from pumice.runtime.digest import digest_of
+
+    found = compare(draft.world, draft)
+    digests = tuple(digest_of(draft.world.now, each.decisions) for each in (found.before, found.after))
     if as_json:
         print_json(described(found, *digests))
     else:
         print_difference(found, *digests)
-    if expect is not None:
-        if digests[1] != expect:
-            say(f"the digest after the change is {digests[1]}, expected {expect}")
-            ctx.exit(FAILED)
-    elif not found.is_empty:
-        ctx.exit(FAILED)
+    if expect is None:
+        return 0 if found.is_empty else FAILED
+    if digests[1] != expect:
+        say(f"the digest after the change is {digests[1]}, expected {expect}")
+        return FAILED
+    return 0
+
+
+def _ask(
+    server: str, changes: Mapping[str, Sequence[str]], expect: str | None, *, others: bool, as_json: bool
+) -> int:
+    """Print the answer of a scheduler that runs, and return its exit code. ``others``: words were given that only a
+    cluster of files can be asked about. Raises: InputError."""
+    if others:
+        raise InputError("with --server: wanted --add-nodes, --set, --drain, --remove or --expect, and no files")
+    form = [("format", "json" if as_json else "text"), *([] if expect is None else [("expect", expect)])]
+    given = [(name, text) for name, texts in changes.items() for text in texts]
+    text, code = ask(server, "/whatif", [*given, *form])
+    click.echo(text, nl=False)
+    return code
 
 
 def _change(

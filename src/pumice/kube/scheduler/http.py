@@ -11,6 +11,7 @@ from prometheus_client import PROCESS_COLLECTOR
 from prometheus_client.core import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
+from pumice.kube.scheduler.answer_pages import AnswerPages
 from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.plugin_pages import PluginPages
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, connections_here, listening
@@ -21,16 +22,20 @@ _HEALTH = ("/healthz", "/readyz")
 
 
 class Pages:
-    """No page changes anything, and except for pages of plugins none costs more than reading the metrics."""
+    """No page changes anything, and except for pages of plugins none costs more than reading the metrics. ``answers``:
+    pages that are answered by other processes, if there are any."""
 
-    def __init__(self, live: Live) -> None:
-        self._live = live
+    def __init__(self, live: Live, answers: AnswerPages | None = None) -> None:
+        self._live, self._answers = live, answers
         self._of_plugins = PluginPages(live)
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=1 << 10)
         pages = (("/metrics", self.metrics), ("/healthz", self.health), ("/readyz", self.ready), ("/conf", self.conf))
         app.add_routes([web.get(path, page) for path, page in (*pages, *self._of_plugins.pages.items())])
+        if self._answers is not None:
+            app.add_routes([web.get(path, page) for path, page in self._answers.pages.items()])
+            app.cleanup_ctx.append(self._answers.cleaned_up)
         return app
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -109,7 +114,7 @@ class Pages:
 
 
 @asynccontextmanager
-async def serving(live: Live, places: Iterable[Place]) -> AsyncIterator[list[str]]:
+async def serving(live: Live, places: Iterable[Place], answers: AnswerPages | None = None) -> AsyncIterator[list[str]]:
     """Serve pages. Yields the URLs of the addresses. Raises: OSError.
 
     Each has its own connections: a client that takes all of the metrics' connections leaves those of the health pages.
@@ -118,5 +123,7 @@ async def serving(live: Live, places: Iterable[Place]) -> AsyncIterator[list[str
         urls = []
         for place in places:
             connections = Connections(ConnectionLimits(connections_here(_AT_WORK_MAX)), _HEALTH)
-            urls.append(await stack.enter_async_context(listening(Pages(live).application(), place, connections)))
+            urls.append(
+                await stack.enter_async_context(listening(Pages(live, answers).application(), place, connections))
+            )
         yield urls

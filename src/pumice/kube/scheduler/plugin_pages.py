@@ -36,7 +36,11 @@ def _job_order(store: Store, conf: Conf) -> web.Response:
     return web.Response(body=msgspec.json.encode(order), content_type="application/json")
 
 
-_PAGES: Mapping[str, Page] = {"/get-snapshot": _snapshot, "/get-job-order": _job_order}
+#: By path: the plugin that must be in the policy, and what makes the page.
+_PAGES: Mapping[str, tuple[str, Page]] = {
+    "/get-snapshot": ("snapshot", _snapshot),
+    "/get-job-order": ("reflectjoborder", _job_order),
+}
 
 
 class PluginPages:
@@ -48,11 +52,14 @@ class PluginPages:
 
     async def answer(self, request: web.Request) -> web.Response:
         options = self._live.conf.current.policy.options
+        plugin, page = _PAGES[request.path]
         if all(option.spec.page != request.path for option in options):
-            return web.Response(text="no plugin of the policy in force serves this\n", status=404)
+            # Not 404: the page exists, and what it lacks can be added to the policy.
+            text = f"the policy in force lacks the plugin {plugin}, which serves this page; name it in a tier\n"
+            return web.Response(text=text, status=501)
         if not ip_address(request.remote or "0.0.0.0").is_loopback:
             return web.Response(text="for this machine alone: see kubectl port-forward\n", status=403)
         if self._one.locked():
             return web.Response(text="another one is being written\n", status=503)
         async with self._one:
-            return await self._live.look(_PAGES[request.path])
+            return await self._live.look(page)

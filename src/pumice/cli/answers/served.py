@@ -1,0 +1,89 @@
+"""Questions to a scheduler that runs: the commands that answer them, and asking them with ``--server``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+
+from pumice.cli.errors import FAILED, InputError
+
+_TEXT_MAX = 512
+_CHANGES_MAX = 32
+_CHANGES = ("add-nodes", "drain", "set", "remove")
+_PARAMETERS = {
+    "/explain": ("job", "all", "ways", "format"),
+    "/whatif": (*_CHANGES, "expect", "format"),
+    "/jobs": (),
+    "/queues": (),
+    "/nodes": (),
+}
+_ANSWER_BYTES_MAX = 64 << 20
+_ANSWER_S = 60.0
+
+server_option = click.option(
+    "--server",
+    default="",
+    metavar="URL",
+    help="Ask a scheduler that runs, at the address of its metrics, such as http://127.0.0.1:8080, in place of files.",
+)
+
+
+def words_of(flags: Sequence[str]) -> Callable[[str, Sequence[tuple[str, str]], str], list[str]]:
+    """Return what makes the words of the command that answers a question. ``flags``: further ones of the scheduler."""
+
+    def words(path: str, given: Sequence[tuple[str, str]], snapshot: str) -> list[str]:
+        for name, value in given:
+            if name not in _PARAMETERS[path]:
+                wanted = ", ".join(_PARAMETERS[path]) or "none"
+                raise ValueError(f"found the parameter {name[:40]!r}, wanted {wanted}")
+            if len(value) > _TEXT_MAX:
+                raise ValueError(f"{name}: found {len(value):,} characters, wanted at most {_TEXT_MAX}")
+        # Values follow = or --, so that none is read as a flag.
+        json = [] if ("format", "text") in given else ["--json"]
+        if path == "/explain":
+            return ["explain", *flags, *json, *_explain(dict(given), snapshot)]
+        if path == "/whatif":
+            return ["whatif", *flags, *json, *_changes(given), "--", snapshot]
+        return ["pages", *flags, f"--print={path[1:]}", "--", snapshot]
+
+    return words
+
+
+def _explain(given: dict[str, str], snapshot: str) -> list[str]:
+    if given.get("all") == "1":
+        return ["--all", "--", snapshot]
+    if not given.get("job"):
+        raise ValueError("wanted job=NAMESPACE/NAME, or all=1")
+    return [*(["--no-ways"] if given.get("ways") == "0" else []), "--", given["job"], snapshot]
+
+
+def _changes(given: Sequence[tuple[str, str]]) -> list[str]:
+    found = [f"--{name}={value}" for name, value in given if name != "format"]
+    if len(found) > _CHANGES_MAX:
+        raise ValueError(f"found {len(found)} changes, wanted at most {_CHANGES_MAX}")
+    if not any(name in _CHANGES for name, _ in given):
+        raise ValueError(f"wanted a change: {', '.join(_CHANGES)}")
+    return found
+
+
+def ask(server: str, path: str, parameters: Iterable[tuple[str, str]]) -> tuple[str, int]:
+    """Return the answer of a scheduler that runs, and the exit code of its command. Raises: InputError."""
+    from urllib.error import HTTPError, URLError
+    from urllib.parse import urlencode
+    from urllib.request import ProxyHandler, build_opener
+
+    if not server.startswith(("http://", "https://")):
+        raise InputError(f"--server: found {server[:60]!r}, wanted http:// or https:// and an address")
+    url = f"{server.rstrip('/')}{path}?{urlencode(list(parameters))}"
+    opener: Any = build_opener(ProxyHandler({}))  # an address of this machine is not asked through a proxy
+    try:
+        with opener.open(url, timeout=_ANSWER_S) as answer:
+            text = answer.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+            return text, FAILED if answer.headers.get("X-Pumice-Exit-Code") == str(FAILED) else 0
+    except HTTPError as error:
+        text = error.read(_TEXT_MAX).decode("utf-8", "replace").strip().removeprefix("error: ")
+        raise InputError(f"--server {server[:60]}: {text or error.reason}") from None
+    except (URLError, OSError, ValueError) as error:
+        raise InputError(f"--server {server[:60]}: {getattr(error, 'reason', error)}") from None

@@ -1,0 +1,65 @@
+"""``kubectl pumice``: where the scheduler is found, and what is passed on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from pumice.cli import main as commands
+from pumice.cli.answers import kubectl
+from pumice.cli.errors import InputError
+
+
+def stand_in(script: str) -> tuple[str, ...]:
+    """A program in place of kubectl."""
+    return sys.executable, "-c", script
+
+
+def test_the_address_is_that_of_the_port_forward() -> None:
+    script = "print('Forwarding from 127.0.0.1:4711 -> 8080', flush=True); input()"
+    with kubectl.forwarded("volcano-system", stand_in(script)) as url:
+        assert url == "http://127.0.0.1:4711"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (stand_in("import sys; sys.exit('deployments \"pumice\" not found')"), "not found"),
+        (("no-such-program-here",), "kubectl: No such file"),
+    ],
+)
+def test_a_port_forward_that_fails_says_why(program: Sequence[str], said: str) -> None:
+    with pytest.raises(InputError, match=said), kubectl.forwarded("x", program):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["explain", "ml/a"], (["explain", "--server=U", "ml/a"], "volcano-system")),
+        (["whatif", "--pumice-namespace", "x", "--drain", "n"], (["whatif", "--server=U", "--drain", "n"], "x")),
+        (["explain", "ml/a", "--pumice-namespace=y"], (["explain", "--server=U", "ml/a"], "y")),
+        (["explain", "ml/a", "--server", "V"], (["explain", "ml/a", "--server", "V"], "")),
+        (["schedule", "x"], (["schedule", "x"], "")),
+        ([], ([], "")),
+    ],
+)
+def test_only_questions_are_forwarded(
+    words: list[str], expected: tuple[list[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[object] = []
+    namespaces = [""]
+
+    @contextmanager
+    def forwarded(namespace: str) -> Iterator[str]:
+        namespaces.append(namespace)
+        yield "U"
+
+    monkeypatch.setattr(kubectl, "forwarded", forwarded)
+    monkeypatch.setattr(commands, "main", ran.append)
+    monkeypatch.setattr(sys, "argv", ["kubectl-pumice", *words])
+    kubectl.main()
+    assert (ran, namespaces[-1]) == ([expected[0]], expected[1])

@@ -1,0 +1,96 @@
+"""Questions to a scheduler that runs: answered by another process from its newest snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from click.testing import CliRunner
+
+from pumice.cli.answers.served import words_of
+from pumice.cli.main import main
+from pumice.kube.api.access import Access
+from pumice.kube.api.client import Client
+from pumice.kube.scheduler.answer_pages import WAITING_MAX, AnswerPages
+from pumice.kube.scheduler.http import serving
+from pumice.kube.scheduler.live import Live, Settings
+from pumice.kube.scheduler.reload import ConfFile
+from pumice.runtime.serving.listening import Place
+from pumice.runtime.telemetry.metrics import Metrics
+from pumice.testing.build import cluster, node, podgroup, pods, queue
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+
+@asynccontextmanager
+async def asked() -> AsyncIterator[tuple[str, AnswerPages]]:
+    live = Live(
+        Client(Access("http://127.0.0.1:1")), ConfFile(None, volcano_registry(), DEFAULT_CONF), Settings(), Metrics()
+    )
+    live.loop.store = cluster(node("n0", cpu=2), queue(), podgroup("g", 4), pods("g", 4, cpu=1))
+    answers = AnswerPages(live, words_of(()))
+    async with serving(live, [Place()], answers) as (url,):
+        yield url, answers
+
+
+async def got(url: str, **more: str) -> tuple[int, str]:
+    async with aiohttp.request("GET", url, **more) as answer:  # type: ignore[arg-type]
+        return answer.status, await answer.text()
+
+
+@pytest.mark.slow
+async def test_questions_are_answered_from_the_newest_snapshot() -> None:
+    async with asked() as (url, _):
+        status, text = await got(f"{url}/explain?job=ns/g&ways=0")
+        assert status == 200 and '"code": "Shortage"' in text and '"schema": "pumice.explain/1"' in text
+        status, text = await got(f"{url}/whatif?add-nodes=1xn0&format=text")
+        assert status == 200 and "1 job placed" in text
+        status, text = await got(f"{url}/nodes")
+        assert status == 200 and "n0" in text
+        status, text = await got(f"{url}/explain?job=ns/h")
+        assert status == 400 and "did you mean ns/g?" in text
+
+
+@pytest.mark.slow
+async def test_the_command_line_asks_a_server() -> None:
+    async with asked() as (url, _):
+        words = ["explain", "g", "--server", url, "--no-ways"]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words)
+        assert result.exit_code == 0 and "Shortage" in result.stdout
+        result = await asyncio.to_thread(CliRunner().invoke, main, ["whatif", "--server", url, "--add-nodes", "1xn0"])
+        assert result.exit_code == 1 and "1 job placed" in result.stdout  # something changes
+        result = await asyncio.to_thread(CliRunner().invoke, main, ["whatif", "--server", url, "--drain", "zz"])
+        assert result.exit_code == 2 and "zz" in result.output
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("/explain", "wanted job=NAMESPACE/NAME"),
+        ("/explain?jop=x", "found the parameter 'jop'"),
+        ("/explain?job=" + "x" * 600, "wanted at most 512"),
+        ("/whatif", "wanted a change"),
+        ("/whatif?apply=/etc/passwd", "found the parameter 'apply'"),
+        ("/whatif?" + "&".join(["drain=n0"] * 40), "wanted at most 32"),
+    ],
+)
+async def test_a_question_that_cannot_be_asked_takes_no_snapshot(question: str, said: str) -> None:
+    async with asked() as (url, answers):
+        status, text = await got(url + question)
+        assert status == 400 and said in text and answers._folder is None
+
+
+async def test_few_may_wait_and_only_this_machine_is_answered() -> None:
+    async with asked() as (url, answers):
+        status, _ = await got(f"{url}/jobs", headers={"Host": "example.com"})  # type: ignore[arg-type]
+        assert status == 403
+        answers._waiting = WAITING_MAX
+        assert (await got(f"{url}/jobs"))[0] == 429
+
+
+def test_no_value_is_read_as_a_flag() -> None:
+    words = words_of(())
+    assert words("/explain", [("job", "--conf=x")], "S")[-3:] == ["--", "--conf=x", "S"]
+    assert "--drain=--conf=x" in words("/whatif", [("drain", "--conf=x")], "S")
