@@ -60,13 +60,13 @@ def forwarded(namespace: str, kubectl: Sequence[str] = ("kubectl",)) -> Iterator
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as error:
         raise InputError(f"kubectl: {error.strerror}") from None
-    try:
-        assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            if match := _FORWARDED.match(line):
-                yield f"http://127.0.0.1:{match[1]}"
-                return
-        raise InputError(process.stderr.read().strip()[:500] or "kubectl port-forward ended")
-    finally:
-        process.terminate()
-        process.wait()
+    with process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            for line in process.stdout:
+                if match := _FORWARDED.match(line):
+                    yield f"http://127.0.0.1:{match[1]}"
+                    return
+            raise InputError(process.stderr.read().strip()[:500] or "kubectl port-forward ended")
+        finally:
+            process.terminate()

@@ -84,6 +84,8 @@ def read_world(paths: Sequence[str], options: WorldOptions) -> Question:
     """Return what the paths name. Raises: InputError, PolicyError, OSError."""
     from pumice.runtime.files.file_signs import is_archive
 
+    if not paths:
+        raise InputError("wanted files, a snapshot or - for standard input")
     with readable(paths) as there:
         require_there(there)
         if any(is_archive(Path(path)) for path in there):

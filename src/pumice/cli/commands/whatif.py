@@ -106,9 +106,7 @@ def _print(draft: Draft, expect: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _ask(
-    server: str, changes: Mapping[str, Sequence[str]], expect: str | None, *, others: bool, as_json: bool
-) -> int:
+def _ask(server: str, changes: Mapping[str, Sequence[str]], expect: str | None, *, others: bool, as_json: bool) -> int:
     """Print the answer of a scheduler that runs, and return its exit code. ``others``: words were given that only a
     cluster of files can be asked about. Raises: InputError."""
     if others:
