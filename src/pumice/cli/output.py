@@ -20,15 +20,21 @@ if TYPE_CHECKING:
     from pumice.runtime.problems.problem import Problem
 
 PROBLEMS_SHOWN = 50
+#: Standard output, as the name of a file.
+STDOUT = Path("-")
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[IO[str]]:
     """A file to write on that gets its name only when all is written; on any error it was never there.
 
-    What is no regular file (a pipe, ``/dev/null``) is written as it is. Raises: InputError, OSError at once where the
-    folder is not there, or takes no files.
+    ``-`` is standard output. What is no regular file (a pipe, ``/dev/null``) is written as it is. Raises: InputError,
+    OSError at once where the folder is not there, or takes no files.
     """
+    if path == STDOUT:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {path.parent} does not exist")
     if path.exists() and not path.is_file():
@@ -46,6 +52,17 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def takes_stdout(paths: Iterable[Path | None], *, as_json: bool) -> bool:
+    """Return True if a file is standard output, so that nothing else may be written there.
+
+    Raises: InputError if two want it.
+    """
+    count = sum(path == STDOUT for path in paths) + as_json
+    if count > 1:
+        raise InputError("standard output (-) can be used once, and --json uses it")
+    return count == 1 and not as_json
 
 
 def _umask() -> int:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pumice.sim.world import Progress
 
 EVERY_S = 0.1
+#: Seconds between two lines where standard error is no terminal, as in a CI job or a pod's log.
+LINE_EVERY_S = 30.0
+#: An estimate of the end is shown once so much is done: before, it would jump.
+_ETA_FROM = 0.02
 _BAR_CELLS = 30
 
 
@@ -37,9 +41,7 @@ class _Bar:
             return
         self._next = clock + EVERY_S
         done = round(_BAR_CELLS * min(max(part, 0.0), 1.0))
-        seconds = int(clock - self._begin)
-        passed = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        line = f"{'━' * done}{' ' * (_BAR_CELLS - done)} {passed} {escaped(text)}"
+        line = f"{'━' * done}{' ' * (_BAR_CELLS - done)} {_passed(clock - self._begin, part)} {escaped(text)}"
         sys.stderr.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
         sys.stderr.flush()
 
@@ -53,35 +55,70 @@ class _Bar:
             sys.stderr.flush()
 
 
+class _Lines:
+    """Lines of their own, the first after ``LINE_EVERY_S`` seconds: what is short says nothing."""
+
+    def __init__(self) -> None:
+        self._begin = monotonic()
+        self._next = self._begin + LINE_EVERY_S
+
+    def show(self, part: float, text: str) -> None:
+        """``part``: of the work that is done, 0 to 1."""
+        clock = monotonic()
+        if clock < self._next:
+            return
+        self._next = clock + LINE_EVERY_S
+        sys.stderr.write(
+            f"{100 * min(max(part, 0.0), 1.0):.0f} % {_passed(clock - self._begin, part)} {escaped(text)}\n"
+        )
+        sys.stderr.flush()
+
+
+def _passed(seconds: float, part: float) -> str:
+    """Return the time that has passed, and what is left if the rest goes on as fast."""
+    left = f" (about {_clock(seconds * (1 - part) / part)} left)" if _ETA_FROM <= part < 1 else ""
+    return f"{_clock(seconds)}{left}"
+
+
+def _clock(seconds: float) -> str:
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+@contextmanager
+def _shown() -> Iterator[_Bar | _Lines]:
+    if not wanted():
+        yield _Lines()
+        return
+    with _Bar().drawn() as bar:
+        yield bar
+
+
 @contextmanager
 def counting(unit: str) -> Iterator[Callable[[int, int, str], None]]:
     """``show(done, total, what)`` draws a bar."""
-    if not wanted():
-        yield lambda done, total, what: None
-        return
-    with _Bar().drawn() as bar:
+    with _shown() as bar:
         yield lambda done, total, what: bar.show(done / max(total, 1), f"{done}/{total} {unit} {what}")
 
 
 @contextmanager
-def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress], None] | None]:
-    """Draw simulated time, jobs done, how many wait, and cycles. Yields None unless standard error is a terminal."""
-    if not wanted():
-        yield None
-        return
+def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress], None]]:
+    """Draw simulated time, jobs done, how many wait, and cycles. The bar goes by simulated time if it has an end, else
+    by jobs that have ended."""
     from pumice.report.units import duration
 
-    with _Bar().drawn() as bar:
+    with _shown() as bar:
 
         def show(now: Progress) -> None:
+            passed = now.now - start
             end = f" of {duration(until)}" if until is not None else ""
             parts = (
-                f"{now.ended:,}/{now.jobs:,} jobs {duration(now.now - start)}{end}",
+                f"{now.ended:,}/{now.jobs:,} jobs {duration(passed)}{end}",
                 f"{now.waiting:,} waiting",
                 f"{now.running:,} running",
                 f"{now.cycles:,} cycles",
             )
-            bar.show(now.ended / max(now.jobs, 1), " · ".join(parts))
+            bar.show(passed / until if until else now.ended / max(now.jobs, 1), " · ".join(parts))
 
         yield show
 
@@ -89,10 +126,7 @@ def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress
 @contextmanager
 def sharing_out(count: int) -> Iterator[Callable[[int, float], None]]:
     """``show(task, part)``: so much of one of ``count`` tasks is done, 0 to 1. One bar over all of them."""
-    if not wanted():
-        yield lambda task, part: None
-        return
-    with _Bar().drawn() as bar:
+    with _shown() as bar:
         parts: dict[int, float] = {}
 
         def show(task: int, part: float) -> None:

@@ -34,7 +34,7 @@ def _stuck(stuck: Iterable[Stuck]) -> Iterator[Problem]:
         if holds:
             what.append(f"holds {_amounts(each.holds for each in jobs)} on nodes without running")
         where = f"job {some([each.job for each in jobs], NAMES_SHOWN)}"
-        yield Problem(where, "; ".join(what), Severity.WARNING if why is None else Severity.ERROR)
+        yield Problem(where, "; ".join(what), Severity.WARNING)
 
 
 def _amounts(tables: Iterable[Mapping[str, float]]) -> str:

@@ -86,10 +86,33 @@ def test_progress_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3/290 cases" in screen.getvalue() and "gang.json" in screen.getvalue()
 
 
-def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_left_is_estimated_from_the_part_of_simulated_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen, clock = terminal(monkeypatch), [0.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
+    with progress.simulating(100.0, 7200.0) as show:
+        clock[0] = 60.0
+        show(Progress(now=1900.0, cycles=12, jobs=1500, ended=1400, waiting=30, running=9))
+    assert "0:01:00 (about 0:03:00 left)" in screen.getvalue()
+
+
+def test_without_a_terminal_there_is_a_line_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    unseen, clock = io.StringIO(), [0.0]
+    monkeypatch.setattr("sys.stderr", unseen)
+    monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
+    with progress.simulating(0.0, 1000.0) as show, progress.counting("cases") as count:
+        for second in range(70):
+            clock[0] = float(second)
+            show(Progress(now=10.0 * second, cycles=second, jobs=9, ended=1, waiting=2, running=3))
+        count(1, 2, "x")
+    lines = unseen.getvalue().splitlines()
+    assert len(lines) == 3 and lines[-1] == "50 % 0:01:09 (about 0:01:09 left) 1/2 cases x"
+    assert lines[0].startswith("30 % 0:00:30 (about 0:01:10 left) 1/9 jobs 5 min of 16 min 40 s · 2 waiting")
+
+
+def test_what_is_short_says_nothing_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     unseen = io.StringIO()
     monkeypatch.setattr("sys.stderr", unseen)
     with progress.simulating(0.0, None) as show, progress.counting("cases") as count:
-        assert show is None
+        show(Progress(now=10.0, cycles=1, jobs=9, ended=1, waiting=2, running=3))
         count(1, 2, "x")
     assert unseen.getvalue() == ""

@@ -59,7 +59,7 @@ def test_simulate(two_queues: Path) -> None:
     assert b["slowdown"]["p50"] == 3.05
     why = "not admitted: queue resource quota insufficient: insufficient cpu"
     assert found["never_run"] == [{"job": "default/giant", "queue": "b", "pods": 9, "why": why}]
-    assert [(each["severity"], each["where"]) for each in found["problems"]] == [("error", "job default/giant")]
+    assert [(each["severity"], each["where"]) for each in found["problems"]] == [("warning", "job default/giant")]
     assert found["held_for_nothing"] == []
     (waiting,) = found["waiting"]
     assert (waiting["job"], waiting["pods"], waiting["waited_s"]) == ("default/giant", 9, 112.0)

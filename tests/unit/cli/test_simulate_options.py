@@ -6,8 +6,10 @@ import csv
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from pumice.cli.faults import SHARES, SPANS, parse_faults
+from pumice.cli.main import main
 from pumice.report.job_table import HEADER
 from pumice.sim.faults import FaultPlan
 from tests.unit.cli.kit import run
@@ -128,8 +130,8 @@ def test_shaken_arrivals_are_a_universe_by_seed(two_queues: Path, tmp_path: Path
 def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> None:
     file = written(tmp_path, node("n1"), node("n2"), queue("a"), job("five", cpu=5), job("gang", 5, at=10))
     told = run("simulate", file, "--json")
-    assert told.code == 1  # an error like any other: it is named, the rest is simulated
-    (said,) = told.lines("error")
+    assert told.code == 0 and run("simulate", file, "--strict").code == 1
+    (said,) = told.lines("warning")
     assert said.startswith("job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable")
     assert "reserves 5 cores without using it" in said
     found = told.json
@@ -141,3 +143,21 @@ def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> 
     run("simulate", file, "--report", page)
     shown = [each["what"] for each in data_on(page.read_text())["problems"]]
     assert any(what.startswith("can never run: alone on the empty cluster") for what in shown)
+
+
+# -- standard input and output
+
+
+def test_a_dash_is_standard_input_and_output(tmp_path: Path) -> None:
+    file = written(tmp_path, node("n1"), node("n2"), queue("a"), job("one", cpu=1))
+    told = CliRunner().invoke(main, ["simulate", "-", "--jobs", "-"], input=file.read_text())
+    lines = told.stdout.splitlines()
+    assert told.exit_code == 0 and lines[0].startswith("job,queue,pods") and len(lines) == 2
+    assert "wrote" not in told.stderr
+
+
+@pytest.mark.parametrize("more", [("--events", "-"), ("--json",)])
+def test_standard_output_can_be_used_once(tmp_path: Path, more: tuple[str, ...]) -> None:
+    file = written(tmp_path, node("n1"), queue("a"), job("one", cpu=1))
+    told = run("simulate", file, "--jobs", "-", *more)
+    assert told.code == 2 and "standard output (-) can be used once" in told.err

@@ -10,8 +10,18 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from pumice.cli.answers.recording import RecordFlags, record_options, recording
-from pumice.cli.errors import INTERRUPTED, InputError
-from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.cli.answers.world import readable
+from pumice.cli.errors import FAILED, INTERRUPTED, InputError
+from pumice.cli.output import (
+    STDOUT,
+    described,
+    fail_for,
+    print_json,
+    say,
+    takes_stdout,
+    tell_problems,
+    written_whole,
+)
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import Flags, read_scene, require_nodes, run_once, simulation_options
@@ -43,6 +53,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @record_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
+@click.option("--strict", "is_strict", is_flag=True, help="Exit with 1 if a job can never run.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
 def simulate(
@@ -57,14 +68,16 @@ def simulate(
     save_cycle: tuple[int, Path] | None,
     record: RecordFlags | None,
     as_json: bool,
+    is_strict: bool,
     strict: bool,
 ) -> None:
     """Simulate all INPUTs together: manifests (files or folders) and traces.
 
     A trace is recognised by its content, or by philly-gavel:, acme:, tiresias:, swf: or openb: before the path. A
     volcano-scheduler.conf in a folder is used as the policy. The same input always gives the same decisions, and so
-    the same digest. Ctrl-C ends early with the results so far. Unusable input and jobs that can never run are named,
-    the rest is simulated, and the exit code is 1. One run proves little: see --shake.
+    the same digest. Ctrl-C ends early with the results so far. Unusable input is named, the rest is simulated, and the
+    exit code is 1; jobs that can never run are named, and are an error with --strict. The file - is standard input, and
+    for --events, --jobs and --report standard output, which replaces the summary. One run proves little: see --shake.
 
     \b
     Examples:
@@ -74,11 +87,14 @@ def simulate(
       pumice simulate traces/philly-gavel --until 60d --warm-up 7d --cool-down 7d --jobs jobs.csv
       pumice simulate examples/demo --shake 60s --seed 3
       pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
+      pumice simulate - --nodes 8x8gpu --jobs - < jobs.yaml | head
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
       pumice simulate examples/demo --record rec && pumice story ml/bert rec
     """
-    require_there(inputs)
-    found = read_scene(inputs, flags)
+    is_piped = takes_stdout((events, jobs, report), as_json=as_json)
+    with readable(inputs) as paths:
+        require_there(paths)
+        found = read_scene(paths, flags)
     chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir, is_kai=found.is_kai)
     tell_problems(found.scene.problems)
     for note in found.scene.notes:
@@ -95,16 +111,25 @@ def simulate(
         if page is not None:
             _write_report(page, summary, found, chosen)
     tell_problems(summary.problems)
-    _print(summary, found, chosen, flags, as_json)
+    if not is_piped:
+        _print(summary, found, chosen, flags, as_json)
     for path in (events, jobs, report, record and record.folder, saving.path if saving and saving.is_done else None):
-        if path is not None:
+        if path not in (None, STDOUT):
             say(f"wrote {path}")
-    if run.result.ending == "interrupted":
+    _end(ctx, summary, found, saving, is_strict=is_strict)
+
+
+def _end(ctx: click.Context, summary: Summary, found: Inputs, saving: _Saving | None, *, is_strict: bool) -> None:
+    """Exit with the code that the run and its input come to. Raises: InputError for a cycle that did not happen."""
+    result = summary.run.result
+    if result.ending == "interrupted":
         say("interrupted: the figures cover the time until then")
         ctx.exit(INTERRUPTED)
     if saving:
-        saving.require_done(run.result.cycles)
+        saving.require_done(result.cycles)
     fail_for(ctx, [*found.scene.problems, *summary.problems])
+    if is_strict and any(each.impossible is not None for each in summary.run.stuck):
+        ctx.exit(FAILED)
 
 
 class _Saving:
