@@ -105,7 +105,13 @@ class Cluster:
 
     def policy(self, given: PolicyLike | None = None) -> PolicySource:
         """Return the policy under which this cluster is scheduled. Raises: PolicyError, InputError."""
-        return self.own if given is None and self.own is not None else policy_of(given, self.inputs.confs)
+        if given is None and self.own is not None:
+            return self.own
+        if given is None and self.inputs.is_kai and not self.inputs.confs:
+            from pumice.kai.table import DEFAULT_CONF
+
+            return policy_of(DEFAULT_CONF)
+        return policy_of(given, self.inputs.confs)
 
     # -- one cycle -----------------------------------------------------------------------------------------------------
 

@@ -138,6 +138,8 @@ def _devices(cluster: Cluster) -> frozenset[str]:
 
 def _policies(request: Request, cluster: Cluster | None, problems: list[str]) -> Iterator[_Policy]:
     """Yield each policy with each combination of arguments, and note those that cannot be used."""
+    if not request.policies and cluster is not None and cluster.inputs.is_kai and not cluster.inputs.confs:
+        problems.append("policies: queues and PodGroups are KAI's: name a policy file with dialect: kai")
     names = request.policies or ([str(path) for path in cluster.inputs.confs[:1]] if cluster else []) or ["default"]
     problems += [f"policies: {name}: found twice" for i, name in enumerate(names) if name in names[:i]]
     for name, values in request.arguments.items():

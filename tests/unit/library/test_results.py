@@ -144,3 +144,9 @@ def test_no_text_of_a_result_is_longer_than_a_screen(run: pumice.Run) -> None:
         lines = repr(each).splitlines()
         assert len(lines) <= 24 and max(map(len, lines)) <= 100, each
         assert each._repr_html_().startswith("<table>")
+
+
+def test_objects_of_kai_are_scheduled_under_its_default() -> None:
+    cluster = pumice.load(repo.ROOT / "examples" / "kai" / "cluster.yaml")
+    assert cluster.policy().policy.dialect.name == "kai"
+    assert cluster.policy("default").policy.dialect.name == "volcano"

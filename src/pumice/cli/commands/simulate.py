@@ -87,7 +87,6 @@ def simulate(
       pumice simulate traces/philly-gavel --until 60d --warm-up 7d --cool-down 7d --jobs jobs.csv
       pumice simulate examples/demo --shake 60s --seed 3
       pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
-      pumice simulate - --nodes 8x8gpu --jobs - < jobs.yaml | head
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
       pumice simulate examples/demo --record rec && pumice story ml/bert rec
     """
