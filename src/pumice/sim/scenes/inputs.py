@@ -20,7 +20,7 @@ from pumice.sim.telling import key_of
 from pumice.sim.traces.recognise import recognise
 from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import Trace, TraceError
-from pumice.sim.workloads.work import Work
+from pumice.sim.workloads.work import LooseGang, Work
 
 #: Names of policy files that are taken from a folder.
 CONF_NAMES = ("volcano-scheduler.conf", "kai.conf")
@@ -42,10 +42,16 @@ class Inputs(Struct, frozen=True):
     @property
     def is_kai(self) -> bool:
         """True if queues and PodGroups are KAI's, and none are Volcano's."""
-        queues = [obj.sharing is not None for obj in self.scene.objects if isinstance(obj, Queue)]
-        groups = [obj for obj in self.scene.objects if isinstance(obj, PodGroup) and obj.native is None]
-        of_kai = [*queues, *(obj.gang is not None for obj in groups)]
-        return bool(of_kai) and all(of_kai) and not self.scene.works
+        works = self.scene.works
+        groups = [obj for obj in self.scene.objects if isinstance(obj, PodGroup)]
+        groups += (work.group for work in works if isinstance(work, LooseGang))
+        queues = [obj for obj in self.scene.objects if isinstance(obj, Queue)]
+        of_kai = [
+            *(queue.sharing is not None for queue in queues),
+            *(group.gang is not None for group in groups if group.native is None),
+            *(False for work in works if not isinstance(work, LooseGang)),
+        ]
+        return bool(of_kai) and all(of_kai)
 
 
 def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
