@@ -91,3 +91,11 @@ def test_under_volcano_a_gang_with_a_label_domain_waits_and_says_why(tmp_path: P
     found = schedule(tmp_path, "volcano", *objects)
     assert not found.json["binds"]
     assert "spec.schedulingConstraints" in found.out and "not yet supported" in found.out
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_a_group_in_a_composite_waits_whole_and_says_why(tmp_path: Path, dialect: str) -> None:
+    inside = group(1, parentCompositePodGroupName="all")
+    found = schedule(tmp_path, dialect, node("n", 8), inside, *pods(dialect, 2))
+    assert not found.json["binds"] and len(found.json["unscheduled"]) == 2
+    assert "spec.parentCompositePodGroupName" in found.out and "not yet supported" in found.out

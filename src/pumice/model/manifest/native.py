@@ -57,11 +57,20 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
         gang=gang_at(Gang(topology=_topology(spec)), times_of(annotations)),
         native=NativeGroup(
             api_version=api_version,
-            parent=short_text(spec, "parentCompositePodGroupName", "spec"),
+            parent=_parent(spec),
             is_gang=is_gang,
             leaves_whole=_leaves_whole(spec),
         ),
     )
+
+
+def _parent(spec: Obj) -> str:
+    """Return "". Raises: FieldError for a group in a CompositePodGroup, which is not yet read."""
+    parent = short_text(spec, "parentCompositePodGroupName", "spec")
+    # By itself the group could be bound while the others that must start with it find no room.
+    if parent:
+        raise wrong(spec, "parentCompositePodGroupName", "spec", "no parent: CompositePodGroups are not yet supported")
+    return parent
 
 
 def _policy(spec: Obj) -> tuple[bool, int]:
