@@ -99,3 +99,35 @@ def test_a_group_in_a_composite_waits_whole_and_says_why(tmp_path: Path, dialect
     found = schedule(tmp_path, dialect, node("n", 8), inside, *pods(dialect, 2))
     assert not found.json["binds"] and len(found.json["unscheduled"]) == 2
     assert "spec.parentCompositePodGroupName" in found.out and "not yet supported" in found.out
+
+
+def sized(dialect: str, *cpus: int) -> list[Raw]:
+    found = pods(dialect, len(cpus))
+    for i, cpu in enumerate(cpus):
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
+        found[i] = {**found[i], "spec": {**found[i]["spec"], "containers": [container]}}
+    return found
+
+
+def test_a_gang_of_different_pods_is_placed_whatever_their_order(tmp_path: Path) -> None:
+    """Pod by pod, the small ones take the room of the large one on either node."""
+    found = schedule(tmp_path, "volcano", node("a", 4), node("b", 4), group(4), *sized("volcano", 1, 1, 2, 4)).json
+    large = found["binds"]["ml/p3"]
+    assert len(found["binds"]) == 4 and list(found["binds"].values()).count(large) == 1
+
+
+def test_a_minimum_below_the_pods_is_met_by_those_that_fit(tmp_path: Path) -> None:
+    found = schedule(tmp_path, "volcano", node("a", 4), node("b", 4), group(3), *sized("volcano", 2, 3, 3, 4, 5)).json
+    assert not found["binds"]
+    whole = schedule(tmp_path, "volcano", node("a", 4), node("b", 4), group(3), *sized("volcano", 3, 2, 2, 4)).json
+    assert len(whole["binds"]) == 3
+
+
+def test_volcanos_own_groups_are_placed_pod_by_pod_as_there(tmp_path: Path) -> None:
+    named = {"scheduling.k8s.io/group-name": "g"}
+    plain = [{**each, "metadata": {**each["metadata"], "annotations": named}} for each in sized("volcano", 1, 1, 2, 4)]
+    for each in plain:
+        each["spec"] = {key: value for key, value in each["spec"].items() if key != "schedulingGroup"}
+    own = {**group(4), "apiVersion": "scheduling.volcano.sh/v1beta1", "spec": {"minMember": 4, "queue": "default"}}
+    found = schedule(tmp_path, "volcano", node("a", 4), node("b", 4), own, *plain).json
+    assert not found["binds"]

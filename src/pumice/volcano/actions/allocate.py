@@ -28,6 +28,7 @@ from pumice.volcano.failures.skip_unchanged import act
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
+from pumice.volcano.gangs.search import SmallGangs
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks, try_nomination
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.rules import has_hard
@@ -108,6 +109,7 @@ class _Allocation:
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
+        self.small = SmallGangs(ssn)
         self.alike = Alike(ssn, failures, tried=self.gated)
         self.budget = Budget(ssn, rows[[self._is_in_domain(job) for job in rows.tolist()]], self.steps)
         if self.promised_first:
@@ -266,8 +268,11 @@ class _Allocation:
         if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sub_queue, attempt):
             reached = Progress.READY if job_ready(ssn, job) else Progress.PIPELINED
         if not reached:
+            waiting = sub_queue.rows[sub_queue.position :]
             top = Domain(ssn, ssn.tables.tree.top)
             reached = allocate_tasks(ssn, stmt, sub, sub_queue, top, attempt, cached=self.cached)
+            if not reached and self.small.concerns(job, waiting) and self.small.place(stmt, sub, waiting, attempt):
+                reached, pending_tasks = Progress.READY, PendingTasks(ssn, job)
         if not reached:
             stmt.discard()
             self._failed(job, attempt, attempt.end(stmt))
@@ -280,7 +285,7 @@ class _Allocation:
         if subs.nominated[sub] >= 0:
             ssn.journal.put(subs["nominated"], sub, -1)
         self.pending[job] = pending_tasks
-        return bool(sub_queue)
+        return bool(pending_tasks.sub_queues.get(sub))
 
     def _commit(self, stmt: Statement, job: int, attempt: OpenAttempt) -> None:
         """Commit the placements of an attempt, and record it if there is anything to report."""
