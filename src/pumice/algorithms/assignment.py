@@ -57,6 +57,7 @@ class _Search:
             return False
         kind = kinds[at]
         need = self.items.needs[kind]
+        # Equal items stand together, so only the first of a kind may start from the first bin again.
         for each in self._candidates(kind, need, least):
             room = self.rooms[each]
             self.rooms[each] = tuple(free - taken for free, taken in zip(room, need, strict=True))
@@ -77,6 +78,7 @@ class _Search:
         may = self.items.may
         found: dict[tuple[tuple[float, ...], tuple[bool, ...]], int] = {}
         for each in range(least, len(self.rooms)):
+            # Counted here and not per item, because this loop is what grows with the cluster.
             self.steps += 1
             if not may[kind][each]:
                 continue
@@ -85,4 +87,5 @@ class _Search:
                 taken <= 0 or taken - free < (self.tolerance or 1e-9) for free, taken in zip(room, need, strict=True)
             ):
                 found.setdefault((room, tuple(allowed[each] for allowed in may)), each)
+        # The fullest first: large rooms stay whole for items to come.
         return [each for (room, _), each in sorted(found.items(), key=lambda item: (sum(item[0][0]), item[1]))]
