@@ -9,6 +9,7 @@ from pumice.framework.plugin.registry import plugins_at
 PLUGINS = plugins_at(
     {
         "gpuplacement": "pumice.ours.plugins.gpuplacement:GpuPlacement",
+        "reserve": "pumice.ours.plugins.reserve:Reserve",
         "shortest": "pumice.ours.plugins.shortest:Shortest",
     }
 )

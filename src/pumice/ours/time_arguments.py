@@ -15,12 +15,12 @@ def seconds_of(text: str) -> float:
     return parse_days(text)
 
 
-def wrong_seconds(name: str, text: str) -> Iterator[str]:
-    """Yield what is wrong with an argument that must be a duration from 1 second to a year."""
+def wrong_seconds(name: str, text: str, least: float = 1) -> Iterator[str]:
+    """Yield what is wrong with an argument that must be a duration from ``least`` seconds to a year."""
     try:
         found = parse_days(text)
     except DurationError as error:
         yield f"argument {name}: {error}"
         return
-    if not 1 <= found <= _MAX_S:
-        yield f"argument {name}: found {text!r}, wanted 1s to {_MAX_S / 86_400:.0f}d"
+    if not least <= found <= _MAX_S:
+        yield f"argument {name}: found {text!r}, wanted {least:g}s to {_MAX_S / 86_400:.0f}d"

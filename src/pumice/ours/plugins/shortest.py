@@ -1,7 +1,7 @@
 """shortest: order jobs by how long they are expected to run, and the oldest first once they have waited for long.
 
 Source: shortest job first by the user's estimate. With gangs of very different sizes it lets large ones starve unless
-old jobs go first: measured on two years of Theta's log (docs/guide/waiting-time.md).
+old jobs go first (docs/guide/waiting-time.md).
 """
 
 from __future__ import annotations

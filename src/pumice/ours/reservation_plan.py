@@ -1,0 +1,167 @@
+"""Which waiting job gets a reservation, from when on, and what others may take until then.
+
+Source: EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995), by counts of places in place of processors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.jobs import PENDING_PHASE
+from pumice.columns.nodes import IDLE, RELEASING
+from pumice.framework.cycle.session import Session
+from pumice.model.instants import stamp
+from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
+from pumice.model.workloads.estimate import expected_end_s
+from pumice.model.workloads.reservation import Reservation
+from pumice.ours.room_over_time import Demand, RoomOverTime, places, places_lost
+from pumice.placing.derived import derived
+from pumice.placing.filters.nodes import stable_codes
+
+#: Waiting jobs that are planned in one cycle at most. Those that fit at once come first and cost a plan each.
+PLANS_MAX = 64
+_HOLDING = sorted(ALLOCATED_STATUSES)
+
+
+class Plan:
+    """The reservation of a session, None for none.
+
+    ``rank`` (J,): the place in the order of the planned jobs, 1 for the first, 0 for jobs without a plan. ``late``
+    (J,): 1 for jobs that would end after the reservation begins. ``lost`` (C,): places of the reserved job that one pod
+    of a class takes at most.
+    """
+
+    def __init__(self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float) -> None:
+        self.ssn, self.after_s, self.holds_s, self.unknown_s = ssn, after_s, holds_s, unknown_s
+        jobs, classes = ssn.tables.jobs.capacity, ssn.tables.classes.capacity
+        self.rank, self.late, self.lost = np.zeros(jobs), np.zeros(jobs), np.zeros(classes)
+        self.reservation: Reservation | None = None
+        self._fill()
+
+    @property
+    def is_firm(self) -> bool:
+        """True if the start of the reservation rests on what runs alone. If jobs before it start in this cycle too,
+        their nodes are not decided yet."""
+        return self.reservation is not None and int((self.rank > 0).sum()) == 1
+
+    def _candidates(self) -> AnyArray:
+        """Return waiting jobs that may get a reservation, oldest first."""
+        jobs, rows = self.ssn.tables.jobs, self.ssn.live_jobs
+        waited = self.ssn.now - jobs.creation[rows]
+        # Bounded: a job that never starts, for whatever reason, must not keep nodes idle for ever.
+        old = (waited >= self.after_s) & (waited <= self.after_s + self.holds_s)
+        waits = (jobs.waits[rows] > 0) & (jobs.counts[rows][:, _HOLDING].sum(axis=1) == 0)
+        plain = ~jobs.has_topology[rows] & ~jobs.has_policy[rows] & ~jobs.quarantined[rows]
+        rows = rows[old & waits & plain & (jobs.phase[rows] != PENDING_PHASE) & (jobs.gated[rows] == 0)]
+        order = np.lexsort((rows, jobs.creation[rows]))
+        found: AnyArray = rows[order][:PLANS_MAX]
+        return found
+
+    def _fill(self) -> None:
+        """Find the first job that does not fit now, once those before it have started, and reserve room for it."""
+        jobs, now, candidates = self.ssn.tables.jobs, self.ssn.now, self._candidates().tolist()
+        # Most cycles have no candidate, and need no profile.
+        if not candidates:
+            return
+        room = self._room()
+        for i, job in enumerate(candidates):
+            demands = self._demands(job)
+            start = room.earliest(demands, now)
+            # One that never fits keeps nothing, and the next one is planned.
+            if not np.isfinite(start):
+                continue
+            self.rank[job] = i + 1
+            until = start + self._estimate(job)
+            if start <= now:
+                room.take(demands, until)
+                continue
+            self._reserve(job, demands, room, start, until)
+            estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s)
+            # Those that were planned before it are part of the room that its plan rests on.
+            self.late[:] = (now + estimates > start) & (self.rank == 0)
+            self._count_lost(demands)
+            return
+
+    def _reserve(self, job: int, demands: list[Demand], room: RoomOverTime, start: float, until: float) -> None:
+        free, count = room.at(start), sum(demand.pods for demand in demands)
+        there = int(places(free, demands[0]).sum()) if len(demands) == 1 else count
+        # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
+        self.reservation = Reservation(
+            self.ssn.tables.jobs.uids[job], count, start, until, there, there - count, self._awaited(start)
+        )
+
+    def _count_lost(self, demands: list[Demand]) -> None:
+        """Count how many places of the reserved job one pod of each class takes at most."""
+        tables = self.ssn.tables
+        asked = demands if len(demands) == 1 else [Demand(1, d.each, d.nodes) for d in demands]
+        for cls in np.unique(tables.tasks.cls[self._waiting()]).tolist():
+            mine = self._nodes_of(cls)
+            shared = [demand for demand in asked if (demand.nodes & mine).any()]
+            self.lost[cls] = max((places_lost(tables.classes.req[cls], demand) for demand in shared), default=0)
+
+    def _waiting(self) -> AnyArray:
+        tasks = self.ssn.tables.tasks
+        found: AnyArray = (tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.cls >= 0)).nonzero()[0]
+        return found
+
+    def _demands(self, job: int) -> list[Demand]:
+        """Return what a job needs at least, its first tasks up to its minimum, by class."""
+        tables = self.ssn.tables
+        # Only the minimum: pods beyond it start one by one, and nothing is kept for them.
+        rows = tables.jobs.tasks[job]
+        rows = rows[tables.tasks.status[rows] == TaskStatus.PENDING][: max(int(tables.jobs.min_available[job]), 1)]
+        # By class: a gang of thousands of equal pods costs as much as one pod.
+        classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
+        found = [
+            Demand(count, tables.classes.req[cls], self._nodes_of(cls))
+            for cls, count in zip(classes.tolist(), counts.tolist(), strict=True)
+        ]
+        # Large pods first, because small ones find room between them.
+        return sorted(found, key=lambda demand: (-demand.each).tolist())
+
+    def _nodes_of(self, cls: int) -> Bool:
+        """Return the nodes that may take pods of a class, by what does not change as pods come and go. Shape (N,)."""
+        tables = self.ssn.tables
+        codes = stable_codes(derived(self.ssn), tables.classes.specs[cls], affinity=True, taints=True).codes
+        found: Bool = (codes == 0) & (tables.nodes.quarantined_by == 0)
+        return found
+
+    def _room(self) -> RoomOverTime:
+        tables = self.ssn.tables
+        tasks = tables.tasks
+        rows = (tasks.alive & (tasks.node >= 0) & np.isin(tasks.status, _HOLDING)).nonzero()[0]
+        ends = self._ends()
+        job = tasks.job[rows]
+        # Pods without a job, such as those of a DaemonSet, are not expected to end.
+        end = np.where(job >= 0, ends[job], np.inf)
+        # What is being released counts as free: its pods have been asked to leave.
+        free = tables.nodes.books[:, IDLE] + tables.nodes.books[:, RELEASING]
+        return RoomOverTime(free, tasks.node[rows], tables.classes.req[tasks.cls[rows]], end)
+
+    def _ends(self) -> F64:
+        """Return when each running job is expected to end, ``inf`` for others. Shape (J,)."""
+        tables, now = self.ssn.tables, self.ssn.now
+        found = np.full(tables.jobs.capacity, np.inf)
+        for job in (tables.jobs.alive & (tables.jobs.counts[:, _HOLDING].sum(axis=1) > 0)).nonzero()[0].tolist():
+            # One pod of a gang tells when it started: they run together.
+            pod = tables.tasks.pods[tables.jobs.tasks[job][0]]
+            started = now if pod.start_time is None else pod.start_time
+            found[job] = expected_end_s(started, self._estimate(job), now)
+        return found
+
+    def _estimate(self, job: int) -> float:
+        return float(self.ssn.tables.jobs.estimate_s[job]) or self.unknown_s
+
+    def _awaited(self, start: float) -> tuple[str, ...]:
+        """Return the keys of some jobs whose ends the reservation waits for, the latest last."""
+        ends = self._ends()
+        rows = (ends <= start).nonzero()[0]
+        return tuple(
+            self.ssn.tables.jobs.uids[row] for row in rows[np.argsort(ends[rows], kind="stable")][-3:].tolist()
+        )
+
+
+def text_of(kept: Reservation) -> str:
+    """Return the sentence about a reservation for a job that must wait because of it."""
+    return f"room is reserved for {kept.job} from {stamp(kept.start)}"

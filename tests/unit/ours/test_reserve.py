@@ -1,0 +1,109 @@
+"""reserve: a job that has waited keeps its room; others go before it only where they do not delay it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.state.store import Store
+from pumice.testing.build import Ran, cluster, node, podgroup, pods, run
+
+HOUR = 3600.0
+
+
+def policy(**arguments: str) -> Policy:
+    plugin = {"name": "ours/reserve", "arguments": {"after": "0s", **arguments}}
+    plugins = [plugin, {"name": "gang"}, {"name": "predicates"}]
+    return read_policy({"actions": "allocate", "tiers": [{"plugins": plugins}]}, builtin_registry())
+
+
+def job(name: str, count: int, estimate: str, created: float = 0.0, *, on: str = "", **more: Any) -> list[Any]:
+    """A gang of pods of 4 cores, which is running since 0 if it is ``on`` a node."""
+    notes = {ESTIMATE_ANNOTATION: estimate} if estimate else {}
+    began: dict[str, Any] = {"on": on, "start_time": 0.0} if on else {}
+    group = podgroup(name, count, phase="Running" if on else "Inqueue", creation=created, annotations=notes)
+    return [group, *pods(name, count, cpu=4, creation=created, **began, **more)]
+
+
+def four(*jobs: list[Any]) -> Store:
+    """Four nodes of 4 cores; on one a job runs until 10 h."""
+    nodes = [node(f"n{i}", cpu=4) for i in range(4)]
+    return cluster(*nodes, *job("runs", 1, "10h", on="n0"), *(each for one in jobs for each in one))
+
+
+def started(found: Store, now: float = HOUR, **arguments: str) -> list[str]:
+    ran: Ran = run(found, policy(**arguments), now=now)
+    assert not ran.outcome.faults, ran.outcome.faults
+    return sorted({key.removeprefix("ns/").rpartition("-")[0] for key in ran.binds})
+
+
+@pytest.mark.parametrize(
+    ("count", "estimate", "starts"),
+    [
+        (3, "8h", True),  # it ends at 9 h, before the reservation begins
+        (1, "10h", False),
+        (3, "10h", False),
+        (1, "", False),  # without an estimate it counts as 24 h
+    ],
+)
+def test_a_job_goes_before_the_reserved_one_if_it_ends_before(count: int, estimate: str, starts: bool) -> None:
+    found = four(job("whole", 4, "1h"), job("small", count, estimate, 60.0))
+    assert started(found) == (["small"] if starts else [])
+
+
+@pytest.mark.parametrize(("count", "starts"), [(1, True), (2, False)])
+def test_a_late_job_may_take_the_places_that_are_spared(count: int, starts: bool) -> None:
+    nodes = [node("n4", cpu=4)]
+    found = four(nodes, job("whole", 4, "1h"), job("late", count, "9d", 60.0), job("runs2", 1, "10h", on="n1"))
+    assert started(found) == (["late"] if starts else [])
+
+
+def test_what_is_spared_is_spared_once() -> None:
+    late = [job(f"late{i}", 1, "9d", 60.0 + i) for i in range(2)]
+    found = four([node("n4", cpu=4)], job("whole", 4, "1h"), *late, job("runs2", 1, "10h", on="n1"))
+    assert started(found) == ["late0"]
+
+
+def test_the_oldest_that_fit_start_and_the_next_gets_the_reservation() -> None:
+    found = four(job("first", 1, "9d"), job("whole", 3, "1h", 60.0), job("late", 1, "11h", 120.0))
+    assert started(found) == ["first"]
+
+
+def test_without_a_long_wait_there_is_no_reservation() -> None:
+    found = four(job("whole", 4, "1h"), job("late", 3, "9d", 60.0))
+    assert started(found, after="2h") == ["late"]
+
+
+def test_room_is_kept_no_longer_than_its_bound() -> None:
+    found = four(job("whole", 4, "1h"), job("late", 3, "9d", 60.0))
+    assert started(found, now=5 * HOUR, holdsUpTo="4h") == ["late"]
+
+
+def test_a_job_that_never_fits_reserves_nothing() -> None:
+    found = four(job("whole", 9, "1h"), job("late", 3, "9d", 60.0))
+    assert started(found) == ["late"]
+
+
+def test_pods_that_cannot_use_its_nodes_take_none_of_its_places() -> None:
+    found = four(
+        [node("gpu", cpu=4, labels={"pool": "b"})],
+        job("whole", 4, "1h", node_selector=(("pool", "a"),)),
+        job("other", 1, "9d", 60.0, node_selector=(("pool", "b"),)),
+    )
+    assert started(found) == ["other"]
+
+
+def test_the_reason_names_the_job_and_the_moment() -> None:
+    ran = run(four(job("whole", 4, "1h"), job("late", 3, "9d", 60.0)), policy(), now=HOUR)
+    (why,) = [entry.finding for entry in ran.outcome.entries if entry.subject == "ns/late"]
+    assert "room is reserved for ns/whole from 1970-01-01T10:00:00Z" in str(why)
+
+
+def test_a_wrong_duration_is_named() -> None:
+    with pytest.raises(PolicyError, match="argument holdsUpTo: found '400d', wanted 1s to 366d"):
+        policy(holdsUpTo="400d")
