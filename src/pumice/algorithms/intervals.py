@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,34 @@ def mean_interval(values: F64, comparisons: int = 1) -> Interval:
     quantile = t_quantile(size - 1) if comparisons == 1 else t_quantile_of(size - 1, 1 - 0.05 / comparisons)
     half = quantile * float(values.std(ddof=1)) / math.sqrt(size)
     return Interval(mean, mean - half, mean + half, size)
+
+
+def holm(differences: Sequence[F64 | None]) -> list[bool]:
+    """Return for each of several comparisons whether its mean differs from 0, such that in 95 of 100 cases none says so
+    wrongly. Shapes (n,); None, or a single measurement: unknown, and never significant.
+
+    Source: Holm, A simple sequentially rejective multiple test procedure, 1979; Student's t for each.
+    """
+    chances = [1.0 if values is None else _chance(values) for values in differences]
+    known = sum(values is not None and len(values) > 1 for values in differences)
+    found = [False] * len(differences)
+    for rank, i in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        # The first that may be chance ends it: all after it are less certain still.
+        if rank >= known or chances[i] > 0.05 / (known - rank):
+            break
+        found[i] = True
+    return found
+
+
+def _chance(values: F64) -> float:
+    """Return how likely a mean is at least so far from 0 by chance."""
+    if len(values) < 2:
+        return 1.0
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    if deviation == 0:
+        # A constant is 0, or no chance at all.
+        return 1.0 if mean == 0 else 0.0
+    return 1.0 - t_within(len(values) - 1, abs(mean) / deviation * math.sqrt(len(values)))
 
 
 def t_quantile(freedom: int) -> float:

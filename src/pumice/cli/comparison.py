@@ -42,6 +42,12 @@ def print_comparison(compared: Comparison) -> None:
             table.add(*_cells(row))
     out.print()
     out.print_table(table)
+    if len(seeds) > 1:
+        rest = "The others are corrected for their number (Holm) and tested only if it differs."
+        first = next((row.figure.label for row in compared.rows if row.is_primary), "")
+        alone = "All figures are corrected for their number (Holm)."
+        out.print(f"\nDecided on: {first}. {rest}" if first else f"\n{alone}")
+        out.print("Intervals are about this input with moved arrivals, and not about other months or clusters.")
     if len(seeds) == 1:
         out.print("\nOne universe does not show whether a difference is chance. Use --repeats.")
 

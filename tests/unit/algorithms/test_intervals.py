@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from pumice.algorithms.intervals import Interval, mean_interval, t_quantile, t_quantile_of
+from pumice.algorithms import intervals
+from pumice.algorithms.intervals import Interval, holm, mean_interval, t_quantile, t_quantile_of
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,29 @@ def test_ninety_five_of_a_hundred() -> None:
     rng = np.random.default_rng(5)
     found = [mean_interval(rng.normal(10.0, 3.0, 5)) for _ in range(4000)]
     assert np.mean([each.low <= 10.0 <= each.high for each in found]) == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("chances", "significant"),
+    [
+        ((0.001, 0.02, 0.04), [True, True, True]),
+        ((0.04, 0.001, 0.03), [False, True, False]),
+        ((0.02, 0.03, 0.04), [False, False, False]),
+    ],
+)
+def test_holm_goes_on_while_the_next_is_sure_enough(
+    chances: tuple[float, ...], significant: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intervals, "_chance", lambda values: float(values[0]))
+    assert holm([np.array([each, each]) for each in chances]) == significant
+
+
+def test_what_is_unknown_or_measured_once_is_never_significant() -> None:
+    same = np.array([3.0, 3.0, 3.0])
+    assert holm([None, np.array([9.0]), same, np.zeros(3)]) == [False, False, True, False]
+
+
+def test_without_a_difference_few_tables_name_any() -> None:
+    dice = np.random.default_rng(7)
+    tables = sum(any(holm(list(dice.normal(size=(25, 5))))) for _ in range(400))
+    assert tables / 400 <= 0.07  # 0.05 is expected; two standard errors

@@ -69,6 +69,13 @@ class Task(Struct, frozen=True):
     metavar="F.html",
     help="Write a report with the curves of both: one HTML file.",
 )
+@click.option(
+    "--primary",
+    default="wait.mean",
+    show_default=True,
+    metavar="FIGURE",
+    help="Figure on which the comparison is decided, by its name in --json; none: all are equal.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
@@ -82,16 +89,16 @@ def compare(
     repeats: int,
     workers: int | None,
     report: Path | None,
+    primary: str,
     as_json: bool,
     strict: bool,
 ) -> None:
     """Simulate each INPUT under the policies A and B, and show the differences with confidence intervals.
 
-    Both policies get the same universes. A universe is the input with each arrival moved by up to --shake (default
-    60s; 0 for --repeats 1), with seeds from --seed on. Differences are taken within each universe. The interval
-    contains the true mean in 95 of 100 cases; if it contains 0, the difference may be chance. The word default means
-    Volcano's default policy. Ctrl-C ends early and compares the universes that both policies have finished. Unusable
-    input is named, the rest is simulated, and the exit code is 1.
+    Both get the same universes: the input with each arrival moved by up to --shake (default 60s; 0 for --repeats 1),
+    with seeds from --seed on. Differences are taken within each universe. The interval contains the true mean in 95
+    of 100 cases; if it contains 0, the difference may be chance. The word default means Volcano's default policy.
+    Ctrl-C ends early and compares what both have finished. Unusable input is named, and the exit code is 1.
 
     \b
     Examples:
@@ -111,7 +118,7 @@ def compare(
     with ExitStack() as files:
         page = files.enter_context(written_whole(report)) if report else None
         outcomes, interrupted = _run_all(job, repeats, workers or _cores(), chosen)
-        compared = _compared(outcomes, found, chosen, flags, repeats)
+        compared = _compared(outcomes, found, chosen, flags, repeats, primary)
         if compared is None:
             say("interrupted: no universe is finished under both policies, so there is nothing to compare")
             ctx.exit(INTERRUPTED)
@@ -216,7 +223,12 @@ def _run_all(
 
 
 def _compared(
-    outcomes: dict[Task, RunOutcome], found: Inputs, chosen: Sequence[PolicyChoice], flags: Flags, repeats: int
+    outcomes: dict[Task, RunOutcome],
+    found: Inputs,
+    chosen: Sequence[PolicyChoice],
+    flags: Flags,
+    repeats: int,
+    primary: str,
 ) -> Comparison | None:
     """The universes that both policies have finished; None where there is none."""
     from pumice.report.comparison import Comparison
@@ -229,4 +241,8 @@ def _compared(
     if not pairs:
         return None
     names = (chosen[0].label, chosen[1].label)
-    return Comparison(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs))
+    name = "" if primary == "none" else primary.replace(".", "_")
+    known = [figure.name for figure in pairs[0][0].values]
+    if name and name not in known:
+        raise InputError(f"--primary {primary[:80]}: wanted none or one of {', '.join(known)}")
+    return Comparison(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs), name)

@@ -1,0 +1,43 @@
+"""Which differences count: the primary figure alone, the others together and after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pumice.report.comparison import Comparison, Figure, Kind, RunOutcome
+
+WAIT, USE, END = (
+    Figure("wait_mean", "wait, mean", Kind.SECONDS, True),
+    Figure("use", "use", Kind.SHARE, False),
+    Figure("simulated", "time until the end", Kind.SECONDS, None),
+)
+CLEAR, UNCLEAR = (10.0, 10.1, 9.9, 10.0, 10.1), (3.0, -2.0, 1.0, -1.0, 0.5)
+
+
+def better(wait: tuple[float, ...], use: tuple[float, ...], primary: str) -> dict[str, str]:
+    pairs = tuple(
+        (
+            RunOutcome(i, "a", "done", {WAIT: 0.0, USE: 0.0, END: 0.0}),
+            RunOutcome(i, "b", "done", {WAIT: w, USE: u, END: 10.0}),
+        )
+        for i, (w, u) in enumerate(zip(wait, use, strict=True))
+    )
+    rows = Comparison(("A", "B"), (), 1, 0.0, pairs, primary).rows
+    assert [row.figure.name for row in rows if row.is_primary] == [primary] * bool(primary)
+    return {row.figure.name: row.better for row in rows if row.better}
+
+
+@pytest.mark.parametrize(
+    ("wait", "use", "primary", "wanted"),
+    [
+        (CLEAR, CLEAR, "wait_mean", {"wait_mean": "a", "use": "b"}),
+        (CLEAR, UNCLEAR, "wait_mean", {"wait_mean": "a"}),
+        (UNCLEAR, CLEAR, "wait_mean", {}),
+        (UNCLEAR, CLEAR, "use", {"use": "b"}),
+        (UNCLEAR, CLEAR, "", {"use": "b"}),
+    ],
+)
+def test_others_count_only_if_the_primary_figure_differs(
+    wait: tuple[float, ...], use: tuple[float, ...], primary: str, wanted: dict[str, str]
+) -> None:
+    assert better(wait, use, primary) == wanted
