@@ -143,16 +143,3 @@ def _summed(group: I64, amounts: F64, count: int) -> F64:
 def allocatable_share(quota: F64, limit: F64, fair: F64) -> F64:
     """Return what each queue may hold before other queues may reclaim from it. Shape (Q, R)."""
     return np.where(np.isinf(quota), limit, np.minimum(limit, np.maximum(quota, fair)))
-
-
-def used_share(used: F64, age_s: F64, capacity: F64, half_life_s: float | None) -> F64:
-    """Return the part of the capacity that each queue used over a window of samples.
-
-    With a half-life, older samples count less. Shapes: samples ``used`` (S, Q, R) and ``capacity`` (S, R), their ages
-    (S,). Returns (Q, R), 0 where there was no capacity.
-    """
-    # Sums before the division, so that a sample with much capacity counts more than one with little.
-    counts = np.ones_like(age_s) if half_life_s is None else np.exp2(-age_s / half_life_s)
-    had, there = np.tensordot(counts, used, 1), np.tensordot(counts, capacity, 1)
-    found: F64 = np.divide(had, there, out=np.zeros_like(had), where=there > 0)
-    return found

@@ -60,15 +60,13 @@ class NodeRows:
     @property
     def further(self) -> F64 | None:
         """The number of further tasks that each hypothetical row has, None if the rows are not hypothetical. Needed
-        only
-        for numbers that do not grow in proportion to the tasks; ``read`` adds the others. Shape (rows,)."""
+        only for numbers that do not grow in proportion to the tasks; ``read`` adds the others. Shape (rows,)."""
         return self._after
 
     @property
     def facts(self) -> NodeFacts:
         """What does not depend on tasks, for all nodes and not only these rows: ``names``, ``objs``, ``allocatable``
-        and
-        ``view_allocatable`` (N, R), ``max_pods``, ``unschedulable`` and ``taint_code`` (N,), ``taint_sets`` (the taints
+        and ``view_allocatable`` (N, R), ``max_pods``, ``unschedulable`` and ``taint_code`` (N,), ``taint_sets`` (the taints
         of each code), ``row_of`` (by name) and ``total`` (R,)."""
         return self.tables.nodes.facts
 
@@ -182,8 +180,7 @@ class NodeRows:
     @property
     def view_by_amount(self) -> F64:
         """What kube-scheduler's plugins see, one amount after the other: requests, milli-cpu and bytes with defaults
-        for
-        containers without requests, number of pods. Shape (R + 3, rows)."""
+        for containers without requests, number of pods. Shape (R + 3, rows)."""
         if self._by_amount is not None:
             return self._by_amount
         view = self.tables.nodes["view"]

@@ -258,13 +258,11 @@ class Store:
         """Count decisions that were sent as if they had been carried out, until events show what happened.
 
         The caller must make sure that an event follows in bounded time: the changed pod, or ``Undone``. ``left`` has
-        the
-        tables as the deciding cycle left them; versions are taken over from it (``Table.adopt``).
+        the tables as the deciding cycle left them; versions are taken over from it (``Table.adopt``).
         """
         self._take_in()
         # Not written at once: the caller still holds the snapshot of the cycle, and a write would copy memory for it.
-        # At
-        # the next event or snapshot that reference is gone.
+        # At the next event or snapshot that reference is gone.
         if decisions:
             self._sent = decisions, left.nodes if left is not None else None
 

@@ -62,6 +62,7 @@ class Contents:
         if window not in self.policy.usage_windows:
             raise PluginError(f"usage of {window!r:.200} is not kept: no keeps_usage gives this window")
         tasks, begins = self.tables.tasks, window.begins(self.now)
+        # Releasing pods still use their node, although placements already count their room as free soon.
         there = tasks.alive & ((HELD[tasks.status] > 0) | (tasks.status == RELEASING))
         on_nodes = TaskRows(self.tables, there.nonzero()[0])
         # A pod that has not started yet has used nothing so far.

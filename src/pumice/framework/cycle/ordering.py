@@ -24,7 +24,7 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.plugin import points
 from pumice.framework.plugin.hooks import Hooks
-from pumice.framework.plugin.point import ROWS, Question
+from pumice.framework.plugin.point import Question
 from pumice.model.pod_order import compare_pods
 
 Keyer = Callable[[list[int]], list[Any]]
@@ -38,6 +38,7 @@ class Heap:
 
     def __init__(self, keyer: Keyer, rows: Sequence[int] = ()) -> None:
         self._keys = keyer
+        # All keys in one call: plugins answer for an array of jobs, which costs little more than for one.
         self._heap: list[tuple[Any, int]] = list(zip(keyer(list(rows)), rows, strict=True)) if rows else []
         heapify(self._heap)
 
@@ -69,6 +70,7 @@ class Heap:
 
     def copy(self) -> Heap:
         """Return a heap with the same rows and keys."""
+        # Keys are copied and not computed again. The copy is for a trial, which must see the order as it is now.
         twin = Heap(self._keys)
         twin._heap = list(self._heap)
         return twin
@@ -141,6 +143,7 @@ class Line:
         return len(self) < before
 
 
+# Slow, but right for plugins that compare pairs: each comparison asks them as things are at that moment.
 def live(compare: Callable[[int, int], int]) -> Keyer:
     """Return keys that compare rows when they meet."""
     wrap = cmp_to_key(compare)
@@ -149,6 +152,7 @@ def live(compare: Callable[[int, int], int]) -> Keyer:
 
 def older(creation: Sequence[float] | AnyArray, names: Sequence[str], left: int, right: int) -> int:
     """Return a negative number if left is older or, at the same age, has the smaller name."""
+    # As in Volcano (session_plugins.go): without a final tie-break by name, equal jobs would be ordered by chance.
     if creation[left] != creation[right]:
         return -1 if creation[left] < creation[right] else 1
     return (names[left] > names[right]) - (names[left] < names[right])
@@ -180,11 +184,6 @@ class Ordering:
             return None
         return self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
 
-    def rests_on_rows(self) -> bool:
-        """Return True if plugins give keys for jobs and tasks that change only with the row itself."""
-        hooks = self._hooks.at(points.job_order, points.task_order)
-        return all(hook.form == "key" and hook.reads == (ROWS,) for hook in hooks)
-
     # -- jobs ---------------------------------------------------------------------------------------------------------
 
     def job_keys(self) -> Keyer:
@@ -196,6 +195,8 @@ class Ordering:
         def keys(rows: list[int]) -> list[Any]:
             columns = ask(points.jobs_keyed, JobRows(tables, np.array(rows, dtype=np.int64)))
             listed = [column.tolist() for column in columns]
+            # Python values and not NumPy's: tuples of them are compared several times as fast, and a heap compares
+            # often.
             return list(zip(*listed, jobs.creation[rows].tolist(), [jobs.uids[r] for r in rows], strict=True))
 
         return keys
@@ -230,6 +231,8 @@ class Ordering:
         for job, queue in zip(ordered, self._tables.jobs.queue[ordered].tolist(), strict=True):
             found.setdefault(queue, []).append(job)
         keys = self.job_keys()
+        # Sorted once for all queues and divided after: plugins order jobs without regard to queues, and one call costs
+        # less than one per queue.
         return {queue: Line(keys, jobs[:depth]) for queue, jobs in found.items()}
 
     def compare_jobs(self, left: int, right: int) -> int:

@@ -64,6 +64,7 @@ class Question(NamedTuple):
     reason: str = ""
 
 
+# Not a Blocker: a reader that lists what prevents a job must not have to leave these out by name.
 class Deed(Struct, frozen=True):
     """What an action did for a subject, where nothing stands against it."""
 
@@ -216,6 +217,8 @@ class CycleTrace:
         self.faults: list[Fault] = []
         self.rejected: list[tuple[AnyArray, Blocker]] = []
         self.errors: dict[int, dict[int, FitErrors]] = {}
+        # Failures by number in an array, because a full cluster has thousands of waiting jobs, and all equal ones share
+        # a failure. A dict of objects would be built anew each cycle.
         self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
         self._failures: list[Failure] = []
         self._failed_with: I32 = np.zeros(tables.jobs.capacity, dtype=np.int32)
@@ -237,6 +240,8 @@ class CycleTrace:
 
     def blame(self, subject: str, fault: PluginFault) -> None:
         """Record that a plugin failed and that ``subject`` lost its turn by it."""
+        # In two places: ``faults`` decides the exit code and the metrics, and the entry reaches those who ask about the
+        # job.
         self.faults.append(Fault(subject, fault.plugin, fault.point, fault.hook, fault.where, fault.problem))
         self.tell(subject, self.faults[-1].blocker)
 
@@ -262,6 +267,7 @@ class CycleTrace:
         if self._undone is not None:
             for op in attempt.placed:
                 self._undone.status[list(op.placement.rows)] = -1
+        # Replaced and not merged: reasons from an earlier attempt describe room that may have changed since.
         self.errors[job] = dict(attempt.errors)
 
     def _unfail(self, job: int) -> None:
@@ -357,6 +363,7 @@ class CycleTrace:
     def undone_promises(self) -> AnyArray:
         """Return the rows of tasks for which a promise was taken back last, after pods had been evicted for it."""
         found = [] if self._undone is None else [self._undone.promises()]
+        # Failures are few, even if jobs are many, so the jobs of one are found with a mask when they are needed.
         for number, failure in enumerate(self._failures):
             promised = failure.last_trial.promises() if failure.last_trial is not None else ()
             if len(promised):

@@ -46,6 +46,7 @@ class World:
     )
 
     def __init__(self, snapshot: Snapshot, now: float, accounting: Accounting, *, to_write: bool = True) -> None:
+        # A fork copies no memory. A column is copied when it is first written (``columns.column``).
         self.tables = snapshot.tables.fork() if to_write else snapshot.tables
         self.before, self.to_write = snapshot.tables, to_write
         versions = self.tables.versions

@@ -12,6 +12,7 @@ from pumice.columns.dtypes import I8, I32, Bool
 from pumice.model.blockers import Blocker, NodeFilter, SearchCut, Shortage
 
 
+# The numbers are kube-scheduler's, so that codes in recorded cases of Volcano can be read as they are.
 class Code(IntEnum):
     """Status codes of a filter. Source: kube-scheduler."""
 
@@ -57,6 +58,8 @@ class FilterResult(Struct, frozen=True):
 ByHook = list[tuple[int, FilterResult]]
 
 
+# All reasons are kept and not only the first, since users see counts by reason (Volcano's FitErrors), and a node may
+# fail several filters.
 def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     """Return all reasons of several filters together, in their order. Shape (count,)."""
     # Most tasks have one filter with objections, and no numbers must be mixed then.
@@ -89,6 +92,7 @@ class FitErrors(Struct, frozen=True, eq=False):
     of its role had failed.
     """
 
+    # Counts and not nodes: a thousand equal tasks share this object, and a text names no single node.
     against: tuple[NodeFilter | SearchCut | Shortage, ...] = ()
     node_count: int = 0
     message: str = ""

@@ -57,6 +57,7 @@ class Hooks:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._ssn: Any = None
+        # Positions and not names: a plugin that is listed twice has two instances with arguments of their own.
         self._opened: dict[int, object] = {}  # by position in the policy
         self._added: dict[tuple[int, Question], list[Hook]] = {}
         self._opening: int | None = None
@@ -80,6 +81,7 @@ class Hooks:
 
     def _open(self, position: int) -> object:
         """Return the plugin at a position of the policy, opened if it is not. Raises: PluginFault."""
+        # Asked for again at each question, and opened once.
         instance = self._opened.get(position)
         if instance is not None:
             return instance
@@ -93,6 +95,8 @@ class Hooks:
         finally:
             self._opening = None
         self._opened[position] = instance
+        # What an instance leaves unused depends on its arguments and on the cluster, so it is known only now, and
+        # changes the wiring.
         if (unused := Unused.of(instance)) is not None:
             self._unused[position], self._wiring = unused, None
         # A plugin may have added hooks, so what was resolved before may be incomplete.
@@ -126,6 +130,7 @@ class Hooks:
         if self._opening is None:
             raise PluginError(f"hook at point {point.name} added outside of on_session_open")
         name = self._policy.options[self._opening].spec.name
+        # Checked at registration, where the line of the author's mistake is on the stack.
         form = point.form_of(hook, f"plugin {name}, point {point.name}", skip=int(ismethod(hook)))
         self._added.setdefault((self._opening, point), []).append(Hook(name, point, form, reads, hook))
         self._forms.clear()
@@ -170,6 +175,7 @@ class Hooks:
 
     def _hook(self, wire: Wire) -> Hook:
         """Return a hook of this session's instance."""
+        # Wires are shared by sessions and instances are not, so the two are joined here.
         instance = self._opened[wire.position]
         several = getattr(instance, wire.several) if wire.several else None
         return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), several, wire.for_equals)
@@ -348,7 +354,7 @@ class Hooks:
             # The outermost hook on the stack, because a hook may call other functions of its own plugin.
             culprit = next((each for each in calls if _code(each[1]) in codes), None)
             for frame, _ in reversed(list(walk_tb(error.__traceback__))) if culprit is None else ():
-                # # A hook's answer could not be used. Combinators and adapters call the one that they ask ``hook``.
+                # A hook's answer could not be used. Combinators and adapters call the one that they ask ``hook``.
                 asked = frame.f_locals.get("hook")
                 culprit = culprit or next((each for each in calls if asked and _is_or_wraps(asked, each[1])), None)
         if culprit is None:

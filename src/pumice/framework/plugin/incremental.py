@@ -92,6 +92,7 @@ class Filters(FilterInTurn):
         self.count = min(part.count for part in parts)
 
     def open_to(self, turn: int) -> Bool:
+        # Not in place, since each part's mask is read-only: the part itself goes on using it.
         return reduce(and_, [part.open_to(turn) for part in self._parts])
 
     def placed(self, turn: int, place: int) -> bool:
@@ -128,6 +129,8 @@ def length_alike(kinds: Sequence[object]) -> int:
 # -- what a hook says of a class, put to one task of it, and to several
 
 
+# The check is here and not in each adapter: an answer of the wrong type would otherwise fail inside the placing loop,
+# where the plugin is no longer known.
 def of_class(hook: Hook, cls: TaskClass, wanted: type) -> Any:
     """Return what a hook says of the single tasks of a class. Raises: WrongAnswer."""
     answer = hook(cls)
@@ -167,10 +170,12 @@ def in_turn_of(wanted: type[TaskFilter] | type[TaskScore]) -> Callable[[Hook], H
 
     def adapt(hook: Hook) -> Hook:
         def of_several(tasks: TaskRows, nodes: NodeRows) -> object:
+            # The caller passes tasks of one class only, so the first stands for all.
             found = of_class(hook, TaskClass(tasks.tables, tasks.classes[0]), wanted)
             if not isinstance(found, wanted):
                 return found
             follows = found.in_turn(tasks, nodes)
+            # ``None`` already means "no objection", so "ask about each" needs a value of its own.
             return ALONE if follows is None else follows
 
         return of_several

@@ -68,6 +68,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
 
     def may_answer_at(self, point: Question) -> bool:
         """Return True if it has hooks at the point, or may add some."""
+        # A plugin of Volcano's life cycle registers its hooks while it opens, so before that any point is possible.
         return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
 
     def build(self, ssn: object, arguments: Mapping[str, object]) -> Any:
@@ -144,6 +145,7 @@ def spec_of(name: str, target: Callable[..., object], keeps: str, page: str = ""
         # A plugin of that life cycle keeps its state in attributes, as Volcano's do, which a rollback cannot restore.
         if hasattr(target, "on_session_open"):
             keeps = "python"
+        # Sorted by name, so the order of two hooks of a class at one point does not depend on where they are written.
         members = inspect.getmembers(target, inspect.isfunction)
         hooks = tuple((*mark, attribute) for attribute, member in members for mark in _marks(member))
         parameters = _keywords(target.__init__, name)
@@ -165,6 +167,7 @@ def _keywords(function: Callable[..., object], plugin_name: str) -> dict[str, Ar
     """Return the arguments that are keyword parameters of a function. Raises: PluginError for one without default."""
     found = {}
     for parameter in inspect.signature(function).parameters.values():
+        # Positional parameters are what the point passes (rows, tasks), and ``ssn``.
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             continue
         # A policy file may leave out any argument.
@@ -201,6 +204,7 @@ def read_arguments(
     families = {name: arg for name, arg in known.items() if name.endswith("_")}
     for key, value in given.items():
         name = normalised(str(key))
+        # An exact name goes before a family whose prefix it has, so a family cannot hide an argument.
         family = next((f for f in families if name.startswith(f) and name != f), None)
         argument = (known.get(name) if name not in families else None) or (families[family] if family else None)
         # Suggestions are written as the user writes names, so that they can be copied into the file.

@@ -32,6 +32,8 @@ Subject = TypeVar("Subject")
 Several = TypeVar("Several", JobRows, TaskRows)
 
 
+# The overloads are written out twice, because a type checker only pairs parameters with an answer if it sees each form.
+# A union of forms would accept a mask from a hook that is given one node.
 class MarksOverNodes(Protocol[OverRows, OnNode, OfTasks]):
     """What ``@point(reads=…)`` returns: a decorator for a hook of one of the five forms, and no other."""
 
@@ -71,6 +73,8 @@ class OverNodes(Question, Generic[OverRows, OnNode, OfTasks], frozen=True, eq=Fa
         return self.decorate(hook, **said)
 
 
+#: A form is recognized by the names of its annotations, as written: modules of plugins use ``from __future__ import
+#: annotations``, and evaluating these would import what the author imports for type checkers only.
 _CLASS, _TASK, _OF_TASKS = ("TaskClass", "NodeRows"), ("Task", "NodeRows"), ("TaskClass",)
 _OVER_NODES: Mapping[tuple[str, ...], str] = {
     _CLASS: "class",
@@ -115,6 +119,7 @@ predicate: OverNodes[FilterResult | None, Unfit | None, in_turn.TaskFilter | Non
     {**_OVER_NODES, _OF_TASKS: "of_tasks"},
     switch="Predicate",
 )
+#: Switched with ``predicate``: it completes a filter, and would be wrong for a filter that is off.
 waits: Point[[Task, NodeRows], Bool | None, Bool | None] = Point(
     "waits",
     "On which nodes that may take the task would it have to wait for something other than resources that others still"
@@ -141,6 +146,8 @@ node_order: OverNodes[F64 | None, float, Never] = OverNodes(
     _OVER_NODES,
     switch="NodeOrder",
 )
+#: Two points for scores, as in Volcano: a score that is scaled to the best candidate needs all candidates, and one that
+#: is not stays valid when the set of candidates changes.
 batch_node_order: OverNodes[F64 | float | None, Never, in_turn.TaskScore | float | None] = OverNodes(
     "batch_node_order",
     "How good is each candidate for the task, beside the others? Higher is better. One number: the same for each. A"
@@ -216,6 +223,7 @@ on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     {("TaskRun",): "run"},
     tells=True,
 )
+#: A rollback restores columns by itself. Notifying plugins that count in columns would undo their numbers twice.
 on_deallocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_deallocate",
     "Tasks left their nodes (evicted, or a committed placement refused).",
@@ -272,11 +280,14 @@ def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callab
     """Return a filter over rows for a filter of one node."""
 
     def over_rows(subject: Subject, nodes: NodeRows) -> FilterResult:
+        # Code 0 stands for "no objection" in every FilterResult, so its reasons are empty.
         why: list[tuple[Unfit, ...]] = [()]
         codes = np.zeros(len(nodes), dtype=np.int32)
         for i, node in enumerate(nodes):
             unfit = hook(subject, node)
             if unfit is not None:
+                # A hook that answers True probably means that the node fits. Taking it for a refusal would hide the
+                # mistake.
                 if not isinstance(unfit, Unfit):
                     raise combine.WrongAnswer(hook, unfit, "None or an Unfit")
                 codes[i] = len(why)
@@ -303,6 +314,7 @@ def masks_of_each(hook: Callable[[TaskClass, NodeRows], FilterResult | None]) ->
     """Return a filter about several classes for one about a class: the nodes to which it does not object."""
 
     def of_several(classes: ClassRows, nodes: NodeRows) -> Bool:
+        # Class by class, since a hook in this form knows no faster way. One that does names a method for several.
         found = np.ones((len(classes), len(nodes)), dtype=bool)
         for i, cls in enumerate(classes):
             for filter_result in combine.filter_results(((hook,),), cls, nodes):
@@ -362,6 +374,8 @@ task_filters: MultiFormQuestion[[Task, NodeRows], list[FilterResult]] = MultiFor
     {"task": as_it_is, "task_node": filter_node_by_node, "of_tasks": in_turn.filter_of_tasks},
     combine.filter_results,
 )
+# For explanations: which plugin refuses is not needed to place a task, and numbering the hooks would cost each
+# question.
 class_filters_by_hook: MultiFormQuestion[[TaskClass, NodeRows], ByHook] = MultiFormQuestion(
     (predicate,), class_filters.forms, combine.filter_results_by_hook
 )
@@ -394,6 +408,7 @@ task_scores: MultiFormQuestion[[Task, NodeRows, F64 | float], F64 | float] = Mul
 task_scores_checked: MultiFormQuestion[[Task, NodeRows, F64 | float], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _TASK_SCORES, combine.finite_total
 )
+#: For a run of equal tasks: one question in place of one for each task, if every hook can follow the placements itself.
 filters_in_turn: MultiFormQuestion[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.FilterInTurn]] | None] = (
     MultiFormQuestion(
         (predicate,),

@@ -23,6 +23,8 @@ from pumice.model.usage import UsageWindow
 ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
 WINDOWS_MAX = 8  # of usage kept for one plugin; each costs a sum for every pod that ends
 DEFAULT_DIALECT = "volcano"
+#: ``metrics`` is Volcano's section about the source of node usage. It is kept as read, and only the shell knows its
+#: fields.
 _TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
 
 
@@ -36,6 +38,7 @@ class PluginOption(Struct, frozen=True):
 
     def enabled(self, point: Question) -> bool:
         """Return True if the plugin's hooks at the point are on."""
+        # A switch that the file does not mention has its default by now (``_plugin``), so a missing one is off.
         return not point.any_switch or any(self.switches.get(s, False) for s in point.any_switch)
 
 
@@ -77,6 +80,8 @@ class Policy(Struct, frozen=True, dict=True):
     @cached_property
     def accounting(self) -> Accounting:
         """The status changes that its actions may make."""
+        # An action of the other language brings the status changes that it makes, such as KAI's consolidation in a
+        # policy of Volcano's.
         found = self.dialect.accounting
         for action in self.actions:
             found = found.also(action.home.accounting) if action.home is not None else found
@@ -96,6 +101,7 @@ class Policy(Struct, frozen=True, dict=True):
     @cached_property
     def only_for_waiting(self) -> bool:
         """True if a session in which no job waits moves nothing, and no plugin must be notified of it."""
+        # A plugin with plain Python state may count sessions, so it sees each of them.
         return not self.python_plugins and all(action.only_for_waiting for action in self.actions)
 
     @cached_property
@@ -172,6 +178,8 @@ def read_policy(
     written. ``check_conflicts`` False accepts plugins that exclude each other, as a session does for which no conf was
     loaded. Raises: PolicyError with every problem found.
     """
+    # One reader for both modes: a lenient reading must understand exactly what a strict one does, and differ only in
+    # what becomes of the problems.
     reader = _Reader(registry, unset_switches, check_conflicts)
     policy = reader.read(conf)
     if reader.fatal or (strict and reader.problems):
@@ -195,6 +203,8 @@ class _Reader:
         if not isinstance(conf, Mapping):
             self.fatal.append(f"conf: found {kind_of(conf)}, wanted a mapping with actions and tiers")
             return Policy((), ())
+        # Read first, because names of actions, plugins, switches and sections mean something in one dialect only.
+        # Nothing else can be checked if it is unknown.
         dialect = conf.get("dialect", DEFAULT_DIALECT)
         if not isinstance(dialect, str) or dialect not in self.registry.dialects:
             self.fatal.append(
@@ -233,6 +243,8 @@ class _Reader:
 
     def _actions(self, conf: Mapping[str, object], dialect: str) -> tuple[ActionOption, ...]:
         """Return the steps of the cycle."""
+        # An empty text is no default: a user who wrote ``actions: ""`` meant something, and a scheduler that does
+        # nothing is hard to notice.
         text = conf.get("actions", ", ".join(self.language.default_actions) or None)
         if not isinstance(text, str) or not text.strip():
             shown = kind_of(text) if text is None else repr(text)
@@ -258,6 +270,7 @@ class _Reader:
             self.problems += problems
             home = self.registry.home(dialect, name)
             steps.append(ActionOption(name, action.run, values, action.only_for_waiting, home))
+        # Arguments of an action that is not in ``actions`` are no problem. One file can serve two lists of actions.
         for name in given:
             if self.registry.action(dialect, name) is None:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
@@ -371,6 +384,7 @@ def _usage_of(spec: PluginSpec, arguments: Mapping[str, object]) -> tuple[tuple[
         given = "".join(f"{name}={value!r:.40}, " for name, value in arguments.items())
         problems = [f"{given}{window.problem}" for window in windows if window.problem]
         if len(windows) > WINDOWS_MAX:
+            # Each window costs memory for every label value, whether a hook reads it or not.
             problems.append(f"keeps_usage: found {len(windows)} windows, wanted {WINDOWS_MAX} at most")
     except Exception as error:
         return (), [f"keeps_usage cannot be asked: {type(error).__name__}: {error}"]

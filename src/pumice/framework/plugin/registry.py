@@ -130,6 +130,8 @@ class Registry:
     def with_plugins(self, dialect: str, targets: Iterable[Callable[..., object]]) -> Registry:
         """Return a registry with more plugins in one dialect."""
         own = self.dialects[dialect]
+        # A user's plugin may replace a built-in one of its name. A registry is a value: the one without it is still in
+        # use.
         extended = replace(own, plugins=_over(plugin_specs(targets), own.plugins))
         return Registry(_over({dialect: extended}, self.dialects), self.ours)
 

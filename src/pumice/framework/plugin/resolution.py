@@ -48,6 +48,7 @@ class Wire(NamedTuple):
         """Return what to call for a question, which may be asked in another form than the hook's."""
         if isinstance(question, Question):
             return Call(self.position, self.attribute, None)
+        # The hook's own method, in place of an adapter that would ask it class by class.
         if question.of_several and self.several:
             return Call(self.position, self.several, None)
         # The commonest adapter changes nothing, and each call through it would cost one more frame.
@@ -89,6 +90,8 @@ class Reading:
         about, and so with all columns of the plugin. ``pods`` False: without pods, if these are checked in another
         way."""
         hooks = list(hooks)
+        # A hook that does not say what it reads may read any column of its plugin, but not those of others: these are
+        # private.
         plugins = frozenset(hook.plugin for hook in hooks if hook.reads is None or (rows and ROWS in hook.reads))
         words = frozenset(word for hook in hooks for word in hook.reads or ())
         return cls(plugins, words if pods else words - {PODS})
@@ -110,6 +113,8 @@ class Reading:
         for word, axis, table in _WHOLE_TABLES:
             if word in self.words:
                 found += (*table(world.tables).columns.values(), *world.columns_on(axis))
+        # The clock as a ground ends every answer at the next cycle. That is meant: a hook that reads it must be asked
+        # again.
         if NOW in self.words:
             found.append(world.now)
         return found
@@ -144,6 +149,8 @@ class Unused(NamedTuple):
         return cls(tuple(points), tuple(hooks)) if points or hooks else None
 
 
+# Without instances, so that it can be kept across sessions: which hooks a policy has depends on its text and on
+# ``unused`` only.
 class Wiring:
     """The hooks of a policy by point and tier. ``unused``: what instances leave unused, by position."""
 
