@@ -66,8 +66,8 @@ class NodeRows:
     @property
     def facts(self) -> NodeFacts:
         """What does not depend on tasks, for all nodes and not only these rows: ``names``, ``objs``, ``allocatable``
-        and ``view_allocatable`` (N, R), ``max_pods``, ``unschedulable`` and ``taint_code`` (N,), ``taint_sets`` (the taints
-        of each code), ``row_of`` (by name) and ``total`` (R,)."""
+        and ``view_allocatable`` (N, R), ``max_pods``, ``unschedulable`` and ``taint_code`` (N,), ``taint_sets`` (the
+        taints of each code), ``row_of`` (by name) and ``total`` (R,)."""
         return self.tables.nodes.facts
 
     @property

@@ -20,10 +20,9 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 * ``placing.claims.offers``: devices that can be claimed.
 * ``volcano.failures.failures``: failed attempts, which hold for equal jobs, within a cycle and in later ones.
 * ``volcano.failures.trials``: trials of equal tasks in a domain.
-* ``volcano.failures.skip_unchanged``: actions that changed nothing.
 * ``volcano.eviction.candidates``, ``volcano.eviction.refuted_nodes``: what may leave a node; nodes where it is too
   little.
-* ``volcano.queues.amounts``, ``volcano.queues.admission``: sums of queues, and which jobs are not admitted.
+* ``volcano.queues.admission``: which jobs are not admitted.
 * ``volcano.scorers.node_usage``: measured use of nodes.
 * ``volcano.status.closing``, ``kai.status``: jobs and queues whose status needs no write.
 * ``kai.engine.place_part``, ``kai.engine.tree_order``: nodes with shared GPUs for a request; the tree of queues.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pumice.algorithms.queue_order import compare_turns, turn_key
-from pumice.algorithms.queue_tree import allocatable_share, fair_share, used_share
+from pumice.algorithms.queue_tree import allocatable_share, fair_share
 
 INF = np.inf
 
@@ -75,13 +75,6 @@ def test_children_share_what_their_parent_is_due_each_resource_by_itself() -> No
 def test_what_a_queue_may_hold() -> None:
     quota, limit, fair = np.array([[2.0, INF, 5.0]]), np.array([[INF, 7.0, 3.0]]), np.array([[4.0, 1.0, 6.0]])
     assert allocatable_share(quota, limit, fair).tolist() == [[4, 7, 3]]
-
-
-def test_older_use_counts_less() -> None:
-    used, capacity = np.array([[[8.0, 0.0]], [[4.0, 0.0]]]), np.array([[8.0, 0.0], [8.0, 0.0]])
-    age = np.array([0.0, 60.0])
-    assert used_share(used, age, capacity, None).tolist() == [[0.75, 0.0]]
-    assert used_share(used, age, capacity, 60.0).tolist() == [[10 / 12, 0.0]]
 
 
 def test_a_job_counts_for_its_queue_and_victims_against_it() -> None:

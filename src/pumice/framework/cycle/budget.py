@@ -173,10 +173,6 @@ class Budget:
         self.paid(key)
         return True
 
-    def has_spent(self, job: int) -> int:
-        """Return the steps that the account of a job has spent."""
-        return self._spent.get(self._of[job], 0)
-
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
@@ -237,13 +233,6 @@ class Budget:
         # Not hash(), which differs from process to process. If two jobs have the same number, the wrong one of them
         # comes first in one cycle, which is harmless.
         return crc32(self._ssn.tables.jobs.uids[job].encode())
-
-
-def is_carried_on(ssn: Session) -> bool:
-    """Return True if the last cycle cut the current action, or this one did so just now. Such a run may not be left
-    out for an equal one."""
-    prefix = _prefix(ssn.trace.action)
-    return any(key.startswith(prefix) for notes in (ssn.snapshot.notes, ssn.notes) for key in notes)
 
 
 def _prefix(action: str) -> str:

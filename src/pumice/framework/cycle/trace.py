@@ -189,18 +189,6 @@ class Failure(NamedTuple):
     steps: int = 0
 
 
-class ActionRecord(NamedTuple):
-    """What an action that moved nothing left in the trace: entries, rejections at admission, and failures of jobs.
-    ``failed``: rows of the latter. ``failed_as`` and ``failed_with``: as in the trace."""
-
-    log: tuple[Entry | JobsEntry, ...]
-    rejected: tuple[tuple[AnyArray, Blocker], ...]
-    failures: tuple[Failure, ...]
-    failed: AnyArray
-    failed_as: I64
-    failed_with: I32
-
-
 class CycleTrace:
     """Everything that was recorded in one cycle. ``action``: the one that runs.
 
@@ -287,34 +275,6 @@ class CycleTrace:
             self._failures.append(failure)
         self.failed_as[jobs] = failure.number
         self._failed_with[jobs] = len(self._failures) - 1
-
-    # -- again --------------------------------------------------------------------------------------------------------
-
-    def mark(self) -> tuple[int, ...]:
-        """Return the present size of the trace, for ``said_since``."""
-        return len(self.log), len(self.rejected), len(self._failures), *self._beside()
-
-    def _beside(self) -> tuple[int, ...]:
-        """Return the number of records that exist only if something was moved or concerned one job alone."""
-        return len(self.faults), len(self.errors), len(self.tried), len(self.moved)
-
-    def said_since(self, mark: tuple[int, ...]) -> ActionRecord | None:
-        """Return what was recorded since a mark, or None if it cannot be repeated: something concerned one job alone,
-        or jobs had failed before."""
-        length, rejected, failures, *beside = mark
-        # What concerns one job may depend on anything, for example on an earlier action.
-        if failures or self.errors or self.tried or self._beside() != tuple(beside):
-            return None
-        rows = self.failed_as.nonzero()[0]
-        found = tuple(self.log[length:]), tuple(self.rejected[rejected:]), tuple(self._failures)
-        return ActionRecord(*found, rows, self.failed_as[rows], self._failed_with[rows])
-
-    def say_again(self, said: ActionRecord) -> None:
-        """Record the same findings again. No job may have failed before."""
-        self.log += said.log
-        self.rejected += said.rejected
-        self._failures += said.failures
-        self.failed_as[said.failed], self._failed_with[said.failed] = said.failed_as, said.failed_with
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

@@ -139,13 +139,6 @@ class World:
         """Return all columns of a plugin."""
         return [column for name, column in self.columns.items() if name.partition(".")[0] == plugin]
 
-    def moving_columns(self) -> Iterator[AnyColumn]:
-        """Yield all columns that may be written."""
-        for axis in AXES:
-            table = self.table(axis)
-            yield from map(table.columns.__getitem__, table.MOVING)
-        yield from self.columns.values()
-
     def moving(self) -> Iterator[tuple[str, AnyArray]]:
         """Yield name and array of everything that may be written, always in the same order."""
         # Columns in the order of AXES and MOVING, both constants: the digest must not depend on the order of a set.

@@ -24,7 +24,6 @@ from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures
-from pumice.volcano.failures.skip_unchanged import act
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
@@ -36,24 +35,7 @@ from pumice.volcano.topology.rules import has_hard
 #: Points that an attempt asks about the job.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 
-#: Points about admission and eviction, which only other actions ask.
-NEVER_ASKED = (
-    points.job_enqueueable,
-    points.job_enqueued,
-    points.job_starving,
-    points.preemptive,
-    points.preemptable,
-    points.reclaimable,
-    points.unified_evictable,
-    points.victim_queue_order,
-    points.victim_tasks,
-    points.simulate_add_task,
-    points.simulate_remove_task,
-    points.simulate_predicate,
-    points.simulate_allocatable,
-)
 _Placed = Callable[[Session, Statement, int, PendingTasks, OpenAttempt], PendingTasks | None]
-MAY_ASK = tuple(point for point in points.POINTS.values() if point not in NEVER_ASKED)
 
 
 def allocate(
@@ -74,8 +56,7 @@ def allocate(
     allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst, steps=maxSearchSteps)
     rows = allocation.waiting()
     if len(rows):
-        what = f"allocate {predicateErrorCacheEnable} {promisedFirst} {maxSearchSteps}"
-        act(ssn, what, rows, MAY_ASK, lambda: allocation.take_turns(rows))
+        allocation.take_turns(rows)
 
 
 class _Allocation:

@@ -14,16 +14,10 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
-from pumice.framework.memo import ground
 from pumice.volcano.queues.admitted import without_gated
 
-#: Columns that the amounts follow from.
-_OF_JOBS = (
-    *("alive", "queue", "tasks", "gated", "has_min", "min_available", "min_resources"),
-    *("phase", "counts", "allocated"),
-)
+#: Columns that ``held_by_queues`` follows from.
 HELD_BY_QUEUES = ("alive", "queue", "allocated")
-_OF_TASKS = ("job", "cls", "gate", "status")
 
 
 class QueueAmounts(NamedTuple):
@@ -44,10 +38,9 @@ class QueueAmounts(NamedTuple):
 
 
 def queue_amounts(ssn: Session) -> QueueAmounts:
-    """Return the amounts as they were when first asked for in the session. Amounts equal to those of an earlier session
-    are the same array."""
+    """Return the amounts as they were when first asked for in the session."""
     # Once per session: plugins begin their own columns with these, and then count placements themselves.
-    return ssn.shared(QueueAmounts, lambda: _amounts_now(ssn))
+    return ssn.shared(QueueAmounts, lambda: _summed_up(ssn))
 
 
 def held_by_queues(ssn: Session) -> F64:
@@ -55,12 +48,6 @@ def held_by_queues(ssn: Session) -> F64:
     HELD_BY_QUEUES."""
     rows = _jobs_of_queues(ssn)
     return _summed(ssn, rows, ssn.tables.jobs.allocated[rows])
-
-
-def _amounts_now(ssn: Session) -> QueueAmounts:
-    jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
-    columns = [jobs[name] for name in _OF_JOBS] + [tasks[name] for name in _OF_TASKS] + [ssn.tables.classes["req"]]
-    return ssn.memo.get("queue amounts", (len(ssn.tables.queues), *ground(*columns)), lambda: _summed_up(ssn))
 
 
 def _summed_up(ssn: Session) -> QueueAmounts:
@@ -77,15 +64,10 @@ def _summed_up(ssn: Session) -> QueueAmounts:
     sums = _summed(ssn, rows, parts)
     amounts = [np.ascontiguousarray(sums[:, at : at + width]) for at in range(0, 5 * width, width)]
     has_jobs = np.bincount(jobs.queue[rows], minlength=len(sums)) > 0
-    fields = zip(QueueAmounts._fields, (*amounts, has_jobs), strict=True)
-    return QueueAmounts._make([_same(ssn, name, array) for name, array in fields])
-
-
-def _same(ssn: Session, name: str, array: AnyArray) -> AnyArray:
-    """Return the equal array of an earlier session if there is one, so that a column that begins with it keeps its
-    version."""
-    array.setflags(write=False)
-    return ssn.memo.get(("queue amounts", name), (array.shape, array.tobytes()), lambda: array)
+    for array in (*amounts, has_jobs):
+        # Several plugins begin with the same arrays, and none of them may change what the others see.
+        array.setflags(write=False)
+    return QueueAmounts._make((*amounts, has_jobs))
 
 
 def _jobs_of_queues(ssn: Session) -> AnyArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.cycle.budget import FLOOR, Budget, is_carried_on
+from pumice.framework.cycle.budget import FLOOR, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.outcome import Writes
 from pumice.framework.cycle.session import Session
@@ -74,7 +74,6 @@ def test_what_fits_is_not_cut_and_leaves_no_note() -> None:
     done, _ = run(ssn, 900, 100)
     assert len(done) == 9
     assert ssn.notes == {}
-    assert not is_carried_on(ssn)
 
 
 def test_jobs_without_steps_are_named() -> None:
@@ -82,7 +81,7 @@ def test_jobs_without_steps_are_named() -> None:
     done, _ = run(ssn, 300, 100)
     assert done == ["a0", "a1", "a2"]
     assert cut(ssn) == [f"a{i}" for i in range(3, 9)]
-    assert is_carried_on(ssn)
+    assert ssn.notes
 
 
 @pytest.mark.parametrize("jobs", [[*STORM, "q/good/z"], [*STORM, "r/good/z"], [*STORM, "r/bad/b", "r/good/z"]])
@@ -155,7 +154,6 @@ def test_an_answer_that_was_there_before_costs_nothing_again() -> None:
     for job in (first, second):
         assert budget.begin(job)
         assert budget.spend_once("domain", 60)
-    assert budget.has_spent(second) == 60
     assert budget.spend_once("other domain", 40)
     assert not budget.spend_once("a third", 1)
     assert budget.is_cut()
@@ -170,5 +168,4 @@ def test_without_a_limit_nothing_is_cut() -> None:
 def test_notes_of_one_action_say_nothing_about_another() -> None:
     store = store_of(*STORM)
     in_cycles(store, 300, 100, 1)
-    assert not is_carried_on(opened(store, "reclaim"))
     assert run(opened(store, "reclaim"), 300, 100)[0] == ["a0", "a1", "a2"]
