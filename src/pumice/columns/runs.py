@@ -23,6 +23,7 @@ class Tally:
     __slots__ = ("_once", "_where", "rows")
 
     def __init__(self, where: Sequence[int]) -> None:
+        # A dict and not ``np.unique``: most placements have a few rows, for which NumPy's overhead is larger.
         each = dict.fromkeys(where)
         self._where = where
         # The usual case: gangs are often spread one task a node, and then nothing has to be summed.

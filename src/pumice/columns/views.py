@@ -23,6 +23,7 @@ from pumice.model.status import PodGroupPhase, TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
 
 
+# No handle caches what it reads: a placement may have changed it since.
 class TaskClass(Row):
     """What equal tasks have in common. A hook that takes it cannot see the single task, so its answer is kept for all
     tasks of the class."""
@@ -96,6 +97,7 @@ class Task(Row):
     @property
     def job(self) -> Job:
         """Its job (the pod group), false for none."""
+        # A handle with row -1 is false, so a hook writes ``if task.job`` and needs no None.
         return Job(self.tables, int(self.tables.tasks.job[self.row]))
 
     @property
@@ -213,6 +215,8 @@ class Job(Counters):
     def labels(self) -> Mapping[str, str]:
         """The pod group's labels, completed by labels of its first pod that the group does not have."""
         rows, own = self.tasks, self.group.labels
+        # PodGroups that a controller made often carry no labels; their pods do. Own labels win, since a user wrote
+        # them.
         return {**self.tables.tasks.pods[rows[0]].labels, **own} if len(rows) else own
 
     @property
@@ -304,6 +308,7 @@ class Job(Counters):
             if np.count_nonzero(empty) > self.best_effort_count:
                 empty &= tasks.gate[rows] == NO_GATE
             counted |= empty
+        # A list and ``count``: jobs have few roles, and a gang of ten tasks is counted faster so than by NumPy.
         roles = tasks.role[rows][counted].tolist()
         return {role: roles.count(role) for role in self.role_min}
 
@@ -381,6 +386,7 @@ class Node(Row):
 
     def _book(self, book: int, sign: float) -> F64:
         found: F64 = self.tables.nodes.books[self.row, book]
+        # Computed and not booked: a node "after three more tasks" is a question, and books are facts.
         return found + (sign * self._after) * self.tables.classes.req[self._cls] if self._after else found
 
     @property

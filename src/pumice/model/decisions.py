@@ -51,6 +51,7 @@ class VolumeGrant(NamedTuple):
     node: str
 
 
+# Keys and not rows: a decision outlives the snapshot whose rows it came from.
 class Bind(NamedTuple):
     """Bind a pod to a node."""
 
@@ -77,6 +78,7 @@ Decision = Bind | Evict
 def device_grant(bind: Bind) -> DeviceGrant | None:
     """Return the shared devices that a bind gives its pod: cards, groups of GPUs or both. None if it gives none."""
     cards, groups = bind.context.get(DEVICES), bind.context.get(GPU_GROUPS)
+    # Checked and not trusted: the context is what plugins put there, and a plugin of a user may use the same key.
     given = cards if isinstance(cards, DeviceGrant) else None
     if not isinstance(groups, tuple) or not groups:
         return given
@@ -99,6 +101,7 @@ class PodGroupUpdate(Struct, frozen=True):
     times: GangTimes | None = None
 
 
+# Without a time: the writer adds it, and leaves out a notice that says what the pod's condition says already.
 class PodNotice(Struct, frozen=True):
     """The condition PodScheduled=False of a waiting pod, and the node that it is nominated to ("" for none)."""
 
@@ -116,6 +119,7 @@ class GateRemoval(NamedTuple):
     uid: str
 
 
+# Differences and not states, so that a cycle in which nothing changed writes nothing (decision 0014).
 class Writes(Struct, frozen=True):
     """What the cycle wants to be written: all that differs from the snapshot.
 

@@ -18,6 +18,7 @@ from pumice.model.resources import EMPTY, Resource
 from pumice.model.strategy import ResourceStrategy
 
 
+# Most pods have no annotations. One shared map for all of them saves memory, and must not be written by mistake.
 class _EmptyMap(dict[str, str]):
     """A mapping that stays empty and, unlike Python 3.11's mappingproxy, is hashable."""
 
@@ -150,6 +151,8 @@ class HostPort(Struct, frozen=True):
     ip: str = "0.0.0.0"
 
 
+# Apart from ``Pod``, because thousands of pods share one: it is the key of task classes, and what it leaves out (names,
+# labels, times) cannot tell two tasks of a class apart.
 class PodSpec(Struct, frozen=True):
     """The part of a pod that decides where it can run. Hashable; equal values are interchangeable.
 

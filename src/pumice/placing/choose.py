@@ -62,6 +62,7 @@ class Chooser:
         are, for messages. ``resources`` False leaves out the check of resources (backfill). A Choice without a node and
         without errors means that candidates existed and none was scored, or that ``explain`` is False.
         """
+        # By identity: all nodes need no indexing, and comparing rows would cost as much as it saves.
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
         filter_results = self._hooks.ask(points.task_filters_by_hook, task, nodes)
@@ -140,7 +141,11 @@ class Chooser:
             named = self._hooks.ask(points.best_node, task, nodes, score)
             if named is not None:
                 return int(named)
+        # The first of equals, in the order of rows, so that the same cluster always gives the same node. Volcano picks
+        # one at random.
         best = int(score.argmax())
+        # Only the best is checked, since a NaN or an infinite score would be the best. The slow check then finds the
+        # plugin.
         if not isfinite(score[best]):
             self._finite(fit.cls, np.nan)
             self._hooks.ask(points.task_scores_checked, task, nodes, 0.0)

@@ -102,6 +102,8 @@ class Beside:
 
     def refresh(self, tables: Tables) -> None:
         """Replace the tables of the kinds in which something changed."""
+        # Whole tables, since these kinds have few objects and change seldom. Rows of their own would need a keeper for
+        # each.
         for kind in {**self._stale, **self._grants.stale}:
             name, make = _TABLES.get(kind) or _DECIDED[kind]
             setattr(tables, name, make(self._versions, self._grants.over(kind, self._observed(kind))))

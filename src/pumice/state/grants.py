@@ -120,6 +120,7 @@ def _listed(bind: Bind, key: str) -> tuple[Any, ...]:
 def _without(given: dict[str, _Given[Any]], pod: str) -> bool:
     """Remove a pod from assignments. Return True if one of them was for this pod alone, and is dropped."""
     over = [key for key, each in given.items() if pod in each.pods and len(each.pods) == 1]
+    # A claim may be shared: it is dropped only with the last pod for which it was assigned.
     for each in given.values():
         each.pods.pop(pod, None)
     for key in over:

@@ -79,6 +79,8 @@ class JobKeeper:
         jobs = self._tables.jobs
         before, phase = jobs.groups[row], PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
         same = before is not None and before.uid == group.uid and _spec_of(before) == _spec_of(group)
+        # Written only where it differs: a write gives the column a new version, and answers that rest on phases would
+        # be lost.
         if phase == jobs.phase[row]:
             jobs.write(row, groups=group)
         else:
@@ -95,6 +97,7 @@ class JobKeeper:
         if has_other_parts or before.min_member != group.min_member:
             self._remake_subs(row)
         self._fill(row, group)
+        # A group without pods has no lists to make again.
         if self._members[row]:
             self._stale.add(row)
         self._stale_priority.add(row)
@@ -226,6 +229,7 @@ class JobKeeper:
         held = {tables.subs.uids[s]: int(tables.subs.hypernode[s]) for s in tables.jobs.subs[job]}
         booked = [(row, int(tables.tasks.status[row])) for row in self._members[job]]
         for row, status in booked:
+            # Out of all sums first: they are by sub-job, and the rows of the old sub-jobs are about to be freed.
             self._ledger.count(row, status, -1)
         for sub in self._subs[job].values():
             tables.subs.free_row(sub)
@@ -281,6 +285,7 @@ class JobKeeper:
     def _signature_of(self, job: int, rows: AnyArray) -> int:
         """Return a number that jobs have in common if they are equal for every decision (``JobTable.signature``)."""
         tasks, jobs, classes = self._tables.tasks, self._tables.jobs, self._tables.classes
+        # Such jobs are equal to none: what one of them holds of the topology changes what fits for the next.
         if jobs.has_policy[job] or jobs.has_topology[job] or not len(rows):
             return -1
         columns = (classes.identities(tasks.cls[rows]), tasks.role[rows], tasks.priority[rows], tasks.gate[rows])

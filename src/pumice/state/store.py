@@ -123,6 +123,8 @@ class Store:
 
     def _pods_seen(self, pods: Mapping[str, Pod]) -> None:
         """Keep new and changed pods, to be written together with the next ones."""
+        # A BindRequest binds a pod before its ``spec.nodeName`` says so. Without that, a second cycle would place it
+        # again.
         if self._requests:
             pods = {key: self._requests.counts_as(pod) for key, pod in pods.items()}
         # A pod that changes twice is written twice: what it was in between decides, for one, when a bind is confirmed.
@@ -189,6 +191,8 @@ class Store:
                 self._jobs.group_seen(obj)
                 self._stale_priorities = True
             case Node():
+                # Kubelets write the status of a node every few minutes. Without a difference that counts, no table is
+                # made anew.
                 if self.nodes.get(obj.name) != replace(obj, resource_version=self._version_of(obj.name)):
                     self._stale_nodes = True
                     self._offered((obj.allocatable, obj.oversubscription))
@@ -249,6 +253,7 @@ class Store:
             self._stale_tree |= self.hypernodes.pop(key, None) is not None
         elif kind is BindRequest:
             self._recount(self._requests.drop(key))
+        # Other kinds are ignored: watches may carry more than what decides.
         elif kind in KINDS:
             self._beside.gone(kind, key)
 
@@ -322,6 +327,8 @@ class Store:
         if self._stale_priorities:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
             self._stale_priorities = False
+        # Counted even if nothing changed: the number names the session in conditions, and two sessions must not share a
+        # name.
         self._number += 1
         return Snapshot(tables.freeze(), self._number, self.shard, self._notes, self.node_pool)
 
@@ -361,6 +368,8 @@ class Store:
 
     def _make_nodes(self) -> None:
         tables, old_names = self._tables, self._tables.nodes.facts.names
+        # A new table for any change of nodes: rows are in the order of creation and name, so a node that is gone shifts
+        # others. Nodes change seldom.
         tables.nodes = NodeTable(self._versions, NodeFacts(self._versions, list(self.nodes.values()), tables.axis))
         self._tasks.rebook(old_names)
         self._stale_nodes = False

@@ -26,6 +26,8 @@ class StandingTable(Table):
 
     def __init__(self, versions: Versions, values: Iterable[Any] = ()) -> None:
         super().__init__(versions, stamped=False)
+        # By name, because the order of events differs between a live cluster and its simulation, and decisions must
+        # not.
         in_order = sorted(values, key=lambda value: (getattr(value, "namespace", ""), value.name))
         self._resize(len(in_order))
         if in_order:

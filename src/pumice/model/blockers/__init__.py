@@ -171,10 +171,12 @@ class NotAdmitted(Blocker, frozen=True):
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        # All of them are needed: each of the reasons is enough to keep the job out.
         found = tuple(change for each in self.by for change in each.lift)
         return found or (NotKnown("the plugin that refuses gave no reason"),)
 
 
+# For reasons that exist only as a text: those of a plugin, or of the API server that refused a decision.
 class Refused(Blocker, frozen=True):
     """A plugin, or the cluster, refuses ``what`` (one of the constants below) and says why in ``detail``."""
 
@@ -205,6 +207,7 @@ class GangIncomplete(Blocker, frozen=True):
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        # At least one: a pod may exist and still not count, because it is leaving.
         return (AddPods(self.role, max(self.minimum - self.exist, 1)),)
 
 
@@ -250,6 +253,7 @@ class Behind(Blocker, frozen=True):
         return (Wait(),)
 
 
+# "Not found" and "not sought further" call for different answers: more room, or more steps.
 class SearchCut(Blocker, frozen=True):
     """An ``action``, or a filter, ended its search after so many ``steps``: what it found is no proof. ``nodes``: those
     that a filter did not search to the end. ``detail``: the reason in its words."""

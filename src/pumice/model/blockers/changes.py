@@ -15,6 +15,7 @@ class Amount(Struct, frozen=True):
     value: float
 
 
+# A type for each kind of change and no text, so that a what-if answer can apply it to a copy of the cluster.
 class Change(Struct, frozen=True):
     """What would have to change."""
 
@@ -27,6 +28,7 @@ class ChangeNodes(Change, frozen=True):
     detail: str
 
 
+# One change for an end of pods and for a larger node: for the job both come to the same, and the user chooses.
 class FreeRoom(Change, frozen=True):
     """So much more of a resource becomes free on one node, or within one domain, by an end of pods or by growth.
     ``where``: which one, empty for any."""
@@ -101,6 +103,7 @@ class Create(Change, frozen=True):
     name: str
 
 
+# Not an empty tuple of changes: a blocker without a lift has to say why, and readers print that.
 class NotKnown(Change, frozen=True):
     """It is not known what would help, because."""
 

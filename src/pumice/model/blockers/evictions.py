@@ -8,6 +8,7 @@ from pumice.model.blockers.base import Blocker
 from pumice.model.blockers.changes import Amount, Change, Correct, NotKnown, Wait
 
 
+# KAI's search says only whether it tried a job. A finer reason would have to be made up.
 class NoCase(Blocker, frozen=True):
     """An action does not try the job at all: evicting for it is not allowed, or could not help."""
 
@@ -22,6 +23,7 @@ class NoVictims(Blocker, frozen=True):
     no_lift: ClassVar[str] = "a search has to find other victims"
 
 
+# Counts by plugin, since a cluster has thousands of candidates and few rules that protect them.
 class Protected(Blocker, frozen=True):
     """Not enough running pods can be evicted. ``victims`` are those that were asked about on ``nodes``, of which
     ``free_to_go`` may go; ``by``: how many each plugin spares, and of which kind these are. ``enough_on``: nodes that
@@ -53,6 +55,7 @@ class TooFewVictims(Blocker, frozen=True):
     enough: bool = False
 
 
+# It holds whichever pods leave, so no search for victims is made.
 class TooSmall(Blocker, frozen=True):
     """If all running pods left that the action may look at, the ``domain`` would still not hold the job; no node would,
     if that is empty."""

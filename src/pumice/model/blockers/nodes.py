@@ -20,6 +20,7 @@ from pumice.model.blockers.changes import (
 )
 
 
+# A count and not the nodes: the blocker of a thousand equal pods is one value, and a text names no single node.
 class NodeFilter(Blocker, frozen=True):
     """So many ``nodes`` of the ``looked_at`` refuse a pod. ``plugin``: empty for a rule of the core. ``detail``: the
     reason in the plugin's words, which is shown and never read."""
@@ -65,6 +66,8 @@ class Shortage(Blocker, frozen=True):
     def lift(self) -> tuple[Change, ...]:
         if self.is_too_large:
             return (AddNode((Amount(self.resource, self.each),)),)
+        # ``best`` may exceed what is missing where other resources of that node are short. A lift of nothing would be
+        # no lift.
         missing = self.each * self.wanted - self.best
         return (FreeRoom(self.resource, missing if missing > 0 else self.each),)
 
@@ -87,10 +90,12 @@ class Fragments(Blocker, frozen=True):
     @property
     def lift(self) -> tuple[Change, ...]:
         wanted = {each.resource: each.value for each in self.asks}
+        # The first part only: room on one node is enough.
         at = self.parts[0]
         return tuple(FreeRoom(each.resource, wanted[each.resource] - each.value, at.node) for each in at.has)
 
 
+# A blocker of its own beside ``NodeFilter``: no room has to become free, so waiting cannot help, and the text says so.
 class NoSuchNode(Blocker, frozen=True):
     """No node has all the labels that the pod ``wants``. ``label``: the one that no node has, empty where each is on
     some node; ``value``: what it should be, where that is one value. ``found``: values of that label with the number of
@@ -132,6 +137,7 @@ class Closed(Blocker, frozen=True):
     @property
     def lift(self) -> tuple[Change, ...]:
         first = self.by[0]
+        # A node that holds an unreadable pod has no taint that could be removed.
         return (NotKnown("an object has to be corrected"),) if first.kind == UNREADABLE else (RemoveTaint(first.taint),)
 
 
@@ -187,6 +193,7 @@ class KeptApart(Blocker, frozen=True):
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        # A new node is a new place for most topologies. Moving the others would help too, but not all of them may move.
         return (AddNode(()),)
 
 
@@ -224,6 +231,7 @@ class TooManyPods(Blocker, frozen=True):
         return (FreeRoom("pods", float(self.pods + 1 - self.most), self.node),)
 
 
+# A reason of its own, because the sums of queues do not show it: pods of another scheduler belong to no queue.
 class HeldByOthers(Blocker, frozen=True):
     """Without ``pods`` that another ``scheduler`` placed there would be room. ``free``, ``held`` by them and ``total``
     are of the nodes where the pod may run; ``each``: what it asks for."""

@@ -59,6 +59,8 @@ class Searches:
         for claim in self._wait:
             asked.setdefault(claim.namespace, set()).add((claim.requests, claim.same))
         self._bounds = {
+            # Divided by namespaces first, so that a tenant with many claims takes steps from itself and not from
+            # others.
             namespace: max(FLOOR, SESSION_STEPS_MAX // len(asked) // len(questions))
             for namespace, questions in asked.items()
         }
@@ -83,6 +85,8 @@ class Searches:
                 if key in seen:
                     continue
                 seen.add(key)
+                # Counted before a selector runs, in a fixed order of claims: which selectors are cut must not depend on
+                # what was asked first.
                 if left[claim.namespace] <= 0:
                     cut.add(key)
                 else:
@@ -100,6 +104,8 @@ class Searches:
             if steps >= bound:
                 cut[rows] = True
                 continue
+            # One search for all nodes whose devices look equal to it. In most clusters these are a handful of kinds of
+            # nodes.
             answer = self._answer(claims, rows[0], face, free)
             steps += answer.steps
             room[rows] = answer.given is not None
@@ -117,6 +123,7 @@ class Searches:
 
     def _answer(self, claims: Sequence[ResourceClaim], node: int, face: bytes, free: Bool) -> _Answer:
         bound = min(STEPS_MAX, self.bound(claims))
+        # With the bound: an answer that was cut earlier is no answer for a question that may search further.
         key = _question(claims), bound, face
         found = self._answers.get(key)
         if found is None:
