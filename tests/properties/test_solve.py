@@ -15,7 +15,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine import single_task as following
 from pumice.kai.engine.equivalence import Alike
-from pumice.kai.engine.job_order import Standing
+from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Chunk, Part, Scenario
 from pumice.kai.engine.place_part import Placer
 from pumice.kai.engine.points import solution_start
@@ -31,16 +31,16 @@ RELEASING = 6
 
 
 def slow_solve(
-    ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
+    ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, sorted_jobs: SortedJobs
 ) -> Solution | NoSolution:
     """Both ways of making sets of victims, each from nothing; parts of 1, 2, 4 tasks, then of numbers in between."""
-    queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
+    queues = [leaf for leaf in sorted_jobs.leaves if rules.of_queue(ssn, part.job, leaf)]
     ssn.ask(solution_start)
     start, whole = stmt.mark(), len(part.rows)
     for sets in (_by_node, _by_capacity):
         solved, failed, recorded = 0, whole + 1, list[list[int]]()
         search = Slow(
-            ssn, stmt, part, rules, waiting, Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
+            ssn, stmt, part, rules, waiting, Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job))
         )
         count = 1
         while failed - solved > 1:

@@ -94,7 +94,7 @@ def fill(
     fail_for(ctx, found.problems)
 
 
-class _Found:
+class _TraceFile:
     """A trace that was read."""
 
     def __init__(self, workload: str, specs: list[PodSpec], nodes: list[Node], problems: list[Problem]) -> None:
@@ -111,7 +111,7 @@ def _policies(text: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _read(trace: Path, all_nodes: bool) -> _Found:
+def _read(trace: Path, all_nodes: bool) -> _TraceFile:
     from pumice.sim.traces import openb
     from pumice.sim.traces.trace import TraceError
 
@@ -123,7 +123,7 @@ def _read(trace: Path, all_nodes: bool) -> _Found:
         nodes, more, _ = openb.read_cluster(file, every_node=all_nodes)
     except TraceError as error:
         raise InputError(str(error)) from None
-    return _Found(file.stem, specs, nodes, [*problems, *more])
+    return _TraceFile(file.stem, specs, nodes, [*problems, *more])
 
 
 def _published(folder: Path | None, workload: str) -> tuple[Mapping[str, Published], Mapping[str, Published]]:
@@ -141,7 +141,7 @@ def _published(folder: Path | None, workload: str) -> tuple[Mapping[str, Publish
 
 
 def _fill(
-    found: _Found,
+    found: _TraceFile,
     names: list[str],
     until: float,
     seeds: range,
@@ -161,7 +161,7 @@ def _fill(
     return FillSummary(found.workload, len(found.nodes), round(gpus), pods, until, list(seeds), filled, bounds)
 
 
-def _bounds(found: _Found, until: float, seeds: range) -> list[float]:
+def _bounds(found: _TraceFile, until: float, seeds: range) -> list[float]:
     from pumice.report.fill_bound import BoundError, bound
     from pumice.sim.fills.fill import arrivals_of
 
@@ -172,7 +172,7 @@ def _bounds(found: _Found, until: float, seeds: range) -> list[float]:
 
 
 def _one_policy(
-    found: _Found,
+    found: _TraceFile,
     name: str,
     until: float,
     seeds: range,

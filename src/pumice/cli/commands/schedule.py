@@ -33,7 +33,7 @@ class _Options(Struct, frozen=True):
     names: tuple[str, ...] | None
 
 
-class _Asked(Struct, frozen=True):
+class _Result(Struct, frozen=True):
     """The answer, on what objects, under which policy, and what of the input could not be used."""
 
     answer: Answer
@@ -113,7 +113,7 @@ def schedule(
     fail_for(ctx, asked.problems)
 
 
-def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
+def _on_manifests(paths: Sequence[str], options: _Options) -> _Result:
     """Raises: InputError, PolicyError."""
     from pumice.runtime.one_cycle import schedule_once
     from pumice.sim.scenes.inputs import read_inputs
@@ -129,10 +129,10 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
     moment = found.newest if options.now is None else options.now
     objects = _objects(found, moment)
     answer = schedule_once(objects, chosen.policy, moment, options.names or (chosen.policy.dialect.scheduler,))
-    return _Asked(answer, objects, chosen, problems)
+    return _Result(answer, objects, chosen, problems)
 
 
-def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
+def _on_snapshot(paths: Sequence[str], options: _Options) -> _Result:
     """Raises: InputError, PolicyError, OSError."""
     from pumice import __version__
     from pumice.runtime.files.known_objects import objects_in
@@ -157,7 +157,7 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
         chosen = saved_policy(cycle.conf, f"{path}: policy", strict=strict, plugins_dir=plugins_dir)
     moment = cycle.now if options.now is None else options.now
     objects = objects_in(cycle.snapshot, moment)
-    return _Asked(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
+    return _Result(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
 
 
 def _idle(found: Inputs) -> Iterator[Problem]:

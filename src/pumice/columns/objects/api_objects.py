@@ -18,7 +18,7 @@ from pumice.model.topology import Topology
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
-class StandingTable(Table):
+class ObjectTable(Table):
     """A table of objects that is replaced as a whole when one of them changes."""
 
     # One version for all objects: they change so seldom that stamps for single rows would save nothing.
@@ -43,37 +43,37 @@ class StandingTable(Table):
         return self["objs"].version
 
 
-class BudgetTable(StandingTable):
+class BudgetTable(ObjectTable):
     """PodDisruptionBudgets."""
 
     objs: Sequence[PodDisruptionBudget] = objects()
 
 
-class TopologyTable(StandingTable):
+class TopologyTable(ObjectTable):
     """Topologies: levels, each a node label."""
 
     objs: Sequence[Topology] = objects()
 
 
-class QuotaTable(StandingTable):
+class QuotaTable(ObjectTable):
     """ResourceQuotas of namespaces."""
 
     objs: Sequence[ResourceQuota] = objects()
 
 
-class NumaTable(StandingTable):
+class NumaTable(ObjectTable):
     """Numatopologies: the CPUs of nodes, as agents report them."""
 
     objs: Sequence[Numatopology] = objects()
 
 
-class ZoneTable(StandingTable):
+class ZoneTable(ObjectTable):
     """NodeResourceTopologies: the NUMA zones of nodes."""
 
     objs: Sequence[NodeResourceTopology] = objects()
 
 
-class ClaimTable(StandingTable):
+class ClaimTable(ObjectTable):
     """ResourceClaims. A template is in it as the claim ``template/<name>``, by which pods refer to it."""
 
     objs: Sequence[ResourceClaim] = objects()
@@ -88,49 +88,49 @@ class ClaimTable(StandingTable):
         return self._by_key
 
 
-class SliceTable(StandingTable):
+class SliceTable(ObjectTable):
     """ResourceSlices: devices that drivers offer."""
 
     objs: Sequence[ResourceSlice] = objects()
 
 
-class VolumeTable(StandingTable):
+class VolumeTable(ObjectTable):
     """PersistentVolumes."""
 
     objs: Sequence[PersistentVolume] = objects()
 
 
-class VolumeClaimTable(StandingTable):
+class VolumeClaimTable(ObjectTable):
     """PersistentVolumeClaims."""
 
     objs: Sequence[PersistentVolumeClaim] = objects()
 
 
-class StorageClassTable(StandingTable):
+class StorageClassTable(ObjectTable):
     """StorageClasses."""
 
     objs: Sequence[StorageClass] = objects()
 
 
-class CsiNodeTable(StandingTable):
+class CsiNodeTable(ObjectTable):
     """CSINodes: how many volumes each node can attach."""
 
     objs: Sequence[CSINode] = objects()
 
 
-class StorageCapacityTable(StandingTable):
+class StorageCapacityTable(ObjectTable):
     """CSIStorageCapacities: how much room each storage class has left."""
 
     objs: Sequence[CSIStorageCapacity] = objects()
 
 
-class DeviceClassTable(StandingTable):
+class DeviceClassTable(ObjectTable):
     """DeviceClasses."""
 
     objs: Sequence[DeviceClass] = objects()
 
 
-class DeviceGrantTable(StandingTable):
+class DeviceGrantTable(ObjectTable):
     """Shared devices that were given to pods and are not in the pods' annotations yet."""
 
     objs: Sequence[DeviceGrant] = objects()

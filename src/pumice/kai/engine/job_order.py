@@ -15,7 +15,7 @@ from pumice.kai.engine.parts import Chunk
 Entry = tuple[Any, int]
 
 
-class Standing:
+class SortedJobs:
     """Jobs sorted by queue, the best first. ``alone`` caches chunks of jobs with one task."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:

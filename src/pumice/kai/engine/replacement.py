@@ -17,7 +17,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import chunk_of
-from pumice.kai.engine.job_order import Entry, Standing
+from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import Turn
@@ -28,24 +28,24 @@ class Waiting:
     """Pending jobs sorted by queue, the best first, kept up to date after commits."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn, self._standing = ssn, Standing(ssn, rows)
+        self._ssn, self._sorted = ssn, SortedJobs(ssn, rows)
         self._requests: dict[int, tuple[float, ...]] = {}
 
     @property
     def leaves(self) -> Collection[int]:
         """Their queues."""
-        return self._standing.leaves
+        return self._sorted.leaves
 
     def line(self, leaf: int) -> list[Entry]:
         """Return the entries of a queue, sorted."""
-        return self._standing.line(leaf)
+        return self._sorted.line(leaf)
 
     def __contains__(self, job: int) -> bool:
-        return job in self._standing
+        return job in self._sorted
 
     def key(self, job: int) -> Any:
         """Return the key of a pending job."""
-        return self._standing.key(job)
+        return self._sorted.key(job)
 
     def key_of(self, job: int) -> Any:
         """Return the key of a job as if none of its tasks were placed."""
@@ -72,11 +72,11 @@ class Waiting:
         for job in jobs:
             # Only jobs that moved: a request follows from the tasks of its own job.
             self._requests.pop(job, None)
-        wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
-        self._standing.put(jobs, there=wait)
+        wait = [job for job in jobs if job in self._sorted and chunk_of(self._ssn, job) is not None]
+        self._sorted.put(jobs, there=wait)
         for job in wait:
             # Computed now: within a later simulation the job may be evicted, and its key would be another.
-            self._standing.key(job)
+            self._sorted.key(job)
 
 
 class Replacement:

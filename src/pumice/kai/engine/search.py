@@ -9,7 +9,7 @@ from pumice.kai.delay import note_evictions, past_delay
 from pumice.kai.engine.budget import tries
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import Alike
-from pumice.kai.engine.job_order import Standing
+from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import active_count
 from pumice.kai.engine.refutation import is_too_large
 from pumice.kai.engine.replacement import Waiting
@@ -29,9 +29,9 @@ def search(ssn: Session, rules: Rules) -> None:
     # All waiting jobs, and not only those that may evict now: a job within its delay still takes part in the order of
     # queues.
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
-    standing = Standing(ssn, preemptible_jobs(ssn))
+    sorted_jobs = SortedJobs(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, eligible), Alike(ssn, eligible, rules.asks)
-    following, allowed = Following(ssn, rules, waiting, standing), tries(ssn)
+    following, allowed = Following(ssn, rules, waiting, sorted_jobs), tries(ssn)
     for job, part in turns:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
@@ -53,7 +53,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 tally(ssn, Tally.PLACED)
                 changed = {job, *job_of[list(found.evicted)].tolist()}
                 waiting.changed(changed)
-                standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
+                sorted_jobs.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
                 # After simulations the outcome depends on the queue's position in the order; it then says nothing
                 # about equal jobs.

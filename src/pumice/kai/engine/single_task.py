@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.counters import Tally, tally
-from pumice.kai.engine.job_order import Standing
+from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import Turn, solution_start
@@ -44,8 +44,8 @@ class Following:
     before the next.
     """
 
-    def __init__(self, ssn: Session, rules: Rules, waiting: Waiting, standing: Standing) -> None:
-        self._ssn, self._rules, self._waiting, self._standing = ssn, rules, waiting, standing
+    def __init__(self, ssn: Session, rules: Rules, waiting: Waiting, sorted_jobs: SortedJobs) -> None:
+        self._ssn, self._rules, self._waiting, self._sorted = ssn, rules, waiting, sorted_jobs
         self._placer = placer(ssn)
         self._lead: Lead | None = None
         # Hooks that read single tasks may answer differently for an equal task, and consolidation must place the
@@ -63,7 +63,7 @@ class Following:
                 return Solution((gone,))
             # Not remembered: the search that follows decides what is reported as undone.
             stmt.rollback(mark, remember=False)
-        found = solve(self._ssn, stmt, part, self._rules, self._waiting, self._standing)
+        found = solve(self._ssn, stmt, part, self._rules, self._waiting, self._sorted)
         if isinstance(found, Solution):
             self._lead = self._lead_of(part, found.evicted) if self._usable else None
         return found
@@ -117,13 +117,15 @@ class Following:
     def _first_to_leave(self, part: Part, left: int) -> tuple[int, int]:
         """Return the queue and the row of the task that is evicted first, or -1 if it is not a job of one task of class
         ``left``."""
-        ssn, tables, standing = self._ssn, self._ssn.tables, self._standing
-        leaves = [each for each in standing.leaves if self._rules.of_queue(ssn, part.job, each) and standing.line(each)]
+        ssn, tables, sorted_jobs = self._ssn, self._ssn.tables, self._sorted
+        leaves = [
+            each for each in sorted_jobs.leaves if self._rules.of_queue(ssn, part.job, each) and sorted_jobs.line(each)
+        ]
         # With several queues, their comparison decides who is first, and it changes with every eviction.
         if len(leaves) != 1:
             return -1, -1
         may_leave = self._rules.may_leave(ssn, part.job)
-        job = next((job for _, job in reversed(standing.line(leaves[0])) if may_leave(job)), -1)
+        job = next((job for _, job in reversed(sorted_jobs.line(leaves[0])) if may_leave(job)), -1)
         if job < 0 or tables.jobs.size[job] != 1:
             return -1, -1
         row = int(tables.jobs.tasks[job][0])

@@ -24,7 +24,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.point import Point, Question
 from pumice.kai.engine.budget import tries
 from pumice.kai.engine.counters import Tally, tally
-from pumice.kai.engine.job_order import Standing
+from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
@@ -66,13 +66,13 @@ class NoSolution(Enum):
 
 
 def solve(
-    ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
+    ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, sorted_jobs: SortedJobs
 ) -> Solution | NoSolution:
     """Place a part of a job by evictions, in the statement. Return NoSolution, with nothing changed, if that is
     impossible."""
     # Chosen once per job: which queues may give does not change while the victims of one job are sought.
-    queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
-    candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
+    queues = [leaf for leaf in sorted_jobs.leaves if rules.of_queue(ssn, part.job, leaf)]
+    candidates = Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job))
     if not candidates:
         return NoSolution.WITHOUT_A_TRY
     ssn.ask(solution_start)

@@ -48,7 +48,7 @@ _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
 
-class _Known(Struct, frozen=True):
+class _KnownOwner(Struct, frozen=True):
     obj: Obj
     at: float
 
@@ -72,7 +72,7 @@ class GroupingLoop:
         for kind in FOLLOWED:
             codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)
             self.reconciling.follow(codec, partial(self._put, kind), partial(self._drop, kind))
-        self._owners: OrderedDict[Ref, _Known] = OrderedDict()
+        self._owners: OrderedDict[Ref, _KnownOwner] = OrderedDict()
         self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
 
     async def run(self) -> None:
@@ -157,7 +157,7 @@ class GroupingLoop:
         if meta(obj).get("uid") != ref.uid:
             obj = stub  # it has been replaced
         obj = {**obj, "apiVersion": ref.api_version, "kind": ref.kind}
-        self._owners[ref] = _Known(obj, now)
+        self._owners[ref] = _KnownOwner(obj, now)
         self._owners.move_to_end(ref)
         if len(self._owners) > _OWNERS_MAX:
             self._owners.popitem(last=False)

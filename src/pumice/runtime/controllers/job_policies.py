@@ -45,7 +45,7 @@ class Request(Struct, frozen=True):
     since: float = 0.0
 
 
-class FilterResult(Struct, frozen=True):
+class PolicyAction(Struct, frozen=True):
     """The action to take now, and ``why``; for a targeted one with its targets; and what to examine again later."""
 
     action: JobAction = JobAction.SYNC
@@ -152,7 +152,7 @@ def _since(pod: Obj) -> float:
 # -- what to make of it
 
 
-def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float) -> FilterResult:
+def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float) -> PolicyAction:
     """Return the action that follows from all requests: orders before policies, the whole job before parts of it.
 
     Of several about the whole job the first counts, and replaces all others.
@@ -172,11 +172,11 @@ def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float
         elif whole is None:
             whole = action, request
     if whole is not None:
-        return FilterResult(whole[0], why=_why(whole[1]))
+        return PolicyAction(whole[0], why=_why(whole[1]))
     if targets:
         aims = tuple(_target(action, request) for action, request in targets)
-        return FilterResult(targets[0][0], aims, _why(targets[0][1], len(targets) - 1), tuple(later))
-    return FilterResult(later=tuple(later))
+        return PolicyAction(targets[0][0], aims, _why(targets[0][1], len(targets) - 1), tuple(later))
+    return PolicyAction(later=tuple(later))
 
 
 def _why(request: Request, others: int = 0) -> str:

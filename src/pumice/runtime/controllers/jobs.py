@@ -38,7 +38,7 @@ from pumice.runtime.controllers.job_plugins import plugins_of, pod_name, unknown
 from pumice.runtime.controllers.job_pods import controlled_resources, pod_objects, supporting_objects
 from pumice.runtime.controllers.job_policies import (
     OUT_OF_SYNC,
-    FilterResult,
+    PolicyAction,
     Request,
     happened,
     is_current,
@@ -127,11 +127,11 @@ def reconcile_job(
     uid = meta(obj).get("uid", "")
     pods = sorted((p for p in view.pods if controller_uid(p) == uid), key=lambda p: str(meta(p)["name"]))
     case = _Case(obj, job, pods, view.group, standing_of(obj), priorities, now, new_keys)
-    verdict, wakes = _verdict(case, view)
-    found = move(case.standing.phase, verdict.action)
+    chosen, wakes = _action_for(case, view)
+    found = move(case.standing.phase, chosen.action)
     consumed: list[Write] = [Delete(ref_of(command)) for command in view.commands if not leaving(command)]
     if found is not None:
-        return [*_moved(case, found, verdict), *consumed, *wakes]
+        return [*_moved(case, found, chosen), *consumed, *wakes]
     if case.standing.phase in LIVE:
         try:
             writes = _kept(case)
@@ -184,7 +184,7 @@ def _check_order(job: VolcanoJob) -> None:
         raise FieldError("spec.tasks", f"{', '.join(waits)}, which depend on each other", "dependsOn without a cycle")
 
 
-def _verdict(case: _Case, view: JobView) -> tuple[FilterResult, list[Write]]:
+def _action_for(case: _Case, view: JobView) -> tuple[PolicyAction, list[Write]]:
     """Return what to do, and when to examine the job again. Events count while pods are created, orders always."""
     version = case.standing.version
     requests = [
@@ -195,27 +195,27 @@ def _verdict(case: _Case, view: JobView) -> tuple[FilterResult, list[Write]]:
     if case.standing.phase in LIVE or case.standing.phase is JobPhase.RESTARTING:
         requests += happened(case.pods, case.group, case.job, version, count_pods(case.pods))
         requests += view.requests
-    verdict = judge(case.job, version, requests, case.now)
-    if not verdict.later:
-        return verdict, []
-    kept = tuple(request for _, request in verdict.later if request in view.requests)
-    return verdict, [Wake(ref_of(case.obj), min(wait for wait, _ in verdict.later), kept)]
+    chosen = judge(case.job, version, requests, case.now)
+    if not chosen.later:
+        return chosen, []
+    kept = tuple(request for _, request in chosen.later if request in view.requests)
+    return chosen, [Wake(ref_of(case.obj), min(wait for wait, _ in chosen.later), kept)]
 
 
 # -- an action
 
 
-def _moved(case: _Case, to: Move, verdict: FilterResult) -> list[Write]:
+def _moved(case: _Case, to: Move, chosen: PolicyAction) -> list[Write]:
     """Return writes for a change of phase, the phase first. A part of the job is then deleted here; the whole of it by
     its new phase."""
     old = case.standing
     retries = old.retries + to.retry
-    message = f"by {verdict.action.value}: {verdict.why}"
-    text = f"Start to execute action {verdict.action.value}: {verdict.why}"
-    kind = "Normal" if verdict.action in _WANTED else "Warning"
+    message = f"by {chosen.action.value}: {chosen.why}"
+    text = f"Start to execute action {chosen.action.value}: {chosen.why}"
+    kind = "Normal" if chosen.action in _WANTED else "Warning"
     event = Tell(ref_of(case.obj), kind, "ExecuteAction", text)
-    if verdict.action in TARGETED:
-        doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, verdict.targets)]
+    if chosen.action in TARGETED:
+        doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, chosen.targets)]
         after = Standing(to.phase, old.version, retries)
         writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
         return [*writes, event, *_marked(doomed)]

@@ -104,15 +104,15 @@ def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volc
         stage.take(obj)
     works = sorted(stage.works(), key=lambda work: (work.arrival_s, work.key))
     rank: dict[type, int] = {kind: i for i, kind in enumerate((*_FIRST, PodGroup, Pod))}
-    standing = sorted(stage.standing, key=lambda obj: (rank[type(obj)], key_of(obj)))
+    initial = sorted(stage.initial, key=lambda obj: (rank[type(obj)], key_of(obj)))
     makers = tuple(sorted(stage.makers, key=lambda maker: (maker.kind, maker.key)))
-    return Scene(tuple(standing), tuple(works), problems=tuple(sorted(stage.problems, key=str)), makers=makers)
+    return Scene(tuple(initial), tuple(works), problems=tuple(sorted(stage.problems, key=str)), makers=makers)
 
 
 class _Stage:
     def __init__(self, scheduler_names: tuple[str, ...]) -> None:
         self.scheduler_names = scheduler_names
-        self.standing: list[Object] = []
+        self.initial: list[Object] = []
         self.problems: list[Problem] = []
         self._groups: dict[str, PodGroup] = {}
         self.makers: list[JobMaker] = []
@@ -124,7 +124,7 @@ class _Stage:
     def take(self, obj: Value) -> None:
         match obj:
             case _ if isinstance(obj, _FIRST):
-                self.standing.append(obj)
+                self.initial.append(obj)
                 return
             case PodGroup():
                 self._groups[obj.key] = obj
@@ -148,7 +148,7 @@ class _Stage:
         """Return everything that arrives. Pods of a PodGroup that does not exist stay pending."""
         self._leave_out_what_is_too_much()
         self._leave_out_what_collides()
-        priorities = Priorities(c for c in self.standing if isinstance(c, PriorityClass))
+        priorities = Priorities(c for c in self.initial if isinstance(c, PriorityClass))
         members: dict[str, list[Pod]] = {key: [] for key in self._groups}
         declared = frozenset(self._groups)
         for pod in self._all_pods(priorities):
@@ -159,7 +159,7 @@ class _Stage:
             if pod.group_key in members:
                 members[pod.group_key].append(pod)
             else:
-                self.standing.append(pod)
+                self.initial.append(pod)
         jobs = {work.key: work for work in (ManifestJob(job, priorities) for job in self._jobs)}
         for key, group in self._groups.items():
             job = jobs.pop(

@@ -18,7 +18,7 @@ from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question
 from pumice.testing.moving import moving_bytes
 
-Standing = Mapping[str, bytes | int]
+State = Mapping[str, bytes | int]
 
 _STATE = (
     "What a trial moves has to come back with it: keep it in a column of the session (ssn.column), written through"
@@ -34,7 +34,7 @@ class RefusingPlanner:
         return dict.fromkeys(range(len(decisions)), Refusal("refused by the check"))
 
 
-def standing(ssn: Session) -> Standing:
+def state_of(ssn: Session) -> State:
     """Return every byte that may be written, and every version."""
     tables = ssn.tables
     named = {
@@ -47,14 +47,14 @@ def standing(ssn: Session) -> Standing:
     return {**moving_bytes(ssn), **named, **own}
 
 
-def questions_leave_nothing(before: Standing, asking: Asking, questions: Sequence[Question]) -> None:
+def questions_leave_nothing(before: State, asking: Asking, questions: Sequence[Question]) -> None:
     """Raise Breach if asking has changed something."""
-    if not _differing(before, standing(asking.ssn)):
+    if not _differing(before, state_of(asking.ssn)):
         return
     for question in questions:  # once more, to find the hook
-        stood = standing(asking.ssn)
+        stood = state_of(asking.ssn)
         asking.ask(question)
-        moved = _differing(stood, standing(asking.ssn))
+        moved = _differing(stood, state_of(asking.ssn))
         if moved:
             facts = [("asked", question.text), ("moved", ", ".join(moved))]
             raise Breach("trace", question.plugin, question.where, "the question left something behind", facts, _ASKED)
@@ -69,7 +69,7 @@ def rollback_restores(
     asking: Asking, questions: Sequence[Question], answers: Answers, dice: Random, depth: int = 2
 ) -> None:
     """Do things in a statement, with trials inside and questions between them, and discard it. Raises: Breach."""
-    ssn, before = asking.ssn, standing(asking.ssn)
+    ssn, before = asking.ssn, state_of(asking.ssn)
     done: list[str] = []
     with ssn.statement() as stmt:
         _do(asking, stmt, questions, dice, depth, done)
@@ -88,8 +88,8 @@ def refusal_restores(asking: Asking, questions: Sequence[Question], answers: Ans
         _same_answers(answers, asking, questions, done, "refusal", "after what was committed was refused")
 
 
-def _same_bytes(before: Standing, ssn: Session, questions: Sequence[Question], done: list[str]) -> None:
-    moved = _differing(before, standing(ssn))
+def _same_bytes(before: State, ssn: Session, questions: Sequence[Question], done: list[str]) -> None:
+    moved = _differing(before, state_of(ssn))
     if moved:
         plugin = next((name.partition(".")[0] for name in moved if name in ssn.world.columns), "")
         plugin = plugin or (questions[0].plugin if questions else "?")
@@ -115,7 +115,7 @@ def _same_answers(
             raise Breach(rule, question.plugin, question.where, problem, facts, _STATE)
 
 
-def _differing(before: Standing, after: Standing) -> list[str]:
+def _differing(before: State, after: State) -> list[str]:
     return [name for name, value in after.items() if before.get(name) != value]
 
 

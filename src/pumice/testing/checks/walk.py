@@ -155,7 +155,7 @@ class Walk:
         snapshot = self._store.snapshot(self.now)
         asking, before = self._open(snapshot), self._before
         questions = self._questions(asking)
-        stood = undoing.standing(asking.ssn)
+        stood = undoing.state_of(asking.ssn)
         answers = asking.all(questions, use=True)
         self.tally.asked.update(f"{q.plugin}: {q.where}" for q in answers)
         undoing.questions_leave_nothing(stood, asking, list(answers))

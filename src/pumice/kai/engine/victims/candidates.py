@@ -15,7 +15,7 @@ from pumice.columns.job_rows import JobRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import active_tasks, victims_of
-from pumice.kai.engine.job_order import Entry, Standing
+from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Chunk, amount_of
 from pumice.kai.engine.points import Turn
 from pumice.kai.engine.tree_order import best_leaf
@@ -56,9 +56,9 @@ class Candidates:
     """
 
     def __init__(
-        self, ssn: Session, standing: Standing, queues: Collection[int], may_leave: Callable[[int], bool]
+        self, ssn: Session, sorted_jobs: SortedJobs, queues: Collection[int], may_leave: Callable[[int], bool]
     ) -> None:
-        self._ssn, self._standing, self._queues, self._may_leave = ssn, standing, queues, may_leave
+        self._ssn, self._sorted, self._queues, self._may_leave = ssn, sorted_jobs, queues, may_leave
         self.known: list[Chunk] = []
         self.simple: list[bool] = []
         self._place_of: dict[int, int] = {}
@@ -110,7 +110,7 @@ class Candidates:
         """Yield all chunks, the worst first. Chunks with a recorded victim are left out, and their other tasks follow
         separately."""
         ssn, tables = self._ssn, self._ssn.tables
-        lines = {leaf: _Line(self._standing.line(leaf), self._may_leave) for leaf in self._queues}
+        lines = {leaf: _Line(self._sorted.line(leaf), self._may_leave) for leaf in self._queues}
         left: dict[int, _Left] = {}
         popped: dict[int, F64] = {}
         if len(lines) == 1:
@@ -145,7 +145,7 @@ class Candidates:
 
     def _alone(self, line: _Line, recorded: Collection[int]) -> Iterator[Chunk]:
         """Yield the last jobs of the only queue while they have one task each."""
-        tables, known = self._ssn.tables, self._standing.alone
+        tables, known = self._ssn.tables, self._sorted.alone
         # With one queue nothing is compared, and the chunk of a job with one task is the same in every search, so it
         # is cached.
         size, tasks = tables.jobs.size, tables.jobs.tasks

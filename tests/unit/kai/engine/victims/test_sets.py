@@ -7,7 +7,7 @@ import pytest
 
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.chunks import chunk_of
-from pumice.kai.engine.job_order import Standing
+from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.points import MULTI_NODE, NODE_LOCAL
 from pumice.kai.engine.search import preemptible_jobs
 from pumice.kai.engine.victims.candidates import Candidates
@@ -25,8 +25,8 @@ def sets(name: str, gpus: int, tasks: int, *objects: Object | list[Object]) -> l
     row = ssn.tables.jobs.uids.tolist().index("ns/new")
     part = chunk_of(ssn, row)
     assert part is not None
-    standing = Standing(ssn, preemptible_jobs(ssn))
-    candidates = Candidates(ssn, standing, list(standing.leaves), lambda each: each != row)
+    sorted_jobs = SortedJobs(ssn, preemptible_jobs(ssn))
+    candidates = Candidates(ssn, sorted_jobs, list(sorted_jobs.leaves), lambda each: each != row)
     request = Request(ssn, part, candidates, (), np.zeros(len(ssn.tables.nodes.facts), dtype=bool))
     (generator,) = generators(ssn)
     return [_names(ssn, [row for group in groups for row in group]) for groups in generator(request)]
