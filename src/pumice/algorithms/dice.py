@@ -18,6 +18,7 @@ def rolled(seed: int, name: str, items: npt.NDArray[np.integer]) -> npt.NDArray[
 
     Shape: that of ``items``. Source: splitmix64, Steele et al., 2014.
     """
+    # crc32 and not hash(), which is salted anew in each process.
     start = ((seed & 0xFFFF_FFFF) << 32 | crc32(name.encode())) * _STEP % 2**64
     with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is meant
         found = np.uint64(start) ^ (items.astype(np.uint64) + np.uint64(1)) * np.uint64(_STEP)

@@ -22,6 +22,7 @@ def top_k(score: F64, k: int) -> I64:
     if k >= n:
         found: I64 = (score > -np.inf).nonzero()[0]
         return found
+    # Far fewer candidates than nodes are wanted as a rule, so nothing is sorted as a whole.
     best = score.max()
     if best == -np.inf:
         return np.zeros(0, dtype=np.int64)
@@ -31,8 +32,7 @@ def top_k(score: F64, k: int) -> I64:
         first: I64 = equal[:k]
         return first
     # The k-th highest of the maxima of blocks is a lower bound of the k-th highest score: only what reaches it has to
-    # be
-    # sorted out, which is little more than k.
+    # be sorted out, which is little more than k.
     floor = -np.inf
     starts = _starts(n)
     if k < len(starts):
