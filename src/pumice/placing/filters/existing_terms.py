@@ -10,13 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray
-from pumice.model.pod import PodAffinityTerm, PodSpec
-from pumice.placing.filters.pods import PodIndex, PodSet, classes_where, means
+from pumice.columns.dtypes import AnyArray, Bool
+from pumice.model.pod import LabelSelector, PodAffinityTerm, PodSpec
+from pumice.placing.filters.pods import PodIndex, PodSet, classes_where, covers, means
+from pumice.placing.filters.selector_index import SelectorIndex
 
 Weighted = tuple[PodAffinityTerm, int]
 #: The namespace of a task and those of its labels that terms read; empty if there are no terms.
 Looks = tuple[str | tuple[str, str], ...]
+
+_EMPTY = LabelSelector(())
+#: So many terms are matched one by one, which is quicker than to match all terms at once.
+_FEW = 16
 
 
 class ExistingTerm(NamedTuple):
@@ -41,12 +46,21 @@ class ExistingTerms:
                     continue  # no node is in a domain
                 classes_of.setdefault(weighted, []).append(cls)  # a spec may say the same thing twice: it counts twice
         self._terms = list(classes_of)
-        self._owners = [index.rows_of_classes(classes) for classes in classes_of.values()]
+        owners = [index.rows_of_classes(classes) for classes in classes_of.values()]
+        #: Pods that have a term, with the number of the term, term after term.
+        self._owners: AnyArray = np.concatenate([np.zeros(0, dtype=np.int64), *owners])
+        self._term_of = np.repeat(np.arange(len(owners)), [len(rows) for rows in owners])
+        #: Each topology key with each weight, and which of them a term has.
+        kinds: dict[tuple[str, int], int] = {}
+        self._kind_of = np.array([kinds.setdefault((t.topology_key, w), len(kinds)) for t, w in self._terms], np.int64)
+        self._kinds = list(kinds)
         self._keys: set[str] = set()  # labels that the terms look at
         self._by_label: dict[tuple[str, str], list[int]] = {}  # terms that want this label
         self._others: list[int] = []
         for i, (term, _) in enumerate(self._terms):
             self._file(i, term)
+        self._selectors = SelectorIndex([term.selector or _EMPTY for term, _ in self._terms])
+        self._covering: dict[str, Bool] = {}  # by namespace: which terms are about its pods
         self._about: dict[Looks, tuple[ExistingTerm, ...]] = {}
         self._about_class: dict[int, bool] = {}
 
@@ -79,24 +93,33 @@ class ExistingTerms:
         found = self._about.get(looks)
         if found is None:
             pod = self._index.tables.tasks.pods[row]
-            near = [i for label in pod.labels.items() for i in self._by_label.get(label, ())]
-            # Sorted, so that the order does not depend on which index found a term.
-            several = sorted({*near, *self._others})
-            found = self._about[looks] = self._together([i for i in several if means(self._terms[i][0], pod)], looks)
+            near = dict.fromkeys(i for label in pod.labels.items() for i in self._by_label.get(label, ()))
+            if len(near) + len(self._others) > _FEW:
+                chosen = self._covers(pod.namespace) & self._selectors.matching(pod.labels)
+            else:
+                chosen = np.zeros(len(self._terms), dtype=bool)
+                chosen[[i for i in (*near, *self._others) if means(self._terms[i][0], pod)]] = True
+            found = self._about[looks] = self._together(chosen, looks)
         return found
 
-    def _together(self, positions: list[int], looks: Looks) -> tuple[ExistingTerm, ...]:
-        """Combine terms with the same topology key and weight."""
-        owners: dict[tuple[str, int], list[AnyArray]] = {}
-        for i in positions:
-            term, weight = self._terms[i]
-            owners.setdefault((term.topology_key, weight), []).append(self._owners[i])
-        return tuple(
-            ExistingTerm(
-                key, self._index.of_rows((self._what, looks, key, weight), np.sort(np.concatenate(rows))), weight
-            )
-            for (key, weight), rows in owners.items()
-        )
+    def _covers(self, namespace: str) -> Bool:
+        """Return which terms are about pods of a namespace, whatever their labels. Shape (terms,)."""
+        found = self._covering.get(namespace)
+        if found is None:
+            covered = [term.selector is not None and covers(term, namespace) for term, _ in self._terms]
+            found = self._covering[namespace] = np.array(covered, dtype=bool)
+        return found
+
+    def _together(self, chosen: Bool, looks: Looks) -> tuple[ExistingTerm, ...]:
+        """Combine chosen terms (terms,) with the same topology key and weight."""
+        rows, of = self._owners[chosen[self._term_of]], self._kind_of[self._term_of[chosen[self._term_of]]]
+        found = []
+        # In the order of the first chosen term of each kind.
+        for kind in dict.fromkeys(self._kind_of[chosen].tolist()):
+            key, weight = self._kinds[kind]
+            owners = self._index.of_rows((self._what, looks, key, weight), np.sort(rows[of == kind]))
+            found.append(ExistingTerm(key, owners, weight))
+        return tuple(found)
 
     def about_class(self, cls: int) -> bool:
         """Return True if a term is about some task of the class."""

@@ -4,6 +4,8 @@ Source: Volcano preempt action.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from pumice.columns.dtypes import Bool
@@ -198,7 +200,8 @@ class _Preemption:
         """Return True if the task was pipelined to a node."""
         search, promising = self.search, reachable & victims.nodes()
         if self.compare is None:
-            found = victims.on(search.best_first(task, promising))
+            batches = (list(victims.on((nodes,))) for nodes in search.best_first(task, promising))
+            found = (each for batch in batches for each in self._worth_a_trial(task, batch))
             return any(self._on_node(stmt, task, each) for each in found)
         # The number of nodes to compare depends on all reachable nodes, as in Volcano, and not only on those with
         # victims.
@@ -212,6 +215,19 @@ class _Preemption:
             if any(self._all_of(stmt, task, each) for each in least):
                 return True
         return False
+
+    def _worth_a_trial(self, task: Task, found: Sequence[VictimChoice]) -> Iterator[VictimChoice]:
+        """Yield nodes in order, without those that refuse the task and would not change, for want of victims."""
+        # All nodes without victims are asked together: where a filter refuses a task on a whole cluster, a trial of
+        # each of them is the whole cost of the action. None of them changes between trials, which leave no trace.
+        bare = np.array([each.node for each in found if not each.victims], dtype=np.int64)
+        passing = bare[self.search.passing(task, bare)] if len(bare) else bare
+        fit = frozenset(passing.tolist() if len(passing) and self._allowed(task) else ())
+        for each in found:
+            if each.victims or each.node in fit:
+                yield each
+            else:
+                self._count(0)
 
     def _all_of(self, stmt: Statement, task: Task, found: VictimChoice) -> bool:
         """Evict all victims on a node and pipeline the task there, or do nothing. Return True if it worked."""

@@ -49,8 +49,11 @@ class Limits(NamedTuple):
     all_must_agree: bool = False
 
 
-#: Pods that are looked at, or evicted in a trial, in one step.
+#: Pods that are looked at in one step.
 PODS_A_STEP = 8
+#: Steps for each pod that a trial evicts. It is counted out of its node, its queue and what plugins keep, and back in
+#: at the end of the trial, which costs about four times as much as a question about one task and one node.
+STEPS_AN_EVICTION = 2
 
 
 class GangSearch:
@@ -204,7 +207,7 @@ class GangSearch:
         # A trial costs one question per task and node. This bound rules out most domains with sums alone.
         if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
             return None
-        if not self._budget.spend(sum(len(each.rows) for each in sub_queues) + len(victims) // PODS_A_STEP):
+        if not self._budget.spend(sum(len(each.rows) for each in sub_queues) + STEPS_AN_EVICTION * len(victims)):
             return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
@@ -266,11 +269,14 @@ class GangSearch:
         )
 
     def _could_hold(self, nodes: AnyArray, sub_queue: _SubJobQueue, future: F64) -> bool:
-        """Return True unless the nodes have too little room for the tasks, ignoring filters. ``future`` (N, R)."""
+        """Return True unless the nodes have too little room for the tasks, ignoring filters that evictions can mend.
+        ``future`` (N, R)."""
         future = future[nodes]
         # Each class is counted as if the others were not placed: an upper bound that costs one pass per class.
-        for count, asks in sub_queue.wanted:
-            fitting = np.full(len(nodes), float(count))
+        feasible = placing_of(self._ssn).feasible
+        for cls, count, asks in sub_queue.wanted:
+            # No eviction mends a selector or a taint, so nodes that refuse the class for good count for nothing.
+            fitting = np.where(feasible.mendable(cls)[nodes], float(count), 0.0)
             for dimension, asked in asks:
                 np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked), out=fitting)
             if fitting.sum() < count:
@@ -338,12 +344,12 @@ class _Plan(NamedTuple):
 class _SubJobQueue(NamedTuple):
     """Tasks of a sub-job to place, in order.
 
-    ``wanted``: per class the number of tasks, and the request of one as (dimension, amount) pairs.
+    ``wanted``: each class with the number of tasks, and the request of one as (dimension, amount) pairs.
     """
 
     sub: int
     rows: list[int]
-    wanted: list[tuple[int, list[tuple[int, float]]]]
+    wanted: list[tuple[int, int, list[tuple[int, float]]]]
 
 
 def _sub_queues_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
@@ -356,7 +362,7 @@ def _sub_queues_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
         if rows:
             classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
             asks = [list(_asked(tables.classes.req[cls])) for cls in classes.tolist()]
-            yield _SubJobQueue(sub, rows, list(zip(counts.tolist(), asks, strict=True)))
+            yield _SubJobQueue(sub, rows, list(zip(classes.tolist(), counts.tolist(), asks, strict=True)))
 
 
 def _asked(req: F64) -> Iterator[tuple[int, float]]:
