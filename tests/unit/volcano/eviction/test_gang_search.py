@@ -77,7 +77,7 @@ def new(count: int, **more: Any) -> list[Object]:
         pytest.param(
             [NODES[:2], old("a", "b"), new(1, node_selector=(("x", "y"),))],
             [],
-            [(2, 2, True)],
+            [TooSmall],
             id="filters keep it off",
         ),
     ],
