@@ -171,7 +171,7 @@ class Placer:
         for subset in found:
             # Counting rejects most subsets and spends no try.
             if subset.nodes is not None and lacks_room(
-                self.feasible, self.ssn.tables.tasks.cls[list(group.rows)], subset.nodes
+                self.ssn, self.feasible, self.ssn.tables.tasks.cls[list(group.rows)], subset.nodes
             ):
                 self.why = NoRoom()
                 continue

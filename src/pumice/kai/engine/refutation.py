@@ -7,9 +7,12 @@ reject only what a walk or a search would reject.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from pumice.columns.dtypes import EPS, AnyArray, Bool
+from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.groups import Group, Subset, pod_sets_in
 from pumice.kai.engine.parts import Part
@@ -44,13 +47,27 @@ def lacks_domain(ssn: Session, group: Group, within: Subset) -> bool:
     return len(kinds) > 1 and not all(ssn.ask(node_subsets, each, within) for each in kinds.values())
 
 
-def lacks_room(feasible: Feasibility, classes: AnyArray, within: Bool) -> bool:
-    """Return True if one of the tasks with these classes, in order, fits on none of the nodes (N,), whatever happens to
-    the others."""
+def lacks_room(ssn: Session, feasible: Feasibility, classes: AnyArray, within: Bool) -> bool:
+    """Return True if the tasks with these classes, in order, cannot all be placed on the nodes ``within`` (N,): the
+    first one fits on none of them, or together they hold fewer tasks of one class than there are."""
+    # Only the first task is placed on the nodes as they are. A filter that rejects a later one may accept it once an
+    # earlier one is placed, so for the others only resources count.
     first = int(classes[0])
     if not np.any(feasible.capacity(first)[within] > 0):
         return True
-    # Only the first task is placed on the nodes as they are. A filter that rejects a later one may accept it once an
-    # earlier one is placed, so for the others only resources count.
-    others = set(classes.tolist()) - {first}
-    return any(not np.any(feasible.capacity(each)[within]) for each in others)
+    counts = Counter(classes.tolist())
+    return any(_room(ssn, feasible, cls, within) < count for cls, count in counts.items())
+
+
+def _room(ssn: Session, feasible: Feasibility, cls: int, within: Bool) -> float:
+    """Return how many tasks of a class the nodes ``within`` (N,) hold by resources alone."""
+    held, tables = np.where(within, feasible.capacity(cls), 0.0), ssn.tables
+    # The capacity is negative where a filter rejects, and does not say what the resources would hold.
+    rejected = (held < 0).nonzero()[0]
+    if len(rejected):
+        req = tables.classes.req[cls]
+        held[rejected] = np.inf
+        for dimension in (req > 0).nonzero()[0].tolist():
+            room = tables.nodes.books[rejected, FUTURE, dimension]
+            held[rejected] = np.minimum(held[rejected], np.maximum(np.floor((room + EPS) / req[dimension]), 0.0))
+    return float(held.sum())

@@ -81,7 +81,7 @@ class Waiting:
 
 class Replacement:
     """One placement after evictions. ``evicted``: rows of the victims. ``within`` (N,): nodes on which all are
-    placed."""
+    placed. ``every``: every victim must find a place, so that the first one without ends the simulation."""
 
     def __init__(
         self,
@@ -91,7 +91,10 @@ class Replacement:
         evicted: Sequence[int],
         waiting: Waiting,
         within: Bool,
+        *,
+        every: bool = False,
     ) -> None:
+        self._every = every
         self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
         evicted = list(evicted)
         self._chunks: dict[int, Part | None] = {}
@@ -122,7 +125,7 @@ class Replacement:
         return sorted(zip(self._ssn.order.job_keys()(jobs), jobs, strict=True), reverse=True)
 
     def run(self) -> bool:
-        """Place in queue order. Return True if the part was placed."""
+        """Place in queue order. Return True if the part was placed, and every victim if that is demanded."""
         entries = self._entries
         passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
@@ -136,6 +139,8 @@ class Replacement:
                 if not placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True):
                     return False
             elif not self._offer(job):
+                if self._every:
+                    return False
                 self._pass_over_alike(leaf, job, passed)
             if not entries[leaf]:
                 del entries[leaf]

@@ -210,7 +210,8 @@ class _Search:
             evict_all(ssn, self.stmt, rows, self.rules.reason)
             # In queue order with the victims, and not the part alone: otherwise a job could take nodes that its victims
             # deserve more, and the next cycle would give them back.
-            placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within).run()
+            every = self.rules.every_victim_placed
+            placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within, every=every).run()
             # After a cut, victims may be without a place only because the tries ran out.
             if not placed or self.is_cut or not self._is_valid(Scenario(part, list(rows))):
                 return None

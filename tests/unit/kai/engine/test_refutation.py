@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.groups import Group, Subset, groups_of
 from pumice.kai.engine.place_part import Placer
-from pumice.kai.engine.refutation import is_too_large, lacks_domain
+from pumice.kai.engine.refutation import is_too_large, lacks_domain, lacks_room
+from pumice.kai.engine.replacement import Replacement
 from pumice.kai.engine.single_task import Following
 from pumice.model.events import Object
 from pumice.model.topology import Topology
@@ -80,6 +83,49 @@ def test_a_single_kind_of_pod_sets_is_left_to_the_walk() -> None:
     assert part is not None
     group = groups_of(ssn.tables, part, lambda member: member.inside)
     assert not lacks_domain(ssn, group, Subset())
+
+
+@pytest.mark.parametrize(
+    ("tasks", "within", "is_refuted"),
+    [(8, 2, False), (9, 2, True), (9, 3, False), (5, 1, True)],
+)
+def test_a_domain_that_holds_fewer_tasks_than_a_gang_has_is_refuted(tasks: int, within: int, is_refuted: bool) -> None:
+    ssn = opened(store(*nodes(), queue("q"), job("gang", "q", [""] * tasks)))
+    domain = np.arange(ssn.tables.nodes.capacity) < within
+    classes = ssn.tables.tasks.cls[ssn.tables.tasks.alive]
+    assert lacks_room(ssn, Placer(ssn).feasible, classes, domain) is is_refuted
+
+
+@pytest.mark.parametrize(("tasks", "is_refuted"), [(4, False), (5, True)])
+def test_a_node_that_a_filter_rejects_counts_with_what_its_resources_hold(tasks: int, is_refuted: bool) -> None:
+    # A filter may accept a node once an earlier task of the gang is placed.
+    ssn = opened(store(*nodes(), queue("q"), job("first", "q", [""], 2), job("gang", "q", [""] * tasks)))
+    rows, placer = rows_of(ssn), Placer(ssn)
+    classes = ssn.tables.tasks.cls[[rows["first-0"], *(rows[f"gang-{i}"] for i in range(tasks))]]
+    domain, rejected = np.arange(ssn.tables.nodes.capacity) == 1, np.full(ssn.tables.nodes.capacity, -1.0)
+    feasible = Mock(capacity=lambda cls: rejected if cls == classes[-1] else placer.feasible.capacity(cls))
+    assert lacks_room(ssn, feasible, classes, domain) is is_refuted
+
+
+def test_consolidation_offers_no_victim_a_place_after_one_that_found_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    offers: dict[int, list[bool]] = {}
+    kept: list[Replacement] = []
+    offer = Replacement._offer
+
+    def noting(self: Replacement, victim: int) -> bool:
+        kept.append(self)
+        found = offer(self, victim)
+        offers.setdefault(id(self), []).append(found)
+        return found
+
+    monkeypatch.setattr(Replacement, "_offer", noting)
+    # With x and y gone from node a, the new job has room; then neither of them has.
+    full = [*job("x", "q", ["a"], 3, age=9.0), *job("y", "q", ["a"], 4, age=8.0)]
+    others = [each for i in range(3) for each in job(f"z{i}", "q", [f"b{i}"], 6, priority=100)]
+    found = store(*map(node, ("a", "b0", "b1", "b2")), queue("q"), full, others, job("new", "q", [""], 7, priority=60))
+    assert not cycle(found, policy(["consolidation"])).decisions
+    assert offers
+    assert all(all(each[:-1]) for each in offers.values())
 
 
 def nodes() -> list[Object]:
