@@ -24,7 +24,6 @@ MEANINGLESS = {
     "resource-sync-timeout": "no cycle starts before all objects are listed",
     "csi-storage": "a pod with a volume claim waits: volumes are not scheduled yet",
     "ignored-provisioners": "a pod with a volume claim waits: volumes are not scheduled yet",
-    "scheduler-sharding-name": "nodes are not divided among schedulers yet",
     "enable-pprof": "pprof is for Go programs; use py-spy",
     "log-flush-frequency": "every line is written immediately",
     "logtostderr": "the log goes to standard error",
@@ -56,9 +55,6 @@ class Unmet(Struct, frozen=True):
 
 #: Flags of vc-scheduler that would change decisions, and are refused.
 UNMET = {
-    "scheduler-sharding-mode": Unmet(
-        ("none",), "nodes are not divided among schedulers yet, so pods would be placed on nodes of other schedulers"
-    ),
     "leader-elect-resource-lock": Unmet(("leases",), "only Leases are supported as locks"),
 }
 #: Feature gates of vc-scheduler -> the values that are obeyed here; any where nothing here hangs on it.
@@ -193,7 +189,7 @@ def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_shares_of_schedulers(environ: Mapping[str, str]) -> None:
     """Raises: InputError where this is to be one of several schedulers, each with pods and nodes of its own."""
     if environ.get("MULTI_SCHEDULER_ENABLE", "").lower() in _TRUE and environ.get("SCHEDULER_NUM", "1") != "1":
-        raise InputError("MULTI_SCHEDULER_ENABLE is not supported: pods and nodes are not divided among schedulers")
+        raise InputError("MULTI_SCHEDULER_ENABLE is not supported: use --scheduler-sharding-mode=hard")
 
 
 def _key(name: str) -> str:

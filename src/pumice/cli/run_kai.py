@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.kube.api.client import Client
     from pumice.kube.informers.watch_failures import WatchFailures
     from pumice.kube.scheduler.languages import ClusterLanguage
-    from pumice.kube.scheduler.live import Settings
+    from pumice.kube.scheduler.settings import Settings
 
 _NODE_POOL_LABEL = "kai.scheduler/node-pool"
 _OPTIONS = (

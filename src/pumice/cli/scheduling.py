@@ -33,7 +33,8 @@ async def schedule(
     from pumice.kube.controllers.loop import ControlSettings
     from pumice.kube.scheduler.languages import KAI, language_of
     from pumice.kube.scheduler.lease import Election
-    from pumice.kube.scheduler.live import Live, Settings
+    from pumice.kube.scheduler.live import Live
+    from pumice.kube.scheduler.settings import Settings
     from pumice.runtime.controllers.kai.groups import GroupingSettings
     from pumice.runtime.controllers.podgroups import GroupSettings
 

@@ -67,6 +67,8 @@ def reached(told: Told) -> bool:
         pytest.param(
             ("--scheduler-sharding-mode=none", "--leader-elect-resource-lock=leases"), id="values that ask for nothing"
         ),
+        pytest.param(("--scheduler-sharding-mode=hard", "--scheduler-sharding-name=a"), id="nodes of its shard"),
+        pytest.param(("--scheduler-sharding-mode=SOFT",), id="nodes of its shard first"),
         pytest.param(("--leader-elect=true", "-v=3", "2>&1"), id="as Volcano's chart ends its arguments"),
     ],
 )
@@ -92,8 +94,6 @@ def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monke
 @pytest.mark.parametrize(
     ("flag", "why"),
     [
-        pytest.param("--scheduler-sharding-mode=hard", "nodes are not divided", id="nodes of other shards"),
-        pytest.param("--scheduler-sharding-mode=soft", "nodes are not divided", id="nodes of other shards first"),
         pytest.param("--leader-elect-resource-lock=endpoints", "only Leases are supported", id="another lock"),
         pytest.param("--feature-gates=SchedulingGatesQueueAdmission=false", "not supported", id="a gate that is on"),
         pytest.param(

@@ -15,6 +15,7 @@ from pumice.kube.api.kinds import (
     KAI_QUEUES,
     LEASES,
     NATIVE_POD_GROUPS,
+    NODE_SHARDS,
     POD_GROUPS,
     PODS,
     QUEUES,
@@ -77,6 +78,7 @@ SCHEDULER = (
     | rights(POD_GROUPS, "patch")  # kube/writers/statuses: by the subresource where the CRD has one
     | rights(POD_GROUPS, "patch", below="status")
     | rights(QUEUES, "patch", below="status")
+    | rights(NODE_SHARDS, "patch", below="status")  # kube/scheduler/node_shards
     | rights(NATIVE_POD_GROUPS, "patch", below="status")
     | CLAIMED
 )

@@ -12,8 +12,9 @@ from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
 from pumice.kube.scheduler.http import serving
 from pumice.kube.scheduler.languages import KAI
-from pumice.kube.scheduler.live import Live, Settings
+from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import ConfFile
+from pumice.kube.scheduler.settings import Settings
 from pumice.runtime.files.snapshot_file import from_bytes
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.serving.listening import Place

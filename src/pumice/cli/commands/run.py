@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.languages import ClusterLanguage
     from pumice.kube.scheduler.lease import Election
-    from pumice.kube.scheduler.live import Live, Settings
+    from pumice.kube.scheduler.live import Live
+    from pumice.kube.scheduler.node_shards import Sharding
     from pumice.kube.scheduler.reload import ConfFile
+    from pumice.kube.scheduler.settings import Settings
     from pumice.runtime.record.recorder import Recorder
     from pumice.runtime.telemetry.metrics import Metrics
 
@@ -116,6 +118,21 @@ class _Wanted(Struct, frozen=True):
     metavar="L:V",
     help="Use only nodes with this label. Can be repeated: nodes with any of the labels.",
 )
+@click.option(
+    "--scheduler-sharding-mode",
+    "sharding_mode",
+    type=click.Choice(["none", "hard", "soft"], case_sensitive=False),
+    default="none",
+    show_default=True,
+    help="Use only the nodes of this scheduler's NodeShard (hard), or these first (soft).",
+)
+@click.option(
+    "--scheduler-sharding-name",
+    "sharding_name",
+    default="volcano",
+    show_default=True,
+    help="Name of this scheduler's NodeShard; with a mode, also of its Lease unless that is named.",
+)
 @kai_options
 @click.option(
     "--feature-gates", multiple=True, metavar="G=BOOL", help="Feature gates of Volcano; unsupported ones are an error."
@@ -179,9 +196,9 @@ def run(**given: Any) -> None:
 
     from pumice.kube.api.errors import KubeError
     from pumice.kube.scheduler.languages import language_of
-    from pumice.kube.scheduler.live import Settings
     from pumice.kube.scheduler.logs import set_up
     from pumice.kube.scheduler.reload import ConfFile
+    from pumice.kube.scheduler.settings import Settings
     from pumice.volcano.table import DEFAULT_CONF
 
     gates = gates_of(given["feature_gates"])
@@ -202,6 +219,7 @@ def run(**given: Any) -> None:
         lease_namespace=given["lease_namespace"],
         replay=_replay_flags(given),
         language=language,
+        sharding=_sharding(given, language),
         **kai_settings(given, language),
     )
     try:
@@ -214,7 +232,26 @@ def _name_what_is_not_named(given: dict[str, Any], dialect: Dialect, language: C
     given["scheduler_name"] = given["scheduler_name"] or (dialect.scheduler,)
     given["default_queue"] = given["default_queue"] or dialect.default_queue
     given["lease_namespace"] = given["lease_namespace"] or language.lease[0]
-    given["leader_elect_resource_name"] = given["leader_elect_resource_name"] or language.lease[1]
+    # Schedulers of different shards work side by side: each shard has its own Lease, for which its standbys compete.
+    lease = language.lease[1] if given["sharding_mode"] == "none" else given["sharding_name"]
+    given["leader_elect_resource_name"] = given["leader_elect_resource_name"] or lease
+
+
+def _sharding(given: dict[str, Any], language: ClusterLanguage) -> Sharding | None:
+    """Raises: InputError."""
+    from pumice.kube.scheduler.node_shards import Sharding
+
+    mode = given["sharding_mode"]
+    if mode == "none":
+        return None
+    if language.dialect == "kai":
+        raise InputError(
+            f"--scheduler-sharding-mode={mode}: not supported under dialect: kai, where --partition-label-value divides"
+            " nodes among schedulers"
+        )
+    if not given["sharding_name"]:
+        raise InputError("--scheduler-sharding-name: found nothing, wanted the name of a NodeShard")
+    return Sharding(given["sharding_name"], mode == "hard")
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:

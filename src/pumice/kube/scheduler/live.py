@@ -17,12 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
 from pumice.framework.cycle.outcome import Outcome
 from pumice.kube.api.client import Client, Counts
 from pumice.kube.api.errors import KubeError
-from pumice.kube.api.kinds import NAMESPACES, Kind
+from pumice.kube.api.kinds import NAMESPACES, NODE_SHARDS, Kind
 from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.binding.claims import ClaimBinding
 from pumice.kube.binding.node_locks import NodeLocking
@@ -35,12 +33,14 @@ from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.scheduler.cluster import KubeCluster
 from pumice.kube.scheduler.cycle_log import log_decisions, tell_cycle
 from pumice.kube.scheduler.dump import write_dump
-from pumice.kube.scheduler.languages import KAI, VOLCANO, ClusterLanguage, NodePool
+from pumice.kube.scheduler.languages import KAI
 from pumice.kube.scheduler.lease import Election
+from pumice.kube.scheduler.node_shards import NodeShards
 from pumice.kube.scheduler.reload import Conf, ConfFile
 from pumice.kube.scheduler.schedule import CycleSchedule
+from pumice.kube.scheduler.settings import Settings
 from pumice.kube.writers.reminders import Reminders, record_unparsable
-from pumice.kube.writers.writing import AS_VOLCANO_DOES, Timers, Writing
+from pumice.kube.writers.writing import Timers
 from pumice.model.decisions import Bind, Decision
 from pumice.model.manifest import Decoder
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
@@ -55,31 +55,6 @@ _log = logging.getLogger("pumice.run")
 T = TypeVar("T")
 _TIDY_S = 60.0  # how often freed memory is returned to the system
 _STUCK_S = 300.0  # a cycle that takes this long will not end
-
-
-class Settings(Struct, frozen=True):
-    """Settings. ``on_change`` False: one cycle per period and no others. ``conf_s``: how often the conf file is read.
-    ``flush_s``: at the end, how long decisions may take. ``node_labels``: only nodes with one of these (key, value)
-    count; none: all.
-
-    ``lease_namespace``: must exist before this competes for leadership; "": not checked. ``replay``: flags with which
-    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects of
-    this node pool count; None: all. ``writing``: how decisions are written.
-    """
-
-    scheduler_names: tuple[str, ...] = ("volcano",)
-    default_queue: str = "default"
-    use_priority_classes: bool = True
-    period_s: float = 1.0
-    on_change: bool = True
-    node_labels: tuple[tuple[str, str], ...] = ()
-    conf_s: float = 2.0
-    flush_s: float = 20.0
-    lease_namespace: str = ""
-    replay: tuple[str, ...] = ()
-    language: ClusterLanguage = VOLCANO
-    pool: NodePool | None = None
-    writing: Writing = AS_VOLCANO_DOES
 
 
 #: Takes each cycle that ended, in the thread of cycles: its outcome, decisions and digest.
@@ -234,12 +209,17 @@ class Live:
         self.reminders = Reminders(self.cluster.cache, self.cluster.recorder, self.informers.unparsable)
         asked = partial(report_usage_asked, self.metrics)
         self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client, asked)
+        informers, in_flight, sharding = self.informers, self.cluster.in_flight, settings.sharding
+        shards = (lambda: informers.objects(NODE_SHARDS)), in_flight.jobs_bound_to
+        self._shards = NodeShards(sharding, *shards) if sharding is not None else None
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
         self.cluster.is_synced = self.synced.is_set
 
     async def _lead(self) -> None:
         """Lead until stopped. Cancelled if leadership is lost: then nothing more is written."""
-        works = (self.cluster.run(), self.reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
+        works = [self.cluster.run(), self.reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds)]
+        if self._shards is not None:
+            works.append(self._shards.run(self._client))
         stopping, *tasks = map(asyncio.create_task, (self._stopping.wait(), *works))
         self.leads = True
         self._at_once()
@@ -346,6 +326,8 @@ class Live:
         self.cycle_began = time.monotonic()
         conf = self.conf.current
         self.loop.use_policy(conf.policy, conf.file)
+        if self._shards is not None:
+            self.loop.store.shard = self._shards.shard()
         now, timer = time.time(), CycleTimer(time.perf_counter)
         outcome = self.loop.step(now, timer)
         decisions = self.loop.decisions

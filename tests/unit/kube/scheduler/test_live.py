@@ -31,8 +31,9 @@ from pumice.kube.scheduler import logs
 from pumice.kube.scheduler.dump import SNAPSHOT_NAME
 from pumice.kube.scheduler.http import serving as pages
 from pumice.kube.scheduler.lease import Election
-from pumice.kube.scheduler.live import Live, Settings
+from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import ConfFile
+from pumice.kube.scheduler.settings import Settings
 from pumice.model.pod import QUEUE_GATE
 from pumice.model.workloads.native_group import INITIALLY_SCHEDULED
 from pumice.runtime.files.snapshot_file import read_cycle
