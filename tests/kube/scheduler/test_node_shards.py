@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from pumice.kube.api.client import Client
-from pumice.kube.api.kinds import NODE_SHARDS, NODES, PODS, QUEUES
-from tests.kube.objects import create, node, pod
+from pumice.kube.api.errors import ApiError
+from pumice.kube.api.kinds import NODE_SHARDS, NODES, POD_GROUPS, PODS, QUEUES
+from tests.kube.objects import create, node
 from tests.kube.running import Running, eventually, running
+from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.server import ApiServer
 
 SHARDS = ("a", "b", "c")
@@ -32,10 +34,11 @@ def flags(namespace: str, shard: str) -> tuple[str, ...]:
 
 
 async def add_pods(client: Client, namespace: str, shard: str, first: int, count: int) -> None:
-    """Tolerates all taints: no kubelet takes the one away that a new node has."""
-    names = (f"{shard}-{first + i}" for i in range(count))
-    spec = {"schedulerName": shard, "tolerations": [{"operator": "Exists"}]}
-    await create(client, *(pod(namespace, name, **spec) for name in names))
+    """Add pods of the PodGroup that has the shard's name."""
+    pods = [gang_pod(namespace, f"{shard}-{first + i}", shard) for i in range(count)]
+    for each in pods:
+        each["spec"]["schedulerName"] = shard
+    await create(client, *pods)
 
 
 async def placed(client: Client, namespace: str, count: int) -> dict[str, str]:
@@ -60,11 +63,14 @@ async def test_hard_shards_bind_on_their_own_nodes_and_a_standby_takes_over(
     client: Client, crds: None, namespace: str, server: ApiServer, tmp_path: Path, nodes: int, pods: int
 ) -> None:
     queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1}}
-    await create(client, queue, *(node(f"{s}-n{i}") for s in SHARDS for i in range(nodes)))
+    with suppress(ApiError):  # it is there already
+        await client.post(QUEUES.list_path, queue)
+    await create(client, *(node(f"{s}-n{i}") for s in SHARDS for i in range(nodes)))
     for shard in SHARDS:
         desired = {"spec": {"nodesDesired": [f"{shard}-n{i}" for i in range(nodes)]}}
         head = {"apiVersion": NODE_SHARDS.api_version, "kind": "NodeShard", "metadata": {"name": shard}}
         await client.post(NODE_SHARDS.list_path, head | desired)
+        await client.post(POD_GROUPS.namespace_path(namespace), pod_group(namespace, shard, 1))
         await add_pods(client, namespace, shard, 0, pods)
     with ExitStack() as stack:
 
