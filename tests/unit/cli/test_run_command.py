@@ -108,6 +108,12 @@ def test_unsupported_flag_that_changes_decisions_is_refused(nowhere: str, flag: 
     assert why in error
 
 
+def test_record_of_a_shard_is_refused(nowhere: str, tmp_path: Path) -> None:
+    told = run("run", nowhere, "--scheduler-sharding-mode=hard", f"--record={tmp_path / 'record'}")
+    assert told.code == 2
+    assert "not supported yet with --scheduler-sharding-mode" in told.lines("error")[0]
+
+
 def test_one_of_several_schedulers_is_refused(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each would schedule all pods, on all nodes."""
     monkeypatch.setenv("MULTI_SCHEDULER_ENABLE", "true")

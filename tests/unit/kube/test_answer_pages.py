@@ -16,8 +16,9 @@ from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
 from pumice.kube.scheduler.answer_pages import WAITING_MAX, AnswerPages
 from pumice.kube.scheduler.http import serving
-from pumice.kube.scheduler.live import Live, Settings
+from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import ConfFile
+from pumice.kube.scheduler.settings import Settings
 from pumice.runtime.serving.listening import Place
 from pumice.runtime.telemetry.metrics import Metrics
 from pumice.testing.build import cluster, node, podgroup, pods, queue

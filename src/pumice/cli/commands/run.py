@@ -251,6 +251,9 @@ def _sharding(given: dict[str, Any], language: ClusterLanguage) -> Sharding | No
         )
     if not given["sharding_name"]:
         raise InputError("--scheduler-sharding-name: found nothing, wanted the name of a NodeShard")
+    if given["record"] is not None:
+        # A record has no shards, so its cycles would be decided with all nodes and differ.
+        raise InputError("--record: not supported yet with --scheduler-sharding-mode: replay would use all nodes")
     return Sharding(given["sharding_name"], mode == "hard")
 
 
