@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.framework.plugin.policy_file import Policy
-from pumice.model.manifest.priority_defaults import Priorities
+from pumice.model.manifest.defaults.priorities import Priorities
 from pumice.model.queue import PriorityClass
 from pumice.runtime.memory import old_objects_left_alone, without_collector
 from pumice.runtime.why import Why

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pumice.model.manifest import Decoder, ManifestError
+from pumice.model.manifest.defaults.priorities import Priorities
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod, podgroup_of, pods_of, pods_of_batch_job
-from pumice.model.manifest.priority_defaults import Priorities
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
 from pumice.model.resources import Resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.model.manifest.pod_defaults import requests_and_limits
+from pumice.model.manifest.defaults.requests import requests_and_limits
 from pumice.model.manifest.reading.fields import Obj
 
 _SPEC: Final[dict[str, Any]] = {

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
+from pumice.model.manifest.defaults.priorities import NO_PRIORITIES, Priorities
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION
-from pumice.model.manifest.priority_defaults import NO_PRIORITIES, Priorities
 from pumice.model.pod import (
     EMPTY_MAP,
     GROUP_NAME_ANNOTATION,

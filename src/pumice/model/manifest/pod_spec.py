@@ -23,7 +23,7 @@ from pumice.model.devices.shared_devices import (
     device_wishes,
     is_shared_device,
 )
-from pumice.model.manifest.pod_defaults import with_requests
+from pumice.model.manifest.defaults.requests import with_requests
 from pumice.model.manifest.qos import qos_class
 from pumice.model.manifest.reading.bounds import check_gates, check_lists
 from pumice.model.manifest.reading.fields import (

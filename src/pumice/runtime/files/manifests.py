@@ -14,10 +14,12 @@ from msgspec.structs import asdict
 
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
 from pumice.model.manifest.decoder import where as object_name
+from pumice.model.manifest.defaults.admission import LIMIT_RANGE, RUNTIME_CLASS, AdmissionDefaults
+from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
 from pumice.model.plain_words import kind_of
 from pumice.model.workloads.job_makers import JobMaker
-from pumice.runtime.files.documents import Document, documents
+from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
 from pumice.runtime.files.kai_pods import KaiPods
 from pumice.runtime.memory import without_collector
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
@@ -29,6 +31,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _LISTS_MAX = 8  # nested lists
 _UNKNOWN_MAX = 200  # unknown keys that are reported
 _PLACES_SHOWN = 2
+_ADMISSION_KINDS = (LIMIT_RANGE, RUNTIME_CLASS)
 
 
 class Manifests(Struct, frozen=True):
@@ -42,15 +45,29 @@ def load_manifests(paths: Iterable[str | Path], decoder: Decoder | None = None) 
     """Read everything in these files and folders (``*.yaml``, ``*.yml`` and ``*.json``, also in sub-folders, by name).
 
     Of objects with the same kind, namespace and name one is kept, whatever the order of files: that with the highest
-    numeric resourceVersion, then the latest creation, then the last by its canonical text.
+    numeric resourceVersion, then the latest creation, then the last by its canonical text. What LimitRanges and
+    RuntimeClasses would add to pods at admission is filled in.
     """
     reading = _Reading(decoder or Decoder())
     with without_collector():
-        for path in paths:
-            for file in reading.files_of(Path(path)):
-                for document in documents(file):
-                    reading.take(document)
+        files = [file for path in paths for file in reading.files_of(Path(path))]
+        for file in filter(_may_have_defaults, files):
+            reading.note_defaults(file)
+        for file in files:
+            for document in documents(file):
+                reading.take(document)
     return reading.result()
+
+
+def _may_have_defaults(file: Path) -> bool:
+    """Return True if the file may define defaults of admission."""
+    # Defaults must be known before the first pod is read. Such files are read twice, and the few bytes are looked for
+    # instead of keeping the documents of all files in memory.
+    try:
+        found = file.read_bytes() if file.stat().st_size <= FILE_BYTES_MAX else b""
+    except OSError:
+        return False
+    return any(kind.encode() in found for _, kind in _ADMISSION_KINDS)
 
 
 class _Reading:
@@ -67,6 +84,7 @@ class _Reading:
         self.unknown_counts: Counter[UnknownKey] = Counter()
         self.first_unparsable: dict[str, str] = {}
         self.kai_pods = KaiPods()
+        self.defaults = AdmissionDefaults()
 
     def files_of(self, path: Path) -> Iterator[Path]:
         """Yield the file itself, or the files of a folder. Links to folders are not followed."""
@@ -90,17 +108,26 @@ class _Reading:
                 if name.lower().endswith(_SUFFIXES) and (Path(directory) / name).is_file():
                     yield Path(directory) / name
 
-    def take(self, document: Document | Problem) -> None:
-        if isinstance(document, Problem):
-            self.problems.append(document)
-        elif document.obj is not None:
-            self._take(document.where, document.obj, 0)
+    def note_defaults(self, file: Path) -> None:
+        """Note the LimitRanges and RuntimeClasses of a file."""
+        for document in documents(file):
+            for where, obj in _objects_in(document):
+                kind = _version_and_kind(obj)
+                if kind in _ADMISSION_KINDS:
+                    try:
+                        self.defaults.note(kind, obj)
+                    except FieldError as error:
+                        what = f"{object_name(obj)}: {error}; nothing is filled in by it"
+                        self.problems.append(Problem(where, what))
 
-    def _take(self, where: str, obj: Any, depth: int) -> None:
-        kind = obj.get("kind") if isinstance(obj, dict) else None
-        if isinstance(kind, str) and kind.endswith("List") and "items" in obj:
-            self._take_list(where, obj, depth)
-            return
+    def take(self, document: Document | Problem) -> None:
+        for where, obj in _objects_in(document):
+            if isinstance(obj, Problem):
+                self.problems.append(obj)
+            elif _version_and_kind(obj) not in _ADMISSION_KINDS:
+                self._take(where, obj)
+
+    def _take(self, where: str, obj: Any) -> None:
         self._name_unknown_keys(where, obj)
         if not self.kai_pods.take(where, obj):
             self._read(where, obj)
@@ -109,7 +136,7 @@ class _Reading:
         if isinstance(obj, dict) and obj.get("kind") == "Job":
             self.kai_pods.may_own(obj)
         try:
-            reading = self.decoder.read(obj)
+            reading = self.decoder.read(self.defaults.admitted(_version_and_kind(obj), obj))
         except UnsupportedKind as error:
             self.kai_pods.may_own(obj)
             self.unparsable[error.kind] += 1
@@ -131,20 +158,6 @@ class _Reading:
             places = self.unknown.setdefault(key, [])
             if len(places) < _PLACES_SHOWN:
                 places.append(f"{where}, {object_name(obj)}")
-
-    def _take_list(self, where: str, obj: dict[str, Any], depth: int) -> None:
-        """Read the items of a list. Items of a typed one, such as PodList, may leave out their kind."""
-        items = obj["items"]
-        if depth >= _LISTS_MAX or not isinstance(items, list | None):
-            wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} nested lists"
-            self.problems.append(Problem(where, f"items: found {kind_of(items)}, wanted {wanted}"))
-            return
-        kind = obj["kind"].removesuffix("List")
-        defaults = {"apiVersion": obj.get("apiVersion"), "kind": kind} if kind else {}
-        for i, item in enumerate(items or ()):
-            if kind and isinstance(item, dict) and item.get("kind") is None:
-                item = defaults | {key: value for key, value in item.items() if value is not None}
-            self._take(f"{where} item {i + 1}", item, depth + 1)
 
     def _keep(self, where: str, value: Value) -> None:
         kind = value.kind if isinstance(value, JobMaker) else type(value).__name__
@@ -186,6 +199,38 @@ class _Reading:
             where = self.first_unparsable[kind] + (f" and {count - 1} more" if count > 1 else "")
             self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
         return Manifests(tuple(value for value, _ in self.objects.values()), tuple(self.problems))
+
+
+def _objects_in(document: Document | Problem) -> Iterator[tuple[str, Any]]:
+    """Yield the objects of a document with their places: itself, or the items of a list. A problem comes as it is."""
+    if isinstance(document, Problem):
+        yield document.where, document
+    elif document.obj is not None:
+        yield from _flat(document.where, document.obj, 0)
+
+
+def _flat(where: str, obj: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield an object, or what is in a list. Items of a typed list, such as PodList, may leave out their kind."""
+    kind = obj.get("kind") if isinstance(obj, dict) else None
+    if not (isinstance(kind, str) and kind.endswith("List") and "items" in obj):
+        yield where, obj
+        return
+    items = obj["items"]
+    if depth >= _LISTS_MAX or not isinstance(items, list | None):
+        wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} nested lists"
+        yield where, Problem(where, f"items: found {kind_of(items)}, wanted {wanted}")
+        return
+    kind = kind.removesuffix("List")
+    defaults = {"apiVersion": obj.get("apiVersion"), "kind": kind} if kind else {}
+    for i, item in enumerate(items or ()):
+        if kind and isinstance(item, dict) and item.get("kind") is None:
+            item = defaults | {key: value for key, value in item.items() if value is not None}
+        yield from _flat(f"{where} item {i + 1}", item, depth + 1)
+
+
+def _version_and_kind(obj: Any) -> tuple[str, str]:
+    """Return apiVersion and kind as texts, which may be wrong or missing."""
+    return (str(obj.get("apiVersion")), str(obj.get("kind"))) if isinstance(obj, dict) else ("", "")
 
 
 def _rank(value: Value) -> tuple[int, float, str]:

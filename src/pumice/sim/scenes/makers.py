@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from pumice.model.instants import stamp
+from pumice.model.manifest.defaults.priorities import Priorities
 from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.pod_spec import SpecCache
-from pumice.model.manifest.priority_defaults import Priorities
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
 from pumice.runtime.controllers.cron_jobs import reconcile_cron_job

@@ -16,6 +16,7 @@ from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.decoder import Value
+from pumice.model.manifest.defaults.priorities import NO_PRIORITIES, Priorities
 from pumice.model.manifest.jobs import (
     group_name_of,
     is_bare,
@@ -24,7 +25,6 @@ from pumice.model.manifest.jobs import (
     pods_of,
     pods_of_batch_job,
 )
-from pumice.model.manifest.priority_defaults import NO_PRIORITIES, Priorities
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota

@@ -381,3 +381,23 @@ def test_many_lost_pods_do_not_take_long() -> None:
     objects, problems = validate_cluster(decode(raw("Queue", "q"), *pods, *groups))
     assert len(problems) == 3000
     assert sum(isinstance(value, PodGroup) for value in objects) == 3000
+
+
+RANGE = (
+    "apiVersion: v1\nkind: LimitRange\nmetadata: {name: sizes}\n"
+    "spec: {limits: [{type: Container, defaultRequest: {cpu: %s}}]}\n"
+)
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n"
+
+
+def test_defaults_of_a_later_file_are_filled_in(load: Any) -> None:
+    found = load(a_yaml=POD, b_yaml=RANGE % "3")
+    assert [pod.spec.request.milli_cpu for pod in found.objects] == [3000]
+    assert found.problems == ()
+
+
+def test_a_wrong_limit_range_is_a_problem_and_fills_in_nothing(load: Any, tmp_path: Path) -> None:
+    found = load(a_yaml=POD, b_yaml=RANGE % "many")
+    assert [pod.spec.request.milli_cpu for pod in found.objects] == [0]
+    assert len(found.problems) == 1
+    assert "LimitRange sizes: spec.limits[0].defaultRequest.cpu" in told(found, tmp_path)[0]
