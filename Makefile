@@ -42,7 +42,7 @@ kube-assets: setup ## build kube-apiserver, etcd, kwok, kubectl and Prometheus f
 	$(BIN)/python scripts/build-prometheus
 
 test-kube: setup ## the tests against a real Kubernetes API server, and a real Prometheus, on loopback (see kube-assets)
-	$(BIN)/python -m pytest -m kube $(TEST_ARGS) tests/kube
+	$(BIN)/python -m pytest -m "kube and not long" $(TEST_ARGS) tests/kube
 
 fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS), in both languages: hours
 	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS)

@@ -18,7 +18,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.model.blockers import SearchCut
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Gone, Object
-from pumice.model.pod import Pod
+from pumice.model.pod import HostPort, Pod
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, policy, queue
@@ -28,7 +28,10 @@ ACTIONS = ("allocate", "preempt", "reclaim", "gangpreempt", "gangreclaim")
 NODES = 12
 STEPS = 60
 #: No node has it, which sums cannot tell.
-NOWHERE = (("rack", "nowhere"),)
+NOWHERE = {"node_selector": (("rack", "nowhere"),)}
+#: Pods of no group hold it on each node. The actions that evict whole gangs count nodes that a selector leaves, and
+#: cannot tell that no eviction frees a port.
+TAKEN = {"host_ports": (HostPort(80),)}
 CONF = """\
 actions: "ACTION"
 tiers:
@@ -39,12 +42,20 @@ configurations:
 """
 
 
-def waiting(name: str, namespace: str, cores: list[float], of: str, at: float, tier: int | None) -> list[Object]:
+def waiting(
+    name: str,
+    namespace: str,
+    cores: list[float],
+    of: str,
+    at: float,
+    tier: int | None,
+    never: dict[str, Any] | None = None,
+) -> list[Object]:
     group = podgroup(
         name, len(cores), of, namespace=namespace, priority_class="high", phase="Inqueue", creation=at, tier=tier
     )
     members = [
-        pod(f"{name}-{i}", name, cpu, namespace=namespace, priority=2, creation=at, node_selector=NOWHERE * (cpu > 3))
+        pod(f"{name}-{i}", name, cpu, namespace=namespace, priority=2, creation=at, **((cpu > 3 and never) or {}))
         for i, cpu in enumerate(cores)
     ]
     return [group, *members]
@@ -60,11 +71,11 @@ def world(dice: Random, action: str, *, storm: int) -> Store:
     for i in range(NODES // 2 if action == "allocate" else NODES):
         full += [podgroup(f"old{i}", 0, runs, priority_class="low", phase="Running")]
         full += [pod(f"old{i}-{k}", f"old{i}", 1, on=f"n{i}", phase="Running", priority=1) for k in range(4)]
-    made: list[Object] = []
+    made: list[Object] = [pod(f"port{i}", "", 0, on=f"n{i}", **TAKEN) for i in range(NODES) if "gang" in action]
     for i in range(storm):
         cores = [1 + 0.01 * dice.randrange(100) for _ in range(2)] + [3.5]
         of = "q0" if "preempt" in action or dice.random() < 0.5 else "q1"
-        made += waiting(f"s{i:02d}", "storm", cores, of, 1.0 + i, tier)
+        made += waiting(f"s{i:02d}", "storm", cores, of, 1.0 + i, tier, TAKEN if "gang" in action else NOWHERE)
     queues = [queue(name, 4 if name != "old" else 1) for name in ("old", "q0", "q1")]
     nodes = [node(f"n{i}", 4) for i in range(NODES)]
     return cluster(LEVELS, queues, nodes, racks, full, made, waiting("fits", "other", [1, 1], "q0", 99.0, tier))

@@ -94,5 +94,6 @@ async def test_hard_shards_bind_on_their_own_nodes_and_a_standby_takes_over(
         await add_pods(client, namespace, "a", pods, 10)
         found = await placed(client, namespace, 3 * pods + 10)
         assert all(where.startswith(f"{name[0]}-") for name, where in found.items())
-    for obj in (await client.get(NODES.list_path))["items"]:
-        await client.delete(NODES.path(obj["metadata"]["name"]))
+    for kind in (NODES, NODE_SHARDS):
+        for obj in (await client.get(kind.list_path))["items"]:
+            await client.delete(kind.path(obj["metadata"]["name"]))

@@ -136,7 +136,8 @@ class _Reading:
         if isinstance(obj, dict) and obj.get("kind") == "Job":
             self.kai_pods.may_own(obj)
         try:
-            reading = self.decoder.read(self.defaults.admitted(_version_and_kind(obj), obj))
+            admitted = self.defaults.admitted(_version_and_kind(obj), obj) if isinstance(obj, dict) else obj
+            reading = self.decoder.read(admitted)
         except UnsupportedKind as error:
             self.kai_pods.may_own(obj)
             self.unparsable[error.kind] += 1

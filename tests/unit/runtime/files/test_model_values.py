@@ -212,7 +212,11 @@ TWO = [Pod("ns", f"p{i}", "u", PLAIN) for i in range(2)]
         pytest.param(changed(Pod, TWO, spec=[0, -1]), "spec: an index is not below 1", id="no spec"),
         pytest.param(changed(Pod, TWO, spec=[0, -2]), "spec: an index is not below 1", id="a place below none"),
         pytest.param(changed(Pod, TWO, owner=[0, 0]), "owner: an index is not below 0", id="a place of no table"),
-        pytest.param(changed(Pod, TWO, bogus=[1, 2]), "the fields are annotations, bogus", id="a field too many"),
+        pytest.param(
+            changed(Pod, TWO, bogus=[1, 2]),
+            "the fields are active_deadline_s, annotations, bogus",
+            id="a field too many",
+        ),
         pytest.param(changed(Pod, TWO, tables={}), "an index is not below 0", id="no tables"),
         pytest.param(changed(Pod, TWO, tables={"PodSpec": 1}), "values of", id="a table that is none"),
     ],

@@ -42,8 +42,8 @@ def test_a_job_that_can_never_run_and_what_it_was_promised(tmp_path: Path) -> No
 def test_the_problem_says_all_of_it(tmp_path: Path) -> None:
     (problem,) = summary_of(inputs(tmp_path, BLOCKED)).problems
     assert str(problem) == (
-        "error: job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable: 2 Insufficient "
-        "cpu; was admitted and reserves 5 cores without using it"
+        "warning: job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable: 2 "
+        "Insufficient cpu; was admitted and reserves 5 cores without using it"
     )
 
 
