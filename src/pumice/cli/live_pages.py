@@ -28,10 +28,10 @@ def pages_place(text: str) -> tuple[str, int] | None:
     """Return address and port of ``--pages``, None if there are none. Raises: InputError."""
     if not text:
         return None
-    from pumice.web.server import is_for_this_machine
+    from pumice.runtime.serving.this_machine import is_loopback
 
     address, port = place("--pages", text)
-    if not is_for_this_machine(address):
+    if not is_loopback(address):
         raise InputError(f"--pages {text[:60]}: pages are for this machine only; wanted a loopback address")
     return address, port
 

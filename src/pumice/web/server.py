@@ -11,7 +11,6 @@ import gzip
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +18,7 @@ from aiohttp import web
 
 from pumice import __version__
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Handler, Place, connections_here, listening
+from pumice.runtime.serving.this_machine import is_from_here
 from pumice.web.assets import PAGES, asset, shell
 from pumice.web.feed import DOCUMENTS, Feed
 from pumice.web.jobs_query import QueryError, query_of
@@ -127,23 +127,9 @@ class Pages:
 @web.middleware
 async def _for_this_machine(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse what does not come from this machine, or was sent by a page of another site."""
-    if not _is_loopback(request.remote or "") or not _is_loopback(_host(request)):
+    if not is_from_here(request):
         raise web.HTTPForbidden(text="for this machine alone: see kubectl port-forward\n")
     return await handler(request)
-
-
-def _host(request: web.Request) -> str:
-    host = request.host
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-
-
-def _is_loopback(address: str) -> bool:
-    if address == "localhost":
-        return True
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _answer(request: web.Request, body: bytes | str, content_type: str) -> web.Response:
@@ -161,8 +147,3 @@ async def serving(feed: Feed, place: Place, explain: Explain | None = None) -> A
     limits = ConnectionLimits(connections_here(_AT_WORK_MAX))
     async with listening(Pages(feed, explain).application(), place, Connections(limits)) as url:
         yield url
-
-
-def is_for_this_machine(address: str) -> bool:
-    """Return True if only this machine can reach an address."""
-    return _is_loopback(address)

@@ -285,9 +285,9 @@ def _in_tree_order(parents: Sequence[int]) -> tuple[list[int], I32]:
     """Return queues so that each comes after its parent, and their depths. Those in a circle have no parent."""
     depths = np.full(len(parents), -1, dtype=np.int32)
     for row in range(len(parents)):
-        path, above = [], row
+        path, above = dict[int, None](), row
         while above >= 0 and depths[above] < 0 and above not in path:
-            path.append(above)
+            path[above] = None
             above = parents[above]
         depth = int(depths[above]) if above >= 0 and above not in path else -1
         for each in reversed(path):

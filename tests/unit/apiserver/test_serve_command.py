@@ -13,8 +13,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from pumice.apiserver.api.tls import is_loopback
 from pumice.runtime.files.private import write_private
+from pumice.runtime.serving.this_machine import is_loopback
 from tests.unit.apiserver.commands import PUMICE, Served, serving_command
 from tests.unit.cli.kit import run
 

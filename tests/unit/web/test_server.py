@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.runtime.serving.listening import Place
+from pumice.runtime.serving.this_machine import is_loopback
 from pumice.web.feed import Feed
 from pumice.web.questions import Questions
-from pumice.web.server import is_for_this_machine, serving
+from pumice.web.server import serving
 from tests.unit.web.worlds import summary, summary_of, world
 
 
@@ -103,5 +104,5 @@ async def test_the_stream_says_when_there_is_a_newer_cycle(at: At) -> None:
 
 def test_which_addresses_are_of_this_machine() -> None:
     own = ["127.0.0.1", "127.8.0.1", "::1", "localhost"]
-    assert all(map(is_for_this_machine, own))
-    assert not any(map(is_for_this_machine, ["", "0.0.0.0", "::", "10.0.0.1", "node", "localhost.example"]))
+    assert all(map(is_loopback, own))
+    assert not any(map(is_loopback, ["", "0.0.0.0", "::", "10.0.0.1", "node", "localhost.example"]))

@@ -37,7 +37,6 @@ from pumice.apiserver.api.requests import (
     target_of,
 )
 from pumice.apiserver.api.scaling import scale_of, scaled
-from pumice.apiserver.api.tls import is_loopback
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.kinds.metadata import maybe_metadata
 from pumice.apiserver.kinds.pods import bind, evict
@@ -46,6 +45,7 @@ from pumice.apiserver.store import Stored
 from pumice.kube.api.errors import clean
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.serving.listening import connections_here
+from pumice.runtime.serving.this_machine import is_loopback
 from pumice.runtime.telemetry.metrics import CONTENT_TYPE, Metrics
 
 _log = logging.getLogger("pumice.apiserver")

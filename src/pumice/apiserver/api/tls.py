@@ -51,14 +51,6 @@ class Certificate(Struct, frozen=True):
         return context
 
 
-def is_loopback(address: str) -> bool:
-    """Return True if only programs on this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
 def read_token(path: Path) -> str:
     """Return the token in a file. Raises: AccessError if it has none, or all can read it, OSError."""
     try:

@@ -86,12 +86,13 @@ async def _serve(asked: Question, address: str, port: int) -> None:
     from pumice.answers.world import REASON_TRIALS_MAX, Trials
     from pumice.runtime.digest import digest_of
     from pumice.runtime.serving.listening import Place
+    from pumice.runtime.serving.this_machine import is_loopback
     from pumice.web.feed import Feed
     from pumice.web.questions import Questions
-    from pumice.web.server import is_for_this_machine, serving
+    from pumice.web.server import serving
     from pumice.web.summary import summarize
 
-    if not is_for_this_machine(address):
+    if not is_loopback(address):
         raise InputError(f"--listen {address or ':'}: pages are for this machine only; wanted a loopback address")
     base = Trials(asked.world, REASON_TRIALS_MAX).base
     digest = digest_of(asked.world.now, base.decisions)

@@ -226,7 +226,8 @@ def _cannot_listen(place: Place, error: OSError) -> InputError:
 
 def _ways_in(wanted: _Wanted, folder: Path) -> tuple[str, Certificate | None]:
     """The token (empty: none is asked for) and the certificate (None: plain HTTP)."""
-    from pumice.apiserver.api.tls import Certificate, is_loopback, kept_certificate, kept_token, read_token
+    from pumice.apiserver.api.tls import Certificate, kept_certificate, kept_token, read_token
+    from pumice.runtime.serving.this_machine import is_loopback
 
     cert, key, listen = wanted.tls_cert, wanted.tls_key, wanted.listen
     given = Certificate(cert, key) if cert is not None and key is not None else None

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,6 +23,7 @@ from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import Conf
 from pumice.runtime.files import snapshot_file
 from pumice.runtime.files.snapshot_file import Cycle, SnapshotError
+from pumice.runtime.serving.this_machine import is_from_here
 from pumice.state.store import Store
 
 #: Returns the words of the command that answers a question, given its path, its parameters in order, and the snapshot.
@@ -61,7 +61,7 @@ class AnswerPages:
             self._folder = None
 
     async def answer(self, request: web.Request) -> web.Response:
-        if not _is_here(request.remote or "") or not _is_here(request.url.host or ""):
+        if not is_from_here(request):
             return _text(403, "for this machine alone: see kubectl port-forward")
         if self._waiting >= WAITING_MAX:
             return _text(429, f"{WAITING_MAX} questions wait already; ask again later", {"Retry-After": "1"})
@@ -106,16 +106,6 @@ class AnswerPages:
 
 def _taken(store: Store, conf: Conf) -> tuple[Snapshot, Conf]:
     return store.snapshot(), conf
-
-
-def _is_here(host: str) -> bool:
-    """Return True for an address of this machine. The Host header must be one too: a name that another site lets
-    resolve to loopback does not let its pages ask."""
-    if host == "localhost":
-        return True
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return False
 
 
 async def _run(words: Sequence[str]) -> tuple[int | None, bytes, bytes]:

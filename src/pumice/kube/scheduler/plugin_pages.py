@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from ipaddress import ip_address
 
 import msgspec
 from aiohttp import web
@@ -19,6 +18,7 @@ from pumice.kube.scheduler.reload import Conf
 from pumice.runtime.files import snapshot_file
 from pumice.runtime.files.snapshot_file import Cycle
 from pumice.runtime.job_order import job_order
+from pumice.runtime.serving.this_machine import is_loopback
 from pumice.state.store import Store
 
 Page = Callable[[Store, Conf], web.Response]
@@ -57,7 +57,7 @@ class PluginPages:
             # Not 404: the page exists, and what it lacks can be added to the policy.
             text = f"the policy in force lacks the plugin {plugin}, which serves this page; name it in a tier\n"
             return web.Response(text=text, status=501)
-        if not ip_address(request.remote or "0.0.0.0").is_loopback:
+        if not is_loopback(request.remote or ""):
             return web.Response(text="for this machine alone: see kubectl port-forward\n", status=403)
         if self._one.locked():
             return web.Response(text="another one is being written\n", status=503)
