@@ -151,11 +151,7 @@ class Cluster:
 
     def objects(self, now: float) -> list[Object]:
         """Return everything at once: what exists, and what jobs are made of."""
-        objects = list(self.inputs.scene.objects)
-        for work in self.inputs.scene.works:
-            group, pods = work.expand(now)
-            objects += (group, *pods)
-        return objects
+        return self.inputs.scene.all_objects(now)
 
     # -- over time -----------------------------------------------------------------------------------------------------
 

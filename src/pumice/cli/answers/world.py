@@ -19,6 +19,7 @@ from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_po
 
 if TYPE_CHECKING:
     from pumice.answers.world import World
+    from pumice.runtime.files.snapshot_file import Cycle
     from pumice.runtime.problems.problem import Problem
     from pumice.sim.scenes.inputs import Inputs
 
@@ -105,30 +106,36 @@ def _of_manifests(paths: Sequence[str], options: WorldOptions) -> Question:
     if not found.scene.objects and not found.scene.works:
         raise nothing_usable(paths)
     moment = found.newest if options.now is None else options.now
-    objects = list(found.scene.objects)
-    for work in found.scene.works:
-        group, pods = work.expand(moment)
-        objects += (group, *pods)
+    objects = found.scene.all_objects(moment)
     names = options.names or (chosen.policy.dialect.scheduler,)
     return Question(World(objects, chosen.policy, moment, names), chosen, tuple(found.scene.problems))
 
 
-def _of_snapshot(paths: Sequence[str], options: WorldOptions) -> Question:
-    from pumice.answers.world import World
-    from pumice.runtime.files.known_objects import all_objects_in, scheduler_names_in
+def saved_cycle(paths: Sequence[str]) -> Cycle:
+    """Return the cycle of one snapshot. Raises: InputError, OSError."""
     from pumice.runtime.files.snapshot_file import SnapshotError, read_cycle
 
     if len(paths) > 1:
         raise InputError("a snapshot contains a whole cluster: wanted no other input")
     try:
-        cycle = read_cycle(Path(paths[0]))
+        return read_cycle(Path(paths[0]))
     except SnapshotError as error:
         raise InputError(f"{paths[0]}: {error}") from None
-    if options.conf is not None:
-        chosen = choose_policy(options.conf, (), strict=options.strict, plugins_dir=options.plugins_dir)
-    else:
-        strict = options.strict and not cycle.lenient
-        chosen = saved_policy(cycle.conf, f"{paths[0]}: policy", strict=strict, plugins_dir=options.plugins_dir)
+
+
+def policy_of_cycle(cycle: Cycle, path: str, conf: Path | None, plugins_dir: str, *, strict: bool) -> PolicyChoice:
+    """Return the policy of ``conf``, or the one that a snapshot contains. Raises: InputError, PolicyError."""
+    if conf is not None:
+        return choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir)
+    return saved_policy(cycle.conf, f"{path}: policy", strict=strict and not cycle.lenient, plugins_dir=plugins_dir)
+
+
+def _of_snapshot(paths: Sequence[str], options: WorldOptions) -> Question:
+    from pumice.answers.world import World
+    from pumice.runtime.files.known_objects import all_objects_in, scheduler_names_in
+
+    cycle = saved_cycle(paths)
+    chosen = policy_of_cycle(cycle, paths[0], options.conf, options.plugins_dir, strict=options.strict)
     moment = cycle.now if options.now is None else options.now
     objects = all_objects_in(cycle.snapshot, moment)
     names = scheduler_names_in(cycle.snapshot) or (chosen.policy.dialect.scheduler,)

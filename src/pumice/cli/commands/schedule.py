@@ -10,11 +10,11 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
-from pumice.cli.answers.world import readable
-from pumice.cli.errors import FAILED, InputError, nothing_usable
+from pumice.cli.answers.world import policy_of_cycle, readable, saved_cycle
+from pumice.cli.errors import FAILED, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
 from pumice.cli.params import require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option, saved_policy
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 
 if TYPE_CHECKING:
     from pumice.model.events import Object
@@ -127,7 +127,7 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Result:
     if not found.scene.objects and not found.scene.works:
         raise nothing_usable(paths)
     moment = found.newest if options.now is None else options.now
-    objects = _objects(found, moment)
+    objects = found.scene.all_objects(moment)
     answer = schedule_once(objects, chosen.policy, moment, options.names or (chosen.policy.dialect.scheduler,))
     return _Result(answer, objects, chosen, problems)
 
@@ -136,25 +136,14 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Result:
     """Raises: InputError, PolicyError, OSError."""
     from pumice import __version__
     from pumice.runtime.files.known_objects import objects_in
-    from pumice.runtime.files.snapshot_file import SnapshotError, read_cycle
     from pumice.runtime.one_cycle import decide
 
-    if len(paths) > 1:
-        raise InputError("a snapshot contains a whole cluster: wanted no other input")
-    path, plugins_dir = Path(paths[0]), options.plugins_dir
-    try:
-        cycle = read_cycle(path)
-    except SnapshotError as error:
-        raise InputError(f"{path}: {error}") from None
+    path, cycle = paths[0], saved_cycle(paths)
     if cycle.version != __version__:
         say(f"note: {path} was written by Pumice {cycle.version}, and may have decided differently from {__version__}")
     if options.names is not None:
         say("note: --scheduler-name has no effect: a snapshot contains the scheduler names")
-    if options.conf is not None:
-        chosen = choose_policy(options.conf, (), strict=options.strict, plugins_dir=plugins_dir)
-    else:
-        strict = options.strict and not cycle.lenient
-        chosen = saved_policy(cycle.conf, f"{path}: policy", strict=strict, plugins_dir=plugins_dir)
+    chosen = policy_of_cycle(cycle, path, options.conf, options.plugins_dir, strict=options.strict)
     moment = cycle.now if options.now is None else options.now
     objects = objects_in(cycle.snapshot, moment)
     return _Result(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
@@ -169,15 +158,6 @@ def _idle(found: Inputs) -> Iterator[Problem]:
         if maker.kind != JOB_TEMPLATE:
             what = "creates no Jobs in a single cycle; see pumice simulate"
             yield Problem(f"{maker.kind} {maker.key}", what, Severity.NOTE)
-
-
-def _objects(found: Inputs, now: float) -> list[Object]:
-    """Everything at once: what stands, and what is made of jobs."""
-    objects = list(found.scene.objects)
-    for work in found.scene.works:
-        group, pods = work.expand(now)
-        objects += (group, *pods)
-    return objects
 
 
 def _described(answer: Answer) -> dict[str, Any]:

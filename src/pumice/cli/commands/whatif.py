@@ -158,11 +158,7 @@ def _apply(draft: Draft, path: str) -> None:
     tell_problems(problem for problem in found.scene.problems if problem not in wrong)
     if wrong:
         raise InputError(str(problem) for problem in wrong)
-    objects = list(found.scene.objects)
-    for work in found.scene.works:
-        group, pods = work.expand(draft.world.now)
-        objects += (group, *pods)
-    edits.put(draft, objects)
+    edits.put(draft, found.scene.all_objects(draft.world.now))
 
 
 def _note_language(asked: Question, draft: Draft) -> None:

@@ -24,6 +24,14 @@ class Scene(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     makers: tuple[JobMaker, ...] = ()
 
+    def all_objects(self, now: float) -> list[Object]:
+        """Return everything at once, as if all works arrived at ``now``: what exists, and what jobs are made of."""
+        found = list(self.objects)
+        for work in self.works:
+            group, pods = work.expand(now)
+            found += (group, *pods)
+        return found
+
     def enter(self, cluster: SimCluster, controller: Controller) -> None:
         """Put everything on a cluster."""
         for obj in self.objects:
