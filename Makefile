@@ -17,7 +17,7 @@ FUZZ_SEEDS  ?= 0..9999
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test conformance test-long test-kube fuzz fuzz-input kube-assets check format bench lock clean
+.PHONY: help setup demo test conformance test-long test-kube test-pages fuzz fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ kube-assets: setup ## build kube-apiserver, etcd, kwok, kubectl and Prometheus f
 
 test-kube: setup ## the tests against a real Kubernetes API server, and a real Prometheus, on loopback (see kube-assets)
 	$(BIN)/python -m pytest -m "kube and not long" $(TEST_ARGS) tests/kube
+
+test-pages: setup ## pages and reports in a headless Chromium (on PATH, or PUMICE_CHROMIUM); says so loudly where there is none
+	@if command -v npm >/dev/null; then npm ci --silent --ignore-scripts --no-audit --no-fund --prefix tests/web \
+		|| echo "axe-core could not be installed by npm: accessibility rules are not checked" >&2; \
+		else echo "no npm on PATH: accessibility rules (axe-core) are not checked" >&2; fi
+	$(BIN)/python -m pytest -m web $(TEST_ARGS) tests/web
 
 fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS), in both languages: hours
 	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS)
@@ -92,5 +98,5 @@ lock: ## pin the requirements anew (needs uv; UPGRADE=--upgrade for newer versio
 	$(LOCK) -c requirements-dev.txt --extra run -o deploy/image/requirements.txt
 
 clean: ## remove all that make and the tools made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
+	rm -rf $(VENV) tests/web/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

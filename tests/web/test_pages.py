@@ -13,6 +13,7 @@ from pumice.web.feed import Feed
 from pumice.web.questions import Questions
 from pumice.web.server import serving
 from tests.unit.web.worlds import summary_of, world
+from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
 
 pytestmark = [pytest.mark.web, pytest.mark.skipif(CHROMIUM is None, reason=WITHOUT_CHROMIUM)]
@@ -59,6 +60,14 @@ async def test_each_page_is_drawn_and_fits(served: Served, page: Page, path: str
     assert await page.js(FITS), "the page scrolls sideways"
     assert page.complaints == []
     assert all(request.startswith((served.url, "data:")) for request in page.requests)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason=WITHOUT_AXE)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", [*SHOWN, "/job?name=ns/large"])
+async def test_no_page_breaks_a_grave_rule_of_accessibility(served: Served, page: Page, path: str, scheme: str) -> None:
+    await page.open(served.url + path, 1280, scheme=scheme)
+    assert await violations(page) == []
 
 
 async def wait_for(page: Page, condition: str) -> None:

@@ -13,6 +13,7 @@ from pumice.report.comparison import Comparison, outcome_of
 from pumice.report.comparison_page import comparison_data
 from pumice.report.html import render
 from tests.unit.report.kit import NOTHING_RUNS, TWO_QUEUES, data_of, inputs, summary_of
+from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
 
 pytestmark = [pytest.mark.web, pytest.mark.skipif(CHROMIUM is None, reason=WITHOUT_CHROMIUM)]
@@ -74,6 +75,13 @@ async def test_all_is_drawn_and_fits(page: Page, report: Path, width: int, schem
     assert await page.js("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
     assert page.requests == [report.as_uri()]
     assert page.complaints == []
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason=WITHOUT_AXE)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_report_breaks_no_grave_rule_of_accessibility(page: Page, report: Path, scheme: str) -> None:
+    await page.open(report, 1280, scheme=scheme)
+    assert await violations(page) == []
 
 
 async def test_a_report_of_nothing_is_a_page(page: Page, tmp_path: Path) -> None:
