@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pumice.library.policies import PolicySource, policy
     from pumice.library.questions import explain
     from pumice.library.run import Run
+    from pumice.library.scheduler import Scheduler, connect
     from pumice.library.table import Table
     from pumice.volcano import points
 
@@ -39,9 +40,11 @@ _PLACES = {
     "PolicyError": "pumice.framework.plugin.errors",
     "PolicySource": "pumice.library.policies",
     "Run": "pumice.library.run",
+    "Scheduler": "pumice.library.scheduler",
     "Table": "pumice.library.table",
     "Waiting": "pumice.library.explanation",
     "compare": "pumice.library.comparison",
+    "connect": "pumice.library.scheduler",
     "explain": "pumice.library.questions",
     "load": "pumice.library.cluster",
     "plugin": "pumice.framework.plugin.plugin",
@@ -59,10 +62,12 @@ __all__ = [
     "PolicyError",
     "PolicySource",
     "Run",
+    "Scheduler",
     "Table",
     "Waiting",
     "__version__",
     "compare",
+    "connect",
     "explain",
     "load",
     "plugin",

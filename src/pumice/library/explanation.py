@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pumice.answers.everyone import TRIALS_MAX, Overview, overview
-from pumice.answers.explanation import Explanation as Found
+from pumice.answers.everyone import TRIALS_MAX, overview
 from pumice.answers.explanation import explain, find_job
 from pumice.answers.plain import described, overview_described
 from pumice.answers.world import REASON_TRIALS_MAX, Trials, World
@@ -52,13 +51,13 @@ def explanation_of(
     key = find_job(world, job)
     trials = Trials(world, REASON_TRIALS_MAX)
     found = explain(world, key, ways=ways, trials=trials)
-    return Explanation(found, digest_of(world.now, trials.base.decisions))
+    return Explanation(described(found, digest_of(world.now, trials.base.decisions)))
 
 
 def waiting_of(cluster: Cluster, policy: PolicySource, scheduler_names: Sequence[str]) -> Waiting:
     world = _world(cluster, policy, scheduler_names)
     trials = Trials(world, TRIALS_MAX)
-    return Waiting(overview(trials), digest_of(world.now, trials.base.decisions))
+    return Waiting(overview_described(overview(trials), digest_of(world.now, trials.base.decisions)))
 
 
 def _world(cluster: Cluster, policy: PolicySource, scheduler_names: Sequence[str]) -> World:
@@ -67,16 +66,18 @@ def _world(cluster: Cluster, policy: PolicySource, scheduler_names: Sequence[str
 
 
 class Explanation:
-    """Why one job waits. ``verdict``: starts, not now, never, held, or unknown."""
+    """Why one job waits. ``verdict``: starts, not now, never, held, or unknown. ``digest``: of the cycle as things
+    are."""
 
-    def __init__(self, found: Found, digest: str) -> None:
-        self.found, self.digest = found, digest
-        self.job, self.verdict = found.job, found.verdict.value
+    def __init__(self, found: dict[str, Any]) -> None:
+        """``found``: what ``pumice explain --json`` prints."""
+        self._found = found
+        self.job, self.verdict, self.digest = found["job"], found["verdict"], found["proof"]["digest"]
 
     @cached_property
     def reasons(self) -> Table:
         """What is in the way: without all of it the job starts, without some of it it does not."""
-        rows = [(part.code.value, part.name or None, part.sentence) for part in self.found.parts]
+        rows = [(part["code"], part["name"] or None, part["sentence"]) for part in self._found["reason"]]
         return Table("reasons", REASON_COLUMNS, lambda: rows)
 
     @cached_property
@@ -84,27 +85,31 @@ class Explanation:
         """Changes that were run and let the job start, the cheapest first."""
         rows = [
             (
-                "; ".join(way.text),
-                way.commands[0] if way.commands else None,
-                way.cost.lowered,
-                way.cost.added,
-                way.cost.lost,
-                way.waits,
-                ", ".join(way.losers),
+                "; ".join(way["text"]),
+                way["commands"][0] if way["commands"] else None,
+                way["cost"]["minimum_lowered"],
+                way["cost"]["resources_added"],
+                way["cost"]["work_lost_hours"],
+                way["waits_for_evictions"],
+                ", ".join(way["loses"]),
             )
-            for way in self.found.ways
+            for way in self._found["ways_out"]
         ]
         return Table("ways", WAY_COLUMNS, lambda: rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as ``pumice explain --json`` prints it."""
-        return described(self.found, self.digest)
+        return dict(self._found)
 
     def _facts(self) -> dict[str, str]:
-        found = self.found
-        facts = {found.job: found.verdict.value, "queue": found.queue, "pods": f"{found.pods}, {found.waiting} waiting"}
-        facts |= {f"{i}. {part.code.value}": part.sentence for i, part in enumerate(found.parts, 1)}
-        return facts | {f"way {i}": "; ".join(way.text) for i, way in enumerate(found.ways, 1)}
+        found = self._found
+        facts = {
+            self.job: self.verdict,
+            "queue": found["queue"],
+            "pods": f"{found['pods']}, {found['waiting']} waiting",
+        }
+        facts |= {f"{i}. {part['code']}": part["sentence"] for i, part in enumerate(found["reason"], 1)}
+        return facts | {f"way {i}": "; ".join(way["text"]) for i, way in enumerate(found["ways_out"], 1)}
 
     def __repr__(self) -> str:
         return screen([f"{name}: {value}" for name, value in self._facts().items()])
@@ -116,22 +121,24 @@ class Explanation:
 class Waiting:
     """All jobs that wait. ``relief``: the change that lets most of them start, in words; nothing if none does."""
 
-    def __init__(self, found: Overview, digest: str) -> None:
-        self.found, self.digest = found, digest
-        self.relief = found.relief.text if found.relief is not None else ""
+    def __init__(self, found: dict[str, Any]) -> None:
+        """``found``: what ``pumice explain --all --json`` prints."""
+        self._found = found
+        self.digest = found["proof"]["digest"]
+        self.relief = (found["best_change"] or {"text": ""})["text"]
 
     @cached_property
     def reasons(self) -> Table:
         """A row for each reason."""
         rows = [
-            (group.code.value, len(group.jobs), group.gpus, group.cores, f"{group.jobs[0]}: {group.example}")
-            for group in self.found.groups
+            (each["code"], len(each["jobs"]), each["gpus"], each["cores"], f"{each['jobs'][0]}: {each['example']}")
+            for each in self._found["waiting"]
         ]
         return Table("waiting", WAITING_COLUMNS, lambda: rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as ``pumice explain --all --json`` prints it."""
-        return overview_described(self.found, self.digest)
+        return dict(self._found)
 
     def __repr__(self) -> str:
         return screen([*repr(self.reasons).splitlines(), *([f"would help: {self.relief}"] if self.relief else [])])

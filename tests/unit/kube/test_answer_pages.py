@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 from click.testing import CliRunner
 
+import pumice
 from pumice.cli.answers.served import words_of
 from pumice.cli.main import main
 from pumice.kube.api.access import Access
@@ -64,6 +65,22 @@ async def test_the_command_line_asks_a_server() -> None:
         assert result.exit_code == 1 and "1 job placed" in result.stdout  # something changes
         result = await asyncio.to_thread(CliRunner().invoke, main, ["whatif", "--server", url, "--drain", "zz"])
         assert result.exit_code == 2 and "zz" in result.output
+
+
+@pytest.mark.slow
+async def test_the_library_reads_answers_as_tables() -> None:
+    async with asked() as (url, _):
+        found = await asyncio.to_thread(pumice.connect, url)
+        jobs = await asyncio.to_thread(found.jobs)
+        assert (jobs["job"], jobs["code"], jobs["asks.cpu"]) == (["ns/g"], ["Shortage"], [4.0])
+        assert (await asyncio.to_thread(found.queues))["limit.cpu"] == [None]  # no limit
+        nodes = await asyncio.to_thread(found.nodes)
+        assert (nodes["node"], nodes["closed"], nodes["offers.cpu"]) == (["n0"], [None], [2.0])
+        explanation = await asyncio.to_thread(found.explain, "g", ways=False)
+        assert (explanation.job, explanation.reasons["code"], len(explanation.ways)) == ("ns/g", ["Shortage"], 0)
+        assert (await asyncio.to_thread(found.waiting)).reasons["jobs"] == [1]
+        with pytest.raises(pumice.InputError, match=r"did you mean ns/g\?"):
+            await asyncio.to_thread(found.explain, "ns/h")
 
 
 @pytest.mark.parametrize(

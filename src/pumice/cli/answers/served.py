@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import click
 
@@ -19,8 +18,6 @@ _PARAMETERS = {
     "/queues": (),
     "/nodes": (),
 }
-_ANSWER_BYTES_MAX = 64 << 20
-_ANSWER_S = 60.0
 
 server_option = click.option(
     "--server",
@@ -70,20 +67,11 @@ def _changes(given: Sequence[tuple[str, str]]) -> list[str]:
 
 def ask(server: str, path: str, parameters: Iterable[tuple[str, str]]) -> tuple[str, int]:
     """Return the answer of a scheduler that runs, and the exit code of its command. Raises: InputError."""
-    from urllib.error import HTTPError, URLError
-    from urllib.parse import urlencode
-    from urllib.request import ProxyHandler, build_opener
+    from pumice.library import asking
+    from pumice.library.errors import InputError as Refused
 
-    if not server.startswith(("http://", "https://")):
-        raise InputError(f"--server: found {server[:60]!r}, wanted http:// or https:// and an address")
-    url = f"{server.rstrip('/')}{path}?{urlencode(list(parameters))}"
-    opener: Any = build_opener(ProxyHandler({}))  # an address of this machine is not asked through a proxy
     try:
-        with opener.open(url, timeout=_ANSWER_S) as answer:
-            text = answer.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
-            return text, FAILED if answer.headers.get("X-Pumice-Exit-Code") == str(FAILED) else 0
-    except HTTPError as error:
-        text = error.read(_TEXT_MAX).decode("utf-8", "replace").strip().removeprefix("error: ")
-        raise InputError(f"--server {server[:60]}: {text or error.reason}") from None
-    except (URLError, OSError, ValueError) as error:
-        raise InputError(f"--server {server[:60]}: {getattr(error, 'reason', error)}") from None
+        text, code = asking.ask(server, path, parameters)
+    except Refused as error:
+        raise InputError(f"--server: {error}") from None
+    return text, FAILED if code == FAILED else 0

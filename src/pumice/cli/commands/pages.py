@@ -71,14 +71,15 @@ def _print(asked: Question, document: str) -> None:
     from pumice.answers.world import REASON_TRIALS_MAX, Trials
     from pumice.runtime.digest import digest_of
     from pumice.web.feed import Feed
-    from pumice.web.jobs_query import query_of
+    from pumice.web.jobs_query import JobsQuery
     from pumice.web.summary import summarize
 
     base, feed = Trials(asked.world, REASON_TRIALS_MAX).base, Feed()
     feed.publish(summarize(base.outcome, base.decisions, digest_of(asked.world.now, base.decisions)))
     index = feed.index
     assert index is not None
-    text = feed.encoded(lambda _: index.answer(query_of({}))) if document == "jobs" else feed.document(document)
+    everything = JobsQuery(rows=len(index.jobs))  # a page shows a part, a file has all
+    text = feed.encoded(lambda _: index.answer(everything)) if document == "jobs" else feed.document(document)
     click.echo(text)
 
 

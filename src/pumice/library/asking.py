@@ -1,0 +1,41 @@
+"""Questions to a scheduler that runs, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import ProxyHandler, build_opener
+
+from pumice.library.errors import InputError
+
+_TEXT_MAX = 512
+_ANSWER_BYTES_MAX = 64 << 20
+_ANSWER_S = 60.0
+
+
+def ask(server: str, path: str, parameters: Iterable[tuple[str, str]] = ()) -> tuple[str, int]:
+    """Return the answer of a scheduler that runs, and the exit code of the command that made it.
+
+    ``server``: the address of its metrics, such as ``http://127.0.0.1:8080``. Raises: InputError for an address that
+    does not answer, and with the scheduler's own words for a question that it refuses.
+    """
+    if not server.startswith(("http://", "https://")):
+        raise InputError(f"found {server[:60]!r}, wanted http:// or https:// and an address")
+    query = urlencode(list(parameters))
+    url = f"{server.rstrip('/')}{path}{'?' if query else ''}{query}"
+    opener: Any = build_opener(ProxyHandler({}))  # an address of this machine is not asked through a proxy
+    try:
+        with opener.open(url, timeout=_ANSWER_S) as answer:
+            body = answer.read(_ANSWER_BYTES_MAX + 1)
+            code = int(answer.headers.get("X-Pumice-Exit-Code") or 0)
+    except HTTPError as error:
+        text = error.read(_TEXT_MAX).decode("utf-8", "replace").strip().removeprefix("error: ")
+        raise InputError(f"{server[:60]}: {text or error.reason}") from None
+    except (URLError, OSError, HTTPException, ValueError) as error:
+        raise InputError(f"{server[:60]}: {getattr(error, 'reason', error)}") from None
+    if len(body) > _ANSWER_BYTES_MAX:
+        raise InputError(f"{server[:60]}: found an answer of more than {_ANSWER_BYTES_MAX >> 20} MB")
+    return body.decode("utf-8", "replace"), code
