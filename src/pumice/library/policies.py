@@ -129,7 +129,7 @@ def _with_functions(
         loaded_from_text(text, registry, where=where)  # raises, and says which there are
     specs = [getattr(each, PLUGIN_ATTRIBUTE) for each in functions]
     if taken := [spec.name for spec in specs if registry.plugin(dialect, spec.name) is not None]:
-        raise PolicyError([f"{where}: plugin {taken[0]}: a built-in plugin has this name"])
+        raise PolicyError([f"{where}: plugin {taken[0]}: a built-in or installed plugin has this name"])
     tiers = document.get("tiers") or list(registry.dialects[dialect].default_tiers)
     named = set(_names(tiers))
     own = [{"name": spec.name} for spec in specs if spec.name not in named]

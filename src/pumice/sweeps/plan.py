@@ -14,6 +14,7 @@ from pumice.library.cluster import Cluster, Span, read_cluster, seconds_of
 from pumice.library.errors import InputError
 from pumice.library.policies import policy
 from pumice.model.resources import CPU, MEMORY, PODS
+from pumice.runtime.policy.installed_plugins import installed_in
 from pumice.runtime.problems.problem import Problem
 from pumice.sim.measures.node_usage import amounts_of
 from pumice.sim.traces.shapes import parse_nodes
@@ -46,6 +47,7 @@ class _Policy(Struct, frozen=True):
     name: str
     text: str
     arguments: Arguments
+    installed: tuple[str, ...]  # packages whose plugins it names, as their code decides too
 
 
 def plan_of(request: Request) -> Plan:
@@ -68,8 +70,8 @@ def plan_of(request: Request) -> Plan:
     contents = contents_of([*request.inputs, *([request.plugins_dir] if request.plugins_dir else [])])
     universes = (
         Universe(
-            tuple(request.inputs), each.name, each.text, each.arguments, size, seed, settings, contents,
-            request.plugins_dir,
+            tuple(request.inputs), each.name, each.text, each.arguments, size, seed, settings,
+            _with_installed(contents, each.installed), request.plugins_dir,
         )
         for each, size, seed in product(policies, sizes, seeds)
     )  # fmt: skip
@@ -157,14 +159,18 @@ def _policies(request: Request, cluster: Cluster | None, problems: list[str]) ->
         for arguments in combinations:
             try:
                 text = with_arguments(plain.text, dict(arguments))
-                policy(text if arguments else name, plugins_dir=request.plugins_dir or None)
+                read = policy(text if arguments else name, plugins_dir=request.plugins_dir or None)
             except PolicyError as error:
                 wrong.update(dict.fromkeys(problem.removeprefix("policy: ") for problem in error.problems))
             except ValueError as error:
                 wrong[str(error)] = None
             else:
-                yield _Policy(name, text, arguments)
+                yield _Policy(name, text, arguments, tuple(installed_in(read.policy)))
         problems += [f"{name}: {problem}" for problem in wrong]
+
+
+def _with_installed(contents: str, installed: tuple[str, ...]) -> str:
+    return hashlib.sha256("\n".join([contents, *installed]).encode()).hexdigest() if installed else contents
 
 
 def contents_of(paths: Iterable[str]) -> str:

@@ -73,5 +73,5 @@ def test_a_function_cannot_take_the_name_of_a_built_in_plugin() -> None:
     def drf(ssn: Session, jobs: JobRows) -> F64:
         return np.zeros(len(jobs.groups))
 
-    with pytest.raises(pumice.PolicyError, match="plugin drf: a built-in plugin has this name"):
+    with pytest.raises(pumice.PolicyError, match="plugin drf: a built-in or installed plugin has this name"):
         pumice.policy(drf)

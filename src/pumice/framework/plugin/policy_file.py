@@ -335,7 +335,11 @@ class _Reader:
             self.problems.append(f"conf: {where}: found {entry!r}, wanted a mapping with the plugin's name")
             return None
         name = entry["name"]
-        spec = self.registry.plugin(dialect, name)
+        try:
+            spec = self.registry.plugin(dialect, name)
+        except PolicyError as error:  # an installed plugin that cannot be imported
+            self.problems += [f"conf: {where}: {problem}" for problem in error.problems]
+            return None
         if spec is None:
             reason = self.registry.why_missing(dialect, name)
             hint = did_you_mean(name, self.registry.plugins(dialect))

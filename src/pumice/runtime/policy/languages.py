@@ -1,10 +1,11 @@
-"""All policy languages, and the plugins that belong to none of them."""
+"""All policy languages, and the plugins that belong to none of them: ours, and those of installed packages."""
 
 from __future__ import annotations
 
 from pumice.framework.plugin.on_demand import OnDemand
 from pumice.framework.plugin.registry import Dialect, Registry
 from pumice.ours.table import PLUGINS
+from pumice.runtime.policy.installed_plugins import BuiltinThenInstalled
 
 #: Imported when a policy is written in them, or names one of their plugins.
 LANGUAGES: OnDemand[Dialect] = OnDemand(
@@ -18,5 +19,5 @@ LANGUAGES: OnDemand[Dialect] = OnDemand(
 
 
 def builtin_registry() -> Registry:
-    """A registry with every built-in action and plugin."""
-    return Registry(LANGUAGES, PLUGINS)
+    """A registry with every built-in action and plugin, and the plugins of installed packages."""
+    return Registry(LANGUAGES, BuiltinThenInstalled(PLUGINS))

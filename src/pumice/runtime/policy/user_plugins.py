@@ -27,9 +27,9 @@ def with_plugins_of(folder: Path, registry: Registry, dialect: str = "volcano") 
     language.
 
     Raises: PolicyError with all problems: a folder or file that cannot be read or executed, a file without plugins, a
-    name that is used twice or by a built-in plugin.
+    name that is used twice, or by a built-in or installed plugin.
     """
-    taken = dict.fromkeys(registry.plugins(dialect), "a built-in plugin")
+    taken = dict.fromkeys(registry.plugins(dialect), "a built-in or installed plugin")
     found: list[Callable[..., Any]] = []
     problems: list[str] = []
     for path in _files(folder):

@@ -84,7 +84,9 @@ def test_files_become_plugins_of_the_policy_file(tmp_path: Path) -> None:
             "a.py: line 3: plugin p: no hook found",
             id="no hook",
         ),
-        pytest.param(GOOD.format(name="gang"), "a.py: plugin gang: a built-in plugin has this name", id="built-in"),
+        pytest.param(
+            GOOD.format(name="gang"), "a.py: plugin gang: a built-in or installed plugin has this name", id="built-in"
+        ),
     ],
 )
 def test_what_is_no_plugin_is_told(tmp_path: Path, text: str, problem: str) -> None:
