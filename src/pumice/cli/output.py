@@ -86,6 +86,13 @@ def say(text: str) -> None:
     click.echo(escaped(text), err=True)
 
 
+def tell_input(problems: Iterable[Problem], notes: Iterable[str]) -> None:
+    """What of the input cannot be used, and what was assumed while it was read."""
+    tell_problems(problems)
+    for note in notes:
+        say(f"note: {note}")
+
+
 def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) -> None:
     """Every problem on a line of its own, worst first; the count where there are too many."""
     from pumice.runtime.problems.problem import Severity

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import IO
 
+from pumice.report import batsim
+from pumice.report.batsim import Placements
 from pumice.report.summary import slowdown
 from pumice.sim.measures.history import JobRecord
 from pumice.sim.run import Run
@@ -33,12 +35,15 @@ HEADER = (
 )
 
 
-def write_jobs(file: IO[str], run: Run) -> None:
-    """A CSV table with a header, in order of arrival. What is not there is empty."""
+def write_jobs(file: IO[str], run: Run, placements: Placements) -> None:
+    """A CSV table with a header, in order of arrival: our columns, then those of Batsim. What is not there is empty."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(HEADER)
-    for row in job_rows(run):
-        writer.writerow(["" if value is None else value for value in row])
+    writer.writerow((*HEADER, *batsim.HEADER))
+    start, jobs = run.history.start, run.history.jobs
+    of_batsim = (batsim.cells(each, start, placements.of(each.key)) for each in jobs)
+    # Jobs that had not arrived are last, and Batsim's table has none of them.
+    for row, more in zip_longest(job_rows(run), of_batsim, fillvalue=(None,) * len(batsim.HEADER)):
+        writer.writerow(["" if value is None else value for value in (*row, *map(_number, more))])
 
 
 def job_rows(run: Run) -> Iterator[Sequence[object]]:
@@ -84,6 +89,10 @@ def _states(run: Run) -> dict[str, str]:
     """Of the jobs that do not run and have not ended."""
     waiting = dict.fromkeys(run.result.waiting, "waiting")
     return waiting | {each.job: "never" for each in run.stuck if each.impossible is not None}
+
+
+def _number(value: object) -> object:
+    return _plain(value) if isinstance(value, float) else value
 
 
 def _plain(value: float) -> float | int:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
-from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.cli.output import described, fail_for, print_json, say, tell_input, written_whole
 from pumice.cli.params import require_there
 from pumice.cli.policies import LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import (
@@ -112,7 +112,7 @@ def compare(
     job = Job(inputs, confs, plugins_dir, strict, flags)
     found = read_scene(inputs, flags)
     chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
-    tell_problems(found.scene.problems)
+    tell_input(found.scene.problems, found.scene.notes)
     require_nodes(found, inputs)
     settings_of(found, flags)
     with ExitStack() as files:

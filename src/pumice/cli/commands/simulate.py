@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import click
 
 from pumice.cli.answers.recording import RecordFlags, record_options, recording
+from pumice.cli.answers.run_files import FILE, RunFiles, Tell, file_options, opened
 from pumice.cli.answers.world import readable
 from pumice.cli.errors import FAILED, INTERRUPTED, InputError
 from pumice.cli.output import (
@@ -19,13 +19,12 @@ from pumice.cli.output import (
     print_json,
     say,
     takes_stdout,
+    tell_input,
     tell_problems,
-    written_whole,
 )
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import Flags, read_scene, require_nodes, run_once, simulation_options
-from pumice.runtime.printing import json_text
 
 if TYPE_CHECKING:
     from pumice.columns.snapshot import Snapshot
@@ -33,21 +32,16 @@ if TYPE_CHECKING:
     from pumice.sim.run import Run
     from pumice.sim.scenes.inputs import Inputs
 
-Tell = Callable[[Mapping[str, object]], object]
-_FILE = click.Path(path_type=Path, dir_okay=False)
-
 
 @click.command()
 @click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
 @plugins_option
 @simulation_options
-@click.option("--events", type=_FILE, metavar="F.jsonl", help="Write every event, one line of JSON for each.")
-@click.option("--jobs", type=_FILE, metavar="F.csv", help="Write a table with one row for each job.")
-@click.option("--report", type=_FILE, metavar="F.html", help="Write a report with plots: one HTML file.")
+@file_options
 @click.option(
     "--save-cycle",
-    type=(click.IntRange(1), _FILE),
+    type=(click.IntRange(1), FILE),
     metavar="N FILE",
     help="Write the input of the Nth cycle (cluster, policy, time) to a file for pumice schedule.",
 )
@@ -62,9 +56,7 @@ def simulate(
     conf: Path | None,
     plugins_dir: str,
     flags: Flags,
-    events: Path | None,
-    jobs: Path | None,
-    report: Path | None,
+    files: RunFiles,
     save_cycle: tuple[int, Path] | None,
     record: RecordFlags | None,
     as_json: bool,
@@ -73,11 +65,12 @@ def simulate(
 ) -> None:
     """Simulate all INPUTs together: manifests (files or folders) and traces.
 
-    A trace is recognised by its content, or by philly-gavel:, acme:, tiresias:, swf: or openb: before the path. A
+    A trace is recognised by its content, or by its format before the path, such as swf: or csv:. A
     volcano-scheduler.conf in a folder is used as the policy. The same input always gives the same decisions, and so
     the same digest. Ctrl-C ends early with the results so far. Unusable input is named, the rest is simulated, and the
     exit code is 1; jobs that can never run are named, and are an error with --strict. The file - is standard input, and
-    for --events, --jobs and --report standard output, which replaces the summary. One run proves little: see --shake.
+    for --events, --jobs, --perfetto and --report standard output, which replaces the summary. One run proves little:
+    see --shake.
 
     \b
     Examples:
@@ -90,29 +83,22 @@ def simulate(
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
       pumice simulate examples/demo --record rec && pumice story ml/bert rec
     """
-    is_piped = takes_stdout((events, jobs, report), as_json=as_json)
+    is_piped = takes_stdout(files.paths, as_json=as_json)
     with readable(inputs) as paths:
         require_there(paths)
         found = read_scene(paths, flags)
     chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir, is_kai=found.is_kai)
-    tell_problems(found.scene.problems)
-    for note in found.scene.notes:
-        say(f"note: {note}")
+    tell_input(found.scene.problems, found.scene.notes)
     require_nodes(found, inputs)
-    with ExitStack() as files:
-        tell = files.enter_context(_event_file(events)) if events else None
-        table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))
+    with opened(files, found) as writers:
         saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
-        run = _run(found, chosen, flags, tell, saving, record)
+        run = _run(found, chosen, flags, writers.tell, saving, record)
         summary = _summary(run)
-        if table is not None:
-            _write_jobs(table, run)
-        if page is not None:
-            _write_report(page, summary, found, chosen)
+        writers.end(summary, found, chosen.label)
     tell_problems(summary.problems)
     if not is_piped:
         _print(summary, found, chosen, flags, as_json)
-    for path in (events, jobs, report, record and record.folder, saving.path if saving and saving.is_done else None):
+    for path in (*files.paths, record and record.folder, saving.path if saving and saving.is_done else None):
         if path not in (None, STDOUT):
             say(f"wrote {path}")
     _end(ctx, summary, found, saving, is_strict=is_strict)
@@ -159,16 +145,6 @@ class _Saving:
             raise InputError(f"--save-cycle {self.number}: there were {cycles} cycles; {self.path} is not written")
 
 
-@contextmanager
-def _event_file(path: Path) -> Iterator[Tell]:
-    with written_whole(path) as file:
-
-        def tell(event: Mapping[str, object]) -> None:
-            file.write(json_text(event) + "\n")
-
-        yield tell
-
-
 def _run(
     found: Inputs,
     chosen: PolicyChoice,
@@ -183,9 +159,6 @@ def _run(
     recorder_in = nullcontext() if record is None else recording(record, chosen.text, chosen.policy)
     with simulating(found.newest, flags.until) as show, stopped_by_ctrl_c(show) as progress, recorder_in as recorder:
         run = run_once(found, chosen.policy, flags, progress=progress, event=tell, began=saving, recorder=recorder)
-    if tell is not None:
-        result = run.result
-        tell({"t": round(result.simulated_s, 6), "event": "end", "ending": result.ending.value, "digest": run.digest})
     return run
 
 
@@ -193,19 +166,6 @@ def _summary(run: Run) -> Summary:
     from pumice.report.summary import summarise
 
     return summarise(run)
-
-
-def _write_jobs(table: IO[str], run: Run) -> None:
-    from pumice.report.job_table import write_jobs
-
-    write_jobs(table, run)
-
-
-def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: PolicyChoice) -> None:
-    from pumice.report.data import report_data
-    from pumice.report.html import render
-
-    page.write(render(report_data(summary, found, chosen.label)))
 
 
 def _print(summary: Summary, found: Inputs, chosen: PolicyChoice, flags: Flags, as_json: bool) -> None:

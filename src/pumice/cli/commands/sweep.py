@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from msgspec import Struct
 
 from pumice.cli.errors import FAILED, INTERRUPTED, InputError
-from pumice.cli.output import fail_for, print_json, say, tell_problems
+from pumice.cli.output import fail_for, print_json, say, tell_input
 
 if TYPE_CHECKING:
     from pumice.sweeps.plan import Plan
@@ -53,6 +53,9 @@ class _Options(Struct, frozen=True):
 @click.option("--cool-down", metavar="T", help="Measure until T before the last arrival, or before --until.")
 @click.option("--shake", metavar="T", help="Move each arrival by up to T.  [default: 60s if there are several seeds]")
 @click.option("--plugins-dir", default="", metavar="DIR", help="Folder with your plugins. They are executed.")
+@click.option(
+    "--columns", default="", metavar="FIELD=COLUMN,…", help="Columns of plain tables, as pumice simulate has."
+)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder of the results.")
 @click.option("--shard", metavar="I/N", help="Run the I-th of N parts only; merge them afterwards.")
 @click.option(
@@ -107,7 +110,7 @@ def sweep(
         plan = plan_of(request)
     except Wrong as error:
         raise InputError(error.problems) from None
-    tell_problems(plan.problems)
+    tell_input(plan.problems, plan.notes)
     if parts:
         _merge(ctx, plan, parts, options)
     else:
@@ -145,6 +148,7 @@ def _request(inputs: list[str], given: dict[str, Any], defaults: set[str]) -> Re
             nodes=sizes_of(given["nodes"]),
             seeds=given["seeds"],
             plugins_dir=given["plugins_dir"],
+            columns=given["columns"],
             **times,
         )
     except ValueError as error:
