@@ -35,5 +35,6 @@ def require_there(paths: Iterable[str]) -> None:
 
 
 def _names_a_trace(path: str) -> bool:
-    kind, colon, rest = path.partition(":")
-    return bool(colon and rest) and "/" not in kind
+    from pumice.sim.traces.recognise import split
+
+    return split(path) is not None

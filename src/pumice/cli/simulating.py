@@ -34,6 +34,12 @@ _OPTIONS = (
         metavar="SPEC",
         help="Cluster to use in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4; separate groups with ;",
     ),
+    click.option(
+        "--columns",
+        default="",
+        metavar="FIELD=COLUMN,…",
+        help="Columns of plain tables (csv:FILE), such as queue=team,duration=run@min; others are suggested.",
+    ),
     click.option("--until", type=SPAN, metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d."),
     click.option(
         "--period",
@@ -67,6 +73,7 @@ class Flags(Struct, frozen=True):
     """How to simulate, whatever the policy, as the command line has it; times in seconds."""
 
     nodes: str | None
+    columns: str
     until: float | None
     period: float
     warm_up: float | None
@@ -91,9 +98,10 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
-    """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
+    """What the paths name. Raises: InputError for ``--nodes`` or ``--columns`` that cannot be understood."""
     from pumice.runtime.files.file_signs import is_archive
     from pumice.sim.scenes.inputs import read_inputs
+    from pumice.sim.traces.recognise import with_columns
     from pumice.sim.traces.trace import TraceError
 
     if snapshots := [path for path in inputs if is_archive(Path(path))]:
@@ -101,7 +109,7 @@ def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
             f"{snapshots[0]}: found a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
         )
     try:
-        return read_inputs(inputs, flags.nodes)
+        return read_inputs(with_columns(inputs, flags.columns), flags.nodes)
     except TraceError as error:
         raise InputError(str(error)) from None
 

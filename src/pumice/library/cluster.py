@@ -23,6 +23,7 @@ from pumice.sim.measures.window import WindowError, window_of
 from pumice.sim.scenes.inputs import Inputs, read_inputs
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import Observers, SimSettings
+from pumice.sim.traces.recognise import split, with_columns
 from pumice.sim.traces.trace import TraceError
 
 if TYPE_CHECKING:
@@ -34,14 +35,19 @@ if TYPE_CHECKING:
 Span = float | str  # seconds, or a text such as "7d"
 
 
-def load(*sources: str | Path, nodes: str | None = None) -> Cluster:
+def load(*sources: str | Path, nodes: str | None = None, columns: str = "") -> Cluster:
     """Read a cluster and its jobs: manifests (files, folders, an export of kubectl), traces, or a snapshot of a cycle.
 
     A trace is recognised by its content, or by ``swf:``, ``philly-gavel:``, … before the path. ``nodes``: a cluster in
-    place of the input's, such as ``125x4gpu``. What cannot be used is in ``Cluster.problems``, a warning says so, and
-    the rest is used. Raises: InputError where nothing can be used, or a path does not exist.
+    place of the input's, such as ``125x4gpu``. ``columns``: of plain tables (``csv:``), such as
+    ``queue=team,duration=run@min``; ``Cluster.notes`` says which columns were taken. What cannot be used is in
+    ``Cluster.problems``, a warning says so, and the rest is used. Raises: InputError where nothing can be used, or a
+    path does not exist.
     """
-    found = read_cluster([str(source) for source in sources], nodes)
+    try:
+        found = read_cluster(with_columns([str(source) for source in sources], columns), nodes)
+    except TraceError as error:
+        raise InputError(str(error)) from None
     errors = [problem for problem in found.inputs.scene.problems if problem.severity is Severity.ERROR]
     if errors:
         more = f" and {len(errors) - 1} more, see .problems" if len(errors) > 1 else ""
@@ -53,7 +59,7 @@ def read_cluster(paths: Sequence[str], nodes: str | None = None) -> Cluster:
     """Return what ``load`` does, without a warning. Raises: InputError."""
     if not paths:
         raise InputError("load: found no path, wanted manifests, a trace, or a snapshot")
-    gone = [path for path in paths if not Path(path).exists() and not _names_a_trace(path)]
+    gone = [path for path in paths if not Path(path).exists() and split(path) is None]
     if gone:
         raise InputError([f"{path}: no such file or folder" for path in gone])
     if any(is_archive(Path(path)) for path in paths):
@@ -68,11 +74,6 @@ def read_cluster(paths: Sequence[str], nodes: str | None = None) -> Cluster:
     if not scene.objects and not scene.works:
         raise InputError([f"{', '.join(paths[:3])}: found nothing usable", *map(str, scene.problems[:20])])
     return Cluster(inputs, tuple(paths), nodes)
-
-
-def _names_a_trace(path: str) -> bool:
-    kind, colon, rest = path.partition(":")
-    return bool(colon and rest) and "/" not in kind
 
 
 class Cluster:
@@ -204,7 +205,8 @@ class Cluster:
             "nodes": f"{len(self.inputs.nodes):,}",
             "jobs": f"{len(scene.works):,}",
         }
-        return facts | ({"problems": f"{len(scene.problems):,}"} if scene.problems else {})
+        facts |= {"problems": f"{len(scene.problems):,}"} if scene.problems else {}
+        return facts | ({"notes": "; ".join(scene.notes)[:400]} if scene.notes else {})
 
     def __repr__(self) -> str:
         return f"<cluster: {'; '.join(f'{name} {value}' for name, value in self._facts().items())}>"

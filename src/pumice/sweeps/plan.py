@@ -17,6 +17,8 @@ from pumice.model.resources import CPU, MEMORY, PODS
 from pumice.runtime.policy.installed_plugins import installed_in
 from pumice.runtime.problems.problem import Problem
 from pumice.sim.measures.node_usage import amounts_of
+from pumice.sim.scenes.scene import Scene
+from pumice.sim.traces.recognise import split, with_columns
 from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import TraceError
 from pumice.sweeps.arguments import with_arguments
@@ -31,12 +33,13 @@ Arguments = tuple[tuple[str, Value], ...]
 class Plan(Struct, frozen=True):
     """The universes of a sweep, in order: by policy, arguments, size, seed.
 
-    ``problems``: what of the input could not be used.
+    ``problems``: what of the input could not be used. ``notes``: what was assumed while it was read.
     """
 
     universes: tuple[Universe, ...]
     arguments: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def shard(self, number: int, count: int) -> list[Universe]:
         """Return every ``count``-th universe, from the ``number``-th on (1 is the first)."""
@@ -53,7 +56,8 @@ class _Policy(Struct, frozen=True):
 def plan_of(request: Request) -> Plan:
     """Return the plan of a request. Raises: InputError with everything that is wrong with it."""
     problems: list[str] = []
-    cluster = _cluster(request, problems)
+    inputs = _inputs(request, problems)
+    cluster = _cluster(inputs, problems)
     settings = _settings(request, problems)
     sizes = list(_sizes(request.nodes, cluster, problems))
     policies = list(_policies(request, cluster, problems))
@@ -67,23 +71,32 @@ def plan_of(request: Request) -> Plan:
         problems.append(f"found {count:,} universes, wanted at most {UNIVERSES_MAX:,}")
     if problems:
         raise InputError(problems)
-    contents = contents_of([*request.inputs, *([request.plugins_dir] if request.plugins_dir else [])])
+    contents = contents_of([*inputs, *([request.plugins_dir] if request.plugins_dir else [])])
     universes = (
         Universe(
-            tuple(request.inputs), each.name, each.text, each.arguments, size, seed, settings,
+            tuple(inputs), each.name, each.text, each.arguments, size, seed, settings,
             _with_installed(contents, each.installed), request.plugins_dir,
         )
         for each, size, seed in product(policies, sizes, seeds)
     )  # fmt: skip
-    return Plan(tuple(universes), tuple(request.arguments), cluster.inputs.scene.problems if cluster else ())
+    scene = cluster.inputs.scene if cluster else Scene((), ())
+    return Plan(tuple(universes), tuple(request.arguments), scene.problems, scene.notes)
 
 
-def _cluster(request: Request, problems: list[str]) -> Cluster | None:
-    if not request.inputs:
+def _inputs(request: Request, problems: list[str]) -> list[str]:
+    try:
+        return with_columns(request.inputs, request.columns)
+    except TraceError as error:
+        problems.append(str(error))
+        return request.inputs
+
+
+def _cluster(inputs: list[str], problems: list[str]) -> Cluster | None:
+    if not inputs:
         problems.append("inputs: found none, wanted manifests or a trace")
         return None
     try:
-        return read_cluster(request.inputs)
+        return read_cluster(inputs)
     except InputError as error:
         problems += [f"inputs: {problem}" for problem in error.problems]
         return None
@@ -177,11 +190,10 @@ def contents_of(paths: Iterable[str]) -> str:
     """Return a digest of files, and of all files below folders, with their names within the folder."""
     digest = hashlib.sha256()
     for path in paths:
-        kind, colon, rest = path.partition(":")
-        root = Path(path)
-        if colon and not root.exists():
-            digest.update(f"{kind}:".encode())
-            root = Path(rest)
+        root, named = Path(path), split(path)
+        if named is not None:
+            digest.update(f"{named[0]}:".encode())
+            root = named[1]
         below = sorted(each for each in root.rglob("*") if each.is_file()) if root.is_dir() else [root]
         for file in below:
             if "__pycache__" in file.parts:

@@ -12,6 +12,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from pumice.sim.traces.recognise import split
 from pumice.sweeps.universe import Value
 
 _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
@@ -23,8 +24,8 @@ FILE_BYTES_MAX = 1 << 20
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True, rename={"arguments": "set"}):
     """Paths of ``inputs``; ``policies``: files or the word default; ``arguments`` (``set`` in a file): PLUGIN.ARGUMENT
-    -> values; ``nodes``:
-    sizes, none for that of the input; ``seeds``: such as ``0..19``; times as texts such as ``7d``."""
+    -> values; ``nodes``: sizes, none for that of the input; ``columns``: of plain tables among the inputs; ``seeds``:
+    such as ``0..19``; times as texts such as ``7d``."""
 
     inputs: list[str]
     policies: list[str] = []
@@ -37,6 +38,7 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True, rename={"argument
     cool_down: str | float | None = None
     shake: str | float | None = None
     plugins_dir: str = ""
+    columns: str = ""
 
 
 def is_request_file(path: Path) -> bool:
@@ -89,12 +91,10 @@ def _listed(found: Any) -> Any:
 
 
 def _beside(folder: Path, text: str) -> str:
-    kind, colon, rest = text.partition(":")
     if text == "default" or Path(text).is_absolute():
         return text
-    if colon and rest and "/" not in kind and not (folder / text).exists():
-        return f"{kind}:{folder / rest}"
-    return str(folder / text)
+    named = None if (folder / text).exists() else split(text)
+    return str(folder / text) if named is None else f"{named[0]}:{folder / named[1]}"
 
 
 def settings_of_flags(texts: Sequence[str]) -> dict[str, list[Value]]:

@@ -96,7 +96,7 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
 def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:
     """Return the scene of a trace, with its own cluster only if none is given. A trace that knows none may get its
     nodes from manifests."""
-    objects: tuple[Object, ...] = tuple(trace.queues)
+    objects: tuple[Object, ...] = (*trace.priorities, *trace.queues)
     if nodes is None:
         objects = (*objects, *(trace.nodes or ()), *trace.hypernodes)
     return Scene(objects, tuple(trace.jobs), tuple(trace.notes), tuple(trace.problems))

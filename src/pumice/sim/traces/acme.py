@@ -52,6 +52,7 @@ def read(path: Path) -> Trace:
             f"{len(jobs):,} jobs; duration is num_iteration x {SECONDS_PER_ITERATION} s",
             "a pod has gpu_per_worker GPUs, cpu_per_gpu_worker cores for each of them and tensorsizes x 100 GB",
             f"{NODES} nodes of {GPUS_PER_NODE} GPUs, {NODE_CPU} cores and {NODE_MEMORY_GI} GiB, as Kalos has",
+            *table.notes(),
         ],
         problems=problems.listed(),
     )

@@ -62,6 +62,7 @@ def read(path: Path) -> Trace:
             f"{len(nodes):,} nodes from {node_file}"
             if nodes
             else f"no {' or '.join(NODE_FILES)} beside it: use --nodes",
+            *table.notes(),
         ],
         problems=problems.listed() + node_problems,
     )

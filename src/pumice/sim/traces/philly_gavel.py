@@ -65,6 +65,7 @@ def read(path: Path) -> Trace:
             f"{len(jobs):,} jobs of {len(names)} virtual clusters, each a queue of weight 1",
             f"durations are total_steps / throughput on {GPU_TYPE}, from {throughputs.source}",
             *throughputs.notes(),
+            "columns not used: command, argument of steps, data directory; of the physical cluster mode, weight, SLO",
             f"the trace has GPUs only: each pod takes 1 GPU, {POD_CPU} cores and {POD_MEMORY_GI} GiB; "
             f"a node has {GPUS_PER_NODE} GPUs, {NODE_CPU} cores and {NODE_MEMORY_GI} GiB",
         ],

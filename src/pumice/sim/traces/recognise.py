@@ -1,16 +1,19 @@
-"""Recognise traces by content, or by name: ``swf:FILE``."""
+"""Recognise traces by content, or by name: ``swf:FILE``, ``csv(queue=team):FILE``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pumice.sim.traces import acme, openb, philly_gavel, swf, tiresias
+from pumice.sim.traces import acme, csv_columns, csv_jobs, openb, philly_gavel, swf, tiresias
 from pumice.sim.traces.tables import header_of, lines
 from pumice.sim.traces.trace import Trace, TraceError, did_you_mean
 
+#: A plain table with a row for each job.
+CSV = "csv"
 #: Readers by kind of trace, which may be written before a path.
 READERS: dict[str, Callable[[Path], Trace]] = {
     "philly-gavel": philly_gavel.read,
@@ -26,17 +29,29 @@ _NAME_MAX = 20
 
 
 class Source(Struct, frozen=True):
-    """A trace that was recognised and not read yet."""
+    """A trace that was recognised and not read yet. ``columns``: those of a plain table, as a user says them.
+    ``by_header``: its format was taken from names of columns."""
 
     kind: str
     path: Path
+    columns: str = ""
+    by_header: bool = False
 
     def read(self) -> Trace:
         """Return the trace. Raises: TraceError if it cannot be read, or no row of it can be used."""
-        trace = READERS[self.kind](self.path)
+        plain = f"{CSV}:{self.path} reads it as a plain table"
+        try:
+            trace = csv_jobs.read(self.path, self.columns) if self.kind == CSV else READERS[self.kind](self.path)
+        except TraceError as error:
+            if self.by_header:
+                raise TraceError(f"{error}; its columns are most like those of {self.kind}; {plain}") from None
+            raise
         if not trace.jobs:
             why = "; ".join(problem.what for problem in trace.problems) or "it has none"
             raise TraceError(f"{self.path}: found no row of a {self.kind} trace that can be used: {why}")
+        if self.by_header:
+            taken = f"{self.path}: taken for a {self.kind} trace by the names of its columns; {plain}"
+            return replace(trace, notes=[taken, *trace.notes])
         return trace
 
 
@@ -45,25 +60,54 @@ def recognise(source: str | Path) -> Source | None:
 
     Raises: TraceError for ``name:PATH`` with an unknown name or a missing path.
     """
-    kind, path = _named(str(source))
-    if kind is not None:
+    named = split(str(source))
+    path = Path(source)
+    if named is not None:
+        prefix, path = named
+        kind, columns = (CSV, prefix[len(CSV) + 1 : -1]) if prefix.startswith(f"{CSV}(") else (prefix, "")
+        if kind not in READERS and kind != CSV:
+            known = (*READERS, CSV)
+            raise TraceError(
+                f"{source}: found trace kind {kind!r}{did_you_mean(kind, known)}, wanted one of {', '.join(known)}"
+            )
         if not path.exists():
             raise TraceError(f"{path}: no such file or folder")
-        return Source(kind, path)
-    kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path) if path.is_file() else None
-    return None if kind is None else Source(kind, path)
+        return Source(kind, path, columns)
+    if path.is_dir():
+        kind_there = _kind_of_folder(path)
+        return None if kind_there is None else Source(kind_there, path)
+    return _source_of_file(path) if path.is_file() else None
 
 
-def _named(source: str) -> tuple[str | None, Path]:
-    """Return kind and path of ``kind:path``. A path that exists as it is written has no kind."""
+def split(source: str) -> tuple[str, Path] | None:
+    """Return (kind, path) of ``kind:path``, and (``csv(columns)``, path) of ``csv(columns):path``; None for a path.
+
+    A path that exists as it is written has no kind.
+    """
+    if source.startswith(f"{CSV}(") and "):" in source:
+        columns, _, rest = source.partition("):")
+        return (f"{columns})", Path(rest)) if rest else None
     name, colon, rest = source.partition(":")
     if not colon or not rest or not 2 <= len(name) <= _NAME_MAX or "/" in name or Path(source).exists():
-        return None, Path(source)
-    if name in READERS:
-        return name, Path(rest)
-    raise TraceError(
-        f"{source}: found trace kind {name!r}{did_you_mean(name, READERS)}, wanted one of {', '.join(READERS)}"
-    )
+        return None
+    return name, Path(rest)
+
+
+def with_columns(sources: Sequence[str], columns: str) -> list[str]:
+    """Return inputs in which each plain table has these columns. Raises: TraceError if there is no plain table."""
+    if not columns:
+        return list(sources)
+    found, tables = [], 0
+    for source in sources:
+        kind, path = split(source) or ("", Path(source))
+        if kind == CSV or (not kind and path.suffix.lower() == ".csv"):
+            tables += 1
+            source = f"{CSV}({columns}):{path}"
+        found.append(source)
+    if not tables:
+        raise TraceError(f"columns: found no plain table among the inputs, wanted one as {CSV}:FILE")
+    csv_columns.parse(columns)
+    return found
 
 
 def _kind_of_folder(path: Path) -> str | None:
@@ -78,21 +122,28 @@ def _kind_of_folder(path: Path) -> str | None:
     return "swf" if any(path.glob("*.swf")) else None
 
 
-def _kind_of_file(path: Path) -> str | None:
+def _source_of_file(path: Path) -> Source | None:
     if path.suffix.lower() in _NO_TRACE:
         return None
     try:
         first = _first_lines(path)
     except TraceError:
         return None
+    kind = _kind_of_lines(path, first)
+    if kind is None and (kind := _kind_of_header(path)) is not None:
+        return Source(kind, path, by_header=True)
+    if kind is None and path.suffix.lower() == ".csv":
+        return Source(CSV, path)
+    return None if kind is None else Source(kind, path)
+
+
+def _kind_of_lines(path: Path, first: list[str]) -> str | None:
     data = [text for text in first if text.strip() and not text.startswith(";")]
     if data and len(data[0].split("\t")) in philly_gavel.PLACES:
         return "philly-gavel"
     if _is_swf(first, data) or path.suffix.lower() == ".swf":
         return "swf"
-    if path.suffix.lower() == ".trace":
-        return "philly-gavel"
-    return _kind_of_header(path)
+    return "philly-gavel" if path.suffix.lower() == ".trace" else None
 
 
 def _first_lines(path: Path, count: int = 50) -> list[str]:
@@ -112,11 +163,11 @@ def _is_swf(first: list[str], data: list[str]) -> bool:
 
 
 def _kind_of_header(path: Path) -> str | None:
-    """Return the kind with the largest part of its columns in the header, at least half. Its reader names what is
+    """Return the kind with the largest part of its columns in the header, more than half. Its reader names what is
     missing."""
     header = set(header_of(path))
     if set(openb.NODE_COLUMNS) <= header:
         raise TraceError(f"{path}: found a list of nodes, wanted a list of pods (openb_pod_list_*.csv)")
     shares = {kind: len(header & set(columns)) / len(columns) for kind, columns in _HEADERS.items()}
     best = max(shares, key=lambda kind: shares[kind])
-    return best if shares[best] >= 0.5 else None
+    return best if shares[best] > 0.5 else None

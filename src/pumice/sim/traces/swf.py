@@ -72,6 +72,8 @@ def read(path: Path) -> Trace:
         notes=[
             f"{len(jobs):,} jobs; each processor asked for is a pod that takes a whole node of {NODE_CPU} cores",
             f"{nodes:,} nodes",
+            "fields not used: wait time, CPU time, memory, status, user, group, executable, queue, partition, "
+            "preceding job, think time",
             f"{late:,} jobs ran longer than they had asked for, and do so here",
         ],
         problems=problems.listed(),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pumice.model.instants import epoch_of
 from pumice.sim.traces.trace import TraceError, missing_columns
 
 LINE_BYTES_MAX = 65_536
@@ -18,6 +19,8 @@ GANG_PODS_MAX = 100_000
 CPU_MILLI_MAX = 10**9
 MEMORY_MAX = 2**60
 GPUS_MAX = 100_000
+#: The unit of columns with dates.
+DATE = "date"
 
 
 class BadField(ValueError):
@@ -82,18 +85,36 @@ def whole(text: str, name: str, low: int, high: int = WHOLE_MAX) -> int:
     return int(value)
 
 
+def moment(text: str) -> float | None:
+    """Return a date in seconds since the epoch, or None for another text. Without a zone it is UTC."""
+    date, _, time = text.strip().replace("T", " ").partition(" ")
+    found = epoch_of(f"{date}T{time or '00:00:00'}")
+    return epoch_of(f"{date}T{time or '00:00:00'}Z") if found is None else found
+
+
+def instant(text: str, name: str) -> float:
+    """Return a date in seconds since the epoch. Raises: BadField for another text."""
+    found = moment(text)
+    if found is None:
+        raise BadField(f"{name} is not a date such as 2020-06-09 18:41:01", text)
+    return found
+
+
 class Row:
     """A line of a table with named columns."""
 
-    __slots__ = ("_columns", "_fields", "line")
+    __slots__ = ("_columns", "_fields", "_used", "line")
 
-    def __init__(self, line: int, fields: Sequence[str], columns: dict[str, int]) -> None:
-        self.line, self._fields, self._columns = line, fields, columns
+    def __init__(self, line: int, fields: Sequence[str], columns: dict[str, int], used: set[str]) -> None:
+        self.line, self._fields, self._columns, self._used = line, fields, columns, used
 
     def text(self, name: str) -> str:
         """Return the field, stripped, "" if the table has no such column."""
         place = self._columns.get(name)
-        return "" if place is None else self._fields[place].strip()
+        if place is None:
+            return ""
+        self._used.add(name)
+        return self._fields[place].strip()
 
     def number(self, name: str, low: float = 0.0, high: float = SECONDS_MAX) -> float:
         return number(self.text(name), name, low, high)
@@ -111,7 +132,7 @@ class Table:
     def __init__(self, path: Path, wanted: Sequence[str]) -> None:
         self.path = path
         self._lines = lines(path)
-        self._wanted = wanted
+        self._used: set[str] = set()
         header = next(self._lines, (1, ""))[1]
         self.columns = [name.strip() for name in next(csv.reader([header]), [])]
         if not set(wanted) <= set(self.columns):
@@ -126,9 +147,14 @@ class Table:
                 continue
             fields = text.split(",") if '"' not in text else next(csv.reader([text]), [])
             if len(fields) == count:
-                yield line, Row(line, fields, places)
+                yield line, Row(line, fields, places, self._used)
             else:
                 yield line, BadField(f"a row does not have {count} fields", f"{len(fields)} fields")
+
+    def notes(self) -> list[str]:
+        """Return a sentence about columns that no row was asked for so far, if there are any."""
+        unused = [name[:60] for name in self.columns if name not in self._used]
+        return [f"columns not used: {', '.join(unused)}"] if unused else []
 
 
 def header_of(path: Path) -> list[str]:

@@ -62,6 +62,7 @@ def read(path: Path) -> Trace:
         notes=[
             f"{len(jobs):,} jobs; only GPUs are given: each pod takes 1, {POD_CPU} cores and {POD_MEMORY_GI} GiB",
             f"nodes: {len(nodes)}, switches: {len(racks)}" if nodes else f"no {CLUSTER_FILE} beside it",
+            *table.notes(),
         ],
         problems=problems.listed(),
     )

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from pumice.model.events import Object
 from pumice.model.node import Node
-from pumice.model.queue import Queue
+from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.sim.scenes.scene import Scene
@@ -60,6 +60,7 @@ class Trace(Struct, frozen=True):
     hypernodes: list[HyperNode] = []
     notes: list[str] = []
     problems: list[Problem] = []
+    priorities: list[PriorityClass] = []
 
     def scene(self, nodes: Sequence[Node] | None = None) -> Scene:
         """Return the trace as a scene, on these nodes or on its own.
@@ -70,7 +71,7 @@ class Trace(Struct, frozen=True):
         nodes = self.nodes if nodes is None else nodes
         if not nodes:
             raise TraceError(f"trace {self.name}: its cluster is unknown: use --nodes, such as --nodes 16x4gpu")
-        objects: tuple[Object, ...] = (*self.queues, *nodes, *hypernodes)
+        objects: tuple[Object, ...] = (*self.priorities, *self.queues, *nodes, *hypernodes)
         return Scene(objects, tuple(self.jobs), tuple(self.notes), tuple(self.problems))
 
 

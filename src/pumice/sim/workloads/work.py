@@ -21,6 +21,7 @@ from pumice.model.workloads.podgroup import NetworkTopology, PodGroup
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
 
 JOB_NAME_KEY = "volcano.sh/job-name"
+USER_LABEL = "pumice.dev/user"  # who submitted a job of a trace
 
 #: Duration of a job without one: it runs forever.
 FOREVER = math.inf
@@ -81,7 +82,7 @@ class SimTask(Struct, frozen=True):
 
 class SimJob(Struct, frozen=True):
     """A gang from a trace. ``estimate_s``: the user's estimate of the run time, if the trace has it. ``scheduler``: the
-    scheduler name of its pods. ``gang``: its PodGroup in KAI's terms, None for none."""
+    scheduler name of its pods. ``gang``: its PodGroup in KAI's terms, None for none. ``user``: becomes a label."""
 
     namespace: str
     name: str
@@ -97,6 +98,7 @@ class SimJob(Struct, frozen=True):
     waits_for_admission: bool = True
     scheduler: str = "volcano"
     gang: Gang | None = None
+    user: str = ""
 
     @property
     def key(self) -> str:
@@ -132,7 +134,12 @@ class SimJob(Struct, frozen=True):
             creation=now,
             annotations=EMPTY_MAP if not self.estimate_s else {ESTIMATE_ANNOTATION: estimate_text(self.estimate_s)},
             gang=self.gang,
+            labels=self._user_label or EMPTY_MAP,
         )
+
+    @property
+    def _user_label(self) -> dict[str, str]:
+        return {USER_LABEL: self.user} if self.user else {}
 
     def pods_at(self, now: float) -> list[Pod]:
         """Return the pods, task by task. Those of a task share spec, labels and annotations."""
@@ -144,7 +151,7 @@ class SimJob(Struct, frozen=True):
                 uid="",
                 spec=task.spec,
                 creation=now,
-                labels={JOB_NAME_KEY: self.name, TASK_SPEC_KEY: task.role},
+                labels={JOB_NAME_KEY: self.name, TASK_SPEC_KEY: task.role, **self._user_label},
                 annotations={GROUP_NAME_ANNOTATION: self.name, TASK_SPEC_KEY: task.role},
                 owner=("Job", self.name, self.key),
                 scheduler_name=self.scheduler,
