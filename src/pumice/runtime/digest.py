@@ -14,16 +14,19 @@ class Digest:
     def __init__(self) -> None:
         self._hash = sha256()
 
-    def add(self, now: float, decisions: Sequence[Decision]) -> None:
-        """``now``: time of the cycle that decided. Cycles without decisions do not change the hash."""
+    def add(self, now: float, decisions: Sequence[Decision]) -> bytes:
+        """Return the text that was added. ``now``: time of the cycle that decided. Cycles without decisions do not
+        change the hash."""
         if not decisions:
-            return
+            return b""
         at = repr(now)
         lines = [
             f"{at} {'bind' if isinstance(each, Bind) else f'evict {each.reason}'} {each.pod} {each.node}\n"
             for each in decisions
         ]
-        self._hash.update("".join(lines).encode())
+        text = "".join(lines).encode()
+        self._hash.update(text)
+        return text
 
     @property
     def hex(self) -> str:

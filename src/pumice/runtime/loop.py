@@ -123,11 +123,11 @@ class Loop:
         self.cycles += 1
         self.faults.take(outcome.faults)
         self.decisions = planner.taken
-        self.digest.add(now, planner.taken)
+        decided = self.digest.add(now, planner.taken)
         self._write(outcome)
         self.store.assume(planner.taken, outcome.tables)  # before any event reports their results
         if recorder is not None:
-            recorder.end_cycle(now, self.cycles, planner.taken, planner.refused)
+            recorder.end_cycle(now, self.cycles, planner.taken, planner.refused, decided)
         return outcome
 
     def _write(self, outcome: Outcome) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,11 @@ from pumice.cli.params import SPAN
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
+    from pumice.kube.scheduler.live import Live
     from pumice.runtime.record.recorder import Recorder
     from pumice.runtime.record.replay import PolicyOf
 
+_FLUSH_S = 10.0  # how long cycles of a scheduler that runs may be in memory alone
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -92,6 +94,24 @@ def recording(flags: RecordFlags, text: str, policy: Policy) -> Iterator[Recorde
         yield recorder
     finally:
         recorder.close()
+
+
+def record_live(live: Live, flags: RecordFlags, stack: AsyncExitStack) -> None:
+    """Record what a scheduler that runs is given, until the stack ends. Raises: InputError."""
+    import asyncio
+    import logging
+
+    recorder = live.loop.recorder = recorder_of(flags, logging.getLogger("pumice.run").error)
+    stack.callback(recorder.close)
+
+    async def flush() -> None:
+        # Without it, cycles of an hour ago would be lost with a process that has had nothing to do since.
+        while True:
+            await asyncio.sleep(_FLUSH_S)
+            await live.look(lambda store, conf: recorder.flush())
+
+    flushing = asyncio.create_task(flush())
+    stack.callback(flushing.cancel)
 
 
 def recorded_policy(plugins_dir: str) -> PolicyOf:

@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 
 from pumice import __version__
-from pumice.cli.answers.recording import RecordFlags, record_options, recorder_of
+from pumice.cli.answers.recording import RecordFlags, record_live, record_options
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from pumice.kube.scheduler.node_shards import Sharding
     from pumice.kube.scheduler.reload import ConfFile
     from pumice.kube.scheduler.settings import Settings
-    from pumice.runtime.record.recorder import Recorder
     from pumice.runtime.telemetry.metrics import Metrics
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -324,7 +323,8 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             after_cycle=await show_pages(wanted.pages, stack),
         )
         live.loop.outside = lambda: HttpExtenders(time.monotonic)
-        live.loop.recorder = None if wanted.record is None else _recorder(wanted.record, stack)
+        if wanted.record is not None:
+            record_live(live, wanted.record, stack)
         _on_signals(live, wanted.dump_dir)
         places = await shown_at(wanted.places, wanted.certificate, stack)
         await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
@@ -342,15 +342,6 @@ def _answers(live: Live, settings: Settings) -> AnswerPages:
 
     # Names of the scheduler and a lenient policy are in the snapshot.
     return AnswerPages(live, words_of([flag for flag in settings.replay if flag.startswith("--plugins-dir=")]))
-
-
-def _recorder(flags: RecordFlags, stack: AsyncExitStack) -> Recorder:
-    """Return a recorder that is closed when the stack ends. Raises: InputError."""
-    import logging
-
-    recorder = recorder_of(flags, logging.getLogger("pumice.run").error)
-    stack.callback(recorder.close)
-    return recorder
 
 
 async def _access(wanted: _Wanted) -> Access:

@@ -4,15 +4,18 @@
     [kind, key]                   it is gone
     [-1, key, uid]                a decision about a pod was undone
 
-``kind`` is the index of the object's type in ``KINDS``. Texts and numbers are written as they are. Other values of
-fields (a PodSpec, labels) are written once a file, found by their content, and named by their number.
+``kind`` is the index of the object's type in ``KINDS``. Values are written as they are, except for those that many
+objects share (a PodSpec): these are written once a file, found by their content, and named by their number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from functools import cache
 from hashlib import blake2b, sha256
+from itertools import compress
+from operator import is_not
 from typing import Any, get_args
 
 import msgspec
@@ -20,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
-from pumice.model.pod import EMPTY_MAP, Pod
+from pumice.model.pod import EMPTY_MAP, Pod, PodSpec
 from pumice.runtime.files.model_values import (
     description_of,
     encode_value,
@@ -32,7 +35,8 @@ from pumice.runtime.files.model_values import (
 KINDS: tuple[Any, ...] = get_args(Object)
 _INDEX = {kind: index for index, kind in enumerate(KINDS)}
 _UNDONE = -1
-_PLAIN = (str, int, float, bool)
+#: Types of values that are numbered: large, and the same for all pods of a gang.
+_SHARED = (PodSpec,)
 #: Values that are remembered by identity, so that their texts need not be made again.
 _KNOWN_MAX = 200_000
 
@@ -52,12 +56,20 @@ def layout() -> str:
     return sha256("\n".join([description_of(kind) for kind in KINDS]).encode()).hexdigest()[:16]
 
 
+class _Form(IntEnum):
+    """How a value is written: as it is, without annotations that hold whole objects, or as the number of a value."""
+
+    PLAIN = 0
+    ANNOTATIONS = 1
+    NUMBER = 2
+
+
 class _Field(Struct, frozen=True):
-    """``kind``: of its values, without None. ``is_plain``: written as it is. ``default``: NODEFAULT for none."""
+    """``kind``: of its values, without None. ``default``: NODEFAULT for none."""
 
     name: str
     kind: Any
-    is_plain: bool
+    form: _Form
     default: Any
 
 
@@ -66,15 +78,16 @@ def _fields(kind: Any) -> tuple[_Field, ...]:
     found = []
     for each in msgspec.structs.fields(kind):
         required = required_type(fields_of(kind)[each.name])[0]
-        found.append(_Field(each.name, required, required in _PLAIN, each.default))
+        form = _Form.ANNOTATIONS if each.name == "annotations" else _Form.NUMBER if required in _SHARED else _Form.PLAIN
+        found.append(_Field(each.name, required, form, each.default))
     return tuple(found)
 
 
 @cache
-def _written(kind: Any) -> tuple[tuple[str, ...], tuple[bool, ...], tuple[Any, ...]]:
-    """Return names, whether they are plain, and defaults of the fields of a kind, in the order of ``astuple``."""
-    names, _, plain, defaults = zip(*map(astuple, _fields(kind)), strict=True)
-    return names, plain, defaults
+def _written(kind: Any) -> tuple[tuple[str, ...], tuple[_Form, ...], tuple[Any, ...]]:
+    """Return names, forms and defaults of the fields of a kind, in the order of ``astuple``."""
+    names, _, forms, defaults = zip(*map(astuple, _fields(kind)), strict=True)
+    return names, forms, defaults
 
 
 # -- writing
@@ -99,24 +112,22 @@ class EventWriter:
         values, self._values = self._values, []
         return list(map(msgspec.Raw, values))
 
-    def write(self, news: News) -> Iterator[list[Any]]:
-        """Yield an event as values of JSON, or several for one that is about many objects."""
+    def write(self, news: News) -> list[list[Any]]:
+        """Return an event as values that JSON can have, or several for one that is about many objects."""
         match news:
             case PodsSeen(pods):
-                for pod in pods.values():
-                    yield self._seen(pod)
+                return [self._seen(pod, key) for key, pod in pods.items()]
             case PodsGone(keys):
-                for key in keys:
-                    yield self._gone(Pod, key)
+                return [self._gone(Pod, key) for key in keys]
             case Seen(obj):
-                yield self._seen(obj)
+                return [self._seen(obj, key_of(obj))]
             case Gone(kind, key):
-                yield self._gone(kind, key)
+                return [self._gone(kind, key)]
             case Undone(pod_key, uid):
-                yield [_UNDONE, pod_key, uid]
+                return [[_UNDONE, pod_key, uid]]
 
-    def _seen(self, obj: Object) -> list[Any]:
-        kind, key = _INDEX[type(obj)], key_of(obj)
+    def _seen(self, obj: Object, key: str) -> list[Any]:
+        kind = _INDEX[type(obj)]
         before = self.objects.get((kind, key))
         self.objects[kind, key] = obj
         return [kind, key, self._changes(obj, before)]
@@ -126,23 +137,26 @@ class EventWriter:
         return [_INDEX[kind], key]
 
     def _changes(self, obj: Object, before: Object | None) -> dict[str, Any]:
-        # A loop over tuples, because this runs for every event of a cluster.
-        names, plain, defaults = _written(type(obj))
-        old = defaults if before is None else astuple(before)
-        changes, known = dict[str, Any](), self._known
-        for name, is_plain, value, was in zip(names, plain, astuple(obj), old, strict=True):
-            if value is was or value == was:
+        # Without a loop over fields that have not changed, because this runs for every event of a cluster.
+        names, forms, defaults = _written(type(obj))
+        old, new = defaults if before is None else astuple(before), astuple(obj)
+        changes = dict[str, Any]()
+        for place in compress(range(len(names)), map(is_not, new, old)):
+            value = new[place]
+            if value == old[place]:
                 continue
-            if is_plain or value is None:
-                changes[name] = value
-            else:
-                entry = known.get(id(value))
-                changes[name] = entry[0] if entry is not None else self._numbered(name, value)
+            form = forms[place]
+            if form is _Form.NUMBER and value is not None:
+                entry = self._known.get(id(value))
+                value = entry[0] if entry is not None else self._numbered(value)
+            elif form is _Form.ANNOTATIONS:
+                value = without_whole_objects(value)
+            changes[names[place]] = value
         return changes
 
-    def _numbered(self, name: str, value: Any) -> int:
-        """Return the number of a field's value in this file."""
-        text = encode_value(without_whole_objects(value) if name == "annotations" else value)
+    def _numbered(self, value: Any) -> int:
+        """Return the number of a value in this file."""
+        text = encode_value(value)
         # By a digest and not by the text: a file may name more values than fit into memory comfortably.
         digest = blake2b(text, digest_size=16).digest()
         number = self._number_of.get(digest)
@@ -165,9 +179,12 @@ class EventReader:
         self._values: dict[tuple[int, Any], Any] = {}
         self._objects: dict[tuple[int, str], Object] = {}
 
-    def read(self, events: Sequence[Sequence[Any]], values: Iterable[msgspec.Raw]) -> list[News]:
-        """Return the events of a frame. Raises: EventError."""
+    def add_values(self, values: Iterable[msgspec.Raw]) -> None:
+        """Note the next numbered values of the file."""
         self._texts += values
+
+    def read(self, events: Sequence[Sequence[Any]]) -> list[News]:
+        """Return the events of a step. Raises: EventError."""
         return list(_together(map(self._read, events)))
 
     def _read(self, event: Sequence[Any]) -> Event:
@@ -199,13 +216,15 @@ class EventReader:
     def _value(self, field: _Field, value: Any) -> Any:
         if value is None:
             return None
-        if field.is_plain:
-            return _checked(field, lambda: msgspec.convert(value, field.kind))
+        if field.form is not _Form.NUMBER:
+            found = _checked(field, lambda: msgspec.convert(value, field.kind, str_keys=True))
+            return EMPTY_MAP if found == {} else found
         if not isinstance(value, int) or not 0 <= value < len(self._texts):
             raise EventError(f"names a value of {field.name} that is not there: {str(value)[:20]}")
         if (value, field.kind) not in self._values:
-            found = _checked(field, lambda: _decoder_of(field.kind).decode(self._texts[value]))
-            self._values[value, field.kind] = EMPTY_MAP if found == {} else found
+            self._values[value, field.kind] = _checked(
+                field, lambda: _decoder_of(field.kind).decode(self._texts[value])
+            )
         return self._values[value, field.kind]
 
 

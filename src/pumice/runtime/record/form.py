@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from pumice.runtime.files.model_values import encode_value
+
 
 class Remembered(Struct, forbid_unknown_fields=True):
     """What a store keeps of earlier cycles: notes, and the hypernodes of jobs and of sub-jobs by uid."""
@@ -41,16 +43,23 @@ class CycleRecord(Struct, array_like=True, forbid_unknown_fields=True):
     answers: list[tuple[bool, Any]] = []
 
 
-class Frame(Struct, rename={"events": "e", "values": "v", "cycle": "c", "head": "h", "conf": "p"}, omit_defaults=True):
-    """Events, then a cycle on what they lead to, if one followed. ``conf``: text of the policy from here on, and
-    whether unknown parts of it are left out; None if it has not changed."""
+class StepRecord(Struct, array_like=True, forbid_unknown_fields=True):
+    """Events, then a cycle on what they lead to, if one followed."""
 
-    events: list[list[Any]] = []
-    values: list[msgspec.Raw] = []
+    events: list[list[Any]]
     cycle: CycleRecord | None = None
+
+
+class Frame(Struct, rename={"steps": "s", "values": "v", "head": "h", "conf": "p"}, omit_defaults=True):
+    """Steps in order. ``values``: those that their events, or later ones, name by number. ``conf``: text of the policy
+    from here on, and whether unknown parts of it are left out; None if it has not changed."""
+
+    steps: list[msgspec.Raw] = []  # the text of a StepRecord each
+    values: list[msgspec.Raw] = []
     head: Head | None = None
     conf: tuple[str, bool] | None = None
 
 
-encode = msgspec.json.Encoder().encode
+encode = encode_value
 decode = msgspec.json.Decoder(Frame).decode
+decode_step = msgspec.json.Decoder(StepRecord).decode

@@ -4,7 +4,7 @@
     length, checksum, bytes   a frame: its JSON text, compressed; 4, 4 and ``length`` bytes
 
 All frames of a file are one stream of zlib, flushed after each: a frame refers to texts of those before it, which makes
-frames of some hundred bytes as small as one large text would be.
+small frames as small as one large text would be.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-MAGIC = b"pumice.record/1\n"
+MAGIC = b"pumice.record/2\n"
 #: Of one frame, compressed and not. The first frame of a file has all objects of a cluster.
 FRAME_BYTES_MAX = 256 << 20
 TEXT_BYTES_MAX = 1 << 30

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from pumice.model.events import News
 from pumice.runtime.record.events import EventError, EventReader, layout
-from pumice.runtime.record.form import CycleRecord, Frame, Head, decode
+from pumice.runtime.record.form import CycleRecord, Frame, Head, decode, decode_step
 from pumice.runtime.record.frames import FrameError, frames_of
 from pumice.runtime.record.recorder import SUFFIX, files_of
 
 FILE_BYTES_MAX = 1 << 30
+T = TypeVar("T")
+Text = TypeVar("Text")
 
 
 class RecordError(ValueError):
@@ -78,23 +81,26 @@ def _entries(path: Path) -> Iterator[Entry]:
     try:
         if len(content) > FILE_BYTES_MAX:
             raise FrameError(f"is larger than {FILE_BYTES_MAX >> 20} MB")
-        for text in frames_of(content):
-            frame = _frame(text)
+        for packed in frames_of(content):
+            frame = _decoded(decode, packed)
             if is_first:
                 yield Begin(path, _head(path, frame))
             is_first = False
             if frame.conf is not None:
                 yield Conf(*frame.conf)
-            yield Step(reader.read(frame.events, frame.values), frame.cycle)
+            reader.add_values(frame.values)
+            for text in frame.steps:
+                step = _decoded(decode_step, text)
+                yield Step(reader.read(step.events), step.cycle)
         if is_first:
             raise FrameError("has no frame")
     except (FrameError, EventError) as error:
         yield End(path, f"{path.name} {error}")
 
 
-def _frame(text: bytes) -> Frame:
+def _decoded(decode_text: Callable[[Text], T], text: Text) -> T:
     try:
-        return decode(text)
+        return decode_text(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise FrameError(f"has a frame that cannot be read: {str(error)[:200]}") from None
 
