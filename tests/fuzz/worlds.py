@@ -190,6 +190,23 @@ _OPENB = (
 )
 _PHILLY = "ResNet-18 (batch size 32)\tcmd %s\t-n\t1\t100\t0.5\t1\nResNet-18 (batch size 32)\tcmd %s\t-n\t1\t300\t6\t2\n"
 _RATES = {"v100": {f"('ResNet-18 (batch size 32)', {n})": {"null": 10.0 * n} for n in (1, 2)}}
+_PUBLISHED = Path(__file__).parents[2] / "examples" / "traces"
+#: Kind, the file that is spoiled, and so many of its first lines.
+_SAMPLES = (
+    ("helios", "cluster_log.csv", 8),
+    ("pai-2020", "pai_task_table.csv", 8),
+    ("alibaba-dlrm-2025", "disaggregated_DLRM_trace.csv", 8),
+    ("alibaba-spot-2026", "job_info_df.csv", 8),
+    ("google-2019", "instance_events.json", 12),
+    ("philly", "cluster_job_log", 100_000),
+)
+
+
+def _sample(kind: str, name: str, rows: int) -> tuple[str, str, dict[str, str]]:
+    text = {path.name: path.read_text() for path in sorted((_PUBLISHED / kind).iterdir())}
+    return name, "".join(text.pop(name).splitlines(keepends=True)[:rows]), text
+
+
 TRACES: dict[str, tuple[str, str, dict[str, str]]] = {
     "swf": ("a.swf", _SWF, {}),
     "tiresias": (
@@ -208,6 +225,8 @@ TRACES: dict[str, tuple[str, str, dict[str, str]]] = {
         _OPENB,
         {"openb_node_list_all_node.csv": "sn,cpu_milli,memory_mib,gpu,model\nm1,64000,262144,4,V100\n"},
     ),
+    **{kind: _sample(kind, name, rows) for kind, name, rows in _SAMPLES},
+    "csv": ("a.csv", "job,team,submit,run_min,gpus,mem_gb,prio\na,x,0,5,1,8,1\nb,y,2024-01-01,6,0.5,9,2\n", {}),
     "philly-gavel": ("a.trace", _PHILLY, {"simulation_throughputs.json": json.dumps(_RATES)}),
 }
 

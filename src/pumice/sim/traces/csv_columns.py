@@ -74,11 +74,13 @@ AMOUNTS = ("gpus", "total_gpus", "cpus", "total_cpus", "memory", "total_memory")
 
 
 class Source(Struct, frozen=True):
-    """The column of a field, its unit ("" for none) and the factor to what the simulator counts in."""
+    """The column of a field, its unit ("" for none) and the factor to what the simulator counts in. ``values``: the
+    numbers that words of the column stand for, None for a column of numbers."""
 
     column: str
     unit: str = ""
     factor: float = 1.0
+    values: Mapping[str, int] | None = None
 
     def __str__(self) -> str:
         return f"{self.column}@{self.unit}" if self.unit else self.column
@@ -113,6 +115,17 @@ def parse(text: str) -> dict[str, Source | None]:
             found[name] = Source(column, unit, field.units.get(unit, 1.0)) if column else None
     if problems:
         raise TraceError("columns: " + "; ".join(problems))
+    return found
+
+
+def fixed(text: str) -> dict[str, Source]:
+    """Return the columns of a known format, in default units unless it says others."""
+    found = {}
+    for name, source in parse(text).items():
+        assert source is not None, name
+        units = FIELDS[name].units
+        unit = source.unit or next(iter(units), "")
+        found[name] = Source(source.column, unit, units.get(unit, 1.0))
     return found
 
 

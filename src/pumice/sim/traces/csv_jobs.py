@@ -155,7 +155,13 @@ class _Fields:
         return self._row.number(source.column, 0.0, high / source.factor) * source.factor
 
     def whole(self, name: str, low: int, high: int) -> int:
-        return self._row.whole(self._columns[name].column, low, high)
+        source = self._columns[name]
+        if source.values is None:
+            return self._row.whole(source.column, low, high)
+        text = self._row.text(source.column)
+        if text not in source.values:
+            raise BadField(f"{source.column} is none of {', '.join(source.values)}", text)
+        return source.values[text]
 
     def moment(self, name: str) -> float:
         source = self._columns[name]

@@ -8,7 +8,22 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.sim.traces import acme, csv_columns, csv_jobs, openb, philly_gavel, swf, tiresias
+from pumice.sim.traces import (
+    acme,
+    alibaba_dlrm,
+    alibaba_spot,
+    azure_packing,
+    csv_columns,
+    csv_jobs,
+    google_2019,
+    helios,
+    openb,
+    pai,
+    philly,
+    philly_gavel,
+    swf,
+    tiresias,
+)
 from pumice.sim.traces.tables import header_of, lines
 from pumice.sim.traces.trace import Trace, TraceError, did_you_mean
 
@@ -21,9 +36,34 @@ READERS: dict[str, Callable[[Path], Trace]] = {
     "tiresias": tiresias.read,
     "swf": swf.read,
     "openb": openb.read,
+    "philly": philly.read,
+    "helios": helios.read,
+    "pai-2020": pai.read,
+    "alibaba-dlrm-2025": alibaba_dlrm.read,
+    "alibaba-spot-2026": alibaba_spot.read,
+    "google-2019": google_2019.read,
+    "azure-packing": azure_packing.read,
+}
+#: Names of files by which a folder is recognised.
+_FILES = {
+    philly.FILE: "philly",
+    helios.FILE: "helios",
+    pai.TASKS_FILE: "pai-2020",
+    alibaba_dlrm.FILE: "alibaba-dlrm-2025",
+    alibaba_spot.FILE: "alibaba-spot-2026",
 }
 
-_HEADERS = {"acme": acme.COLUMNS, "tiresias": tiresias.COLUMNS, "openb": openb.COLUMNS}
+_HEADERS = {
+    "acme": acme.COLUMNS,
+    "tiresias": tiresias.COLUMNS,
+    "openb": openb.COLUMNS,
+    "helios": helios.COLUMNS,
+    "alibaba-dlrm-2025": alibaba_dlrm.COLUMNS,
+    "alibaba-spot-2026": alibaba_spot.COLUMNS,
+    "google-2019": google_2019.COLUMNS,
+}
+#: Columns of a table of executions without arrivals. Source: Alibaba's cluster-trace-gpu-v2026, docs/schema.md.
+_WITHOUT_ARRIVALS = {"pod_id", "gpu_spec_public", "duration_hours"}
 _NO_TRACE = {".yaml", ".yml", ".json", ".md", ".conf", ".jsonl"}
 _NAME_MAX = 20
 
@@ -119,12 +159,18 @@ def _kind_of_folder(path: Path) -> str | None:
         return "openb"
     if (path / tiresias.CLUSTER_FILE).is_file() or any(path.glob("*_job.csv")):
         return "tiresias"
+    if kind := next((kind for name, kind in _FILES.items() if (path / name).is_file()), None):
+        return kind
     return "swf" if any(path.glob("*.swf")) else None
 
 
 def _source_of_file(path: Path) -> Source | None:
+    if path.name in _FILES:
+        return Source(_FILES[path.name], path)
     if path.suffix.lower() in _NO_TRACE:
         return None
+    if _is_sqlite(path):
+        return Source("azure-packing", path)
     try:
         first = _first_lines(path)
     except TraceError:
@@ -144,6 +190,14 @@ def _kind_of_lines(path: Path, first: list[str]) -> str | None:
     if _is_swf(first, data) or path.suffix.lower() == ".swf":
         return "swf"
     return "philly-gavel" if path.suffix.lower() == ".trace" else None
+
+
+def _is_sqlite(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(azure_packing.SIGNATURE)) == azure_packing.SIGNATURE
+    except OSError:
+        return False
 
 
 def _first_lines(path: Path, count: int = 50) -> list[str]:
@@ -168,6 +222,10 @@ def _kind_of_header(path: Path) -> str | None:
     header = set(header_of(path))
     if set(openb.NODE_COLUMNS) <= header:
         raise TraceError(f"{path}: found a list of nodes, wanted a list of pods (openb_pod_list_*.csv)")
+    if header >= _WITHOUT_ARRIVALS:
+        raise TraceError(
+            f"{path}: found executions without arrivals, which cannot be simulated, wanted {alibaba_spot.FILE}"
+        )
     shares = {kind: len(header & set(columns)) / len(columns) for kind, columns in _HEADERS.items()}
     best = max(shares, key=lambda kind: shares[kind])
     return best if shares[best] > 0.5 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from pumice.model.instants import epoch_of
@@ -124,17 +125,19 @@ class Row:
 
 
 class Table:
-    """A CSV file with a header.
+    """A CSV file with a header, or without one if ``names`` says what its columns are.
 
     Raises: TraceError if a wanted column is missing. ``rows`` yields a BadField instead of a row of the wrong length.
     """
 
-    def __init__(self, path: Path, wanted: Sequence[str]) -> None:
+    def __init__(self, path: Path, wanted: Sequence[str], names: Sequence[str] = ()) -> None:
         self.path = path
         self._lines = lines(path)
         self._used: set[str] = set()
-        header = next(self._lines, (1, ""))[1]
-        self.columns = [name.strip() for name in next(csv.reader([header]), [])]
+        first = next(self._lines, (1, ""))
+        self.columns = [name.strip() for name in next(csv.reader([first[1]]), [])]
+        if names and self.columns[:1] != list(names[:1]):
+            self._lines, self.columns = chain([first], self._lines), list(names)
         if not set(wanted) <= set(self.columns):
             raise missing_columns(str(path), self.columns, wanted)
 
