@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from enum import StrEnum
 
@@ -11,7 +12,7 @@ from pumice.answers.codes import WORDS, Code, code_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
 from pumice.answers.ways import Way, ways_out
-from pumice.answers.world import ENDED, REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts
+from pumice.answers.world import ENDED, REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Blocker, GangIncomplete, Reserved, SearchCut
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
@@ -76,20 +77,24 @@ class NoSuchJob(LookupError):
         super().__init__(f"found no job {name!r} in the input{hint}")
 
 
-def find_job(world: World, name: str) -> str:
-    """Return the key of the job that is meant: by its key, by its name if only one has it, or by one of its pods.
+#: What Volcano's controller puts after the name of a Job to name its PodGroup: the Job's uid.
+_UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
-    Raises: NoSuchJob."""
+
+def find_job(world: World, name: str) -> str:
+    """Return the key of the job that is meant: by its key, by its name if only one has it, or by one of its pods. The
+    name of a Volcano Job is that of its PodGroup too. Raises: NoSuchJob."""
     keys = sorted({*world.groups, *world.pods_of})
     if name in keys:
         return name
     pod = world.objects.get((Pod, name))
     if isinstance(pod, Pod) and pod.group_key:
         return pod.group_key
-    plain = name.rpartition("/")[2]
-    same = [key for key in keys if key.partition("/")[2] == plain]
-    if "/" not in name and len(same) == 1:
-        return same[0]
+    namespace, _, plain = name.rpartition("/")
+    same = [key for key in keys if plain in (own := key.partition("/")[2], _UID.sub("", own))]
+    here = [key for key in same if namespace in ("", key.partition("/")[0])]
+    if len(here) == 1:
+        return here[0]
     if same:
         raise NoSuchJob(name, same[:_NAMES_MAX])
     near = get_close_matches(name, keys, _NAMES_MAX, 0.5)
@@ -105,7 +110,7 @@ def explain(world: World, job: str, *, ways: bool = True, trials: Trials | None 
     before = runs.run_count
     runs.most = before + REASON_TRIALS_MAX
     found = _Answer(runs, job)
-    if not world.pods_of.get(job):
+    if not world.pods_of.get(job) and not waits_for_pods(world, job):
         return found.without_pods()
     row = row_of(runs.base.outcome, job)
     outside = blockers_outside(list(world.objects.values()), world.scheduler_names).get(job)
@@ -159,6 +164,8 @@ class _Answer:
         if reserved is not None:
             return self._make(Verdict.STARTS, (Part(Code.ROOM, "", sentence(reserved), reserved),), is_checked=True)
         text = f"{placed} of its pods get a node in this cycle" if placed else "each of its pods has a node"
+        if waits_for_pods(self.world, self.job):
+            text = "it is admitted in this cycle, and its pods are created then"
         return self._make(Verdict.STARTS, (Part(Code.OTHER, "", text),), is_checked=True)
 
     def verdict(self, reason: Reason, row: int) -> Verdict:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.answers.codes import Code, code_of
-from pumice.answers.world import Draft, World
+from pumice.answers.world import Draft, World, waits_for_pods
 from pumice.model import blockers as b
 from pumice.model.blockers import Blocker
 from pumice.model.node import Node
@@ -49,10 +49,14 @@ def relevant(world: World, job: str) -> Iterator[Lift]:
     pods, group = world.pods_of.get(job, []), world.groups.get(job)
     queues = line_of(world, job)
     specs = [pod.spec for pod in pods if not pod.node_name]
+    is_unborn = waits_for_pods(world, job)
+    requests = [spec.request for spec in specs]
+    if group is not None and group.min_resources is not None and is_unborn:
+        requests.append(group.min_resources)
     found = {
         Code.GATE: any(pod.gates for pod in pods),
         Code.QUEUE_CLOSED: any(queue.state != "Open" for queue in queues),
-        Code.INCOMPLETE: group is not None and len(pods) < group.min_member,
+        Code.INCOMPLETE: group is not None and len(pods) < group.min_member and not is_unborn,
         Code.RESOURCE_QUOTA: bool(_quotas(world, job)),
         Code.QUEUE_LIMIT: any(_is_limited(queue) for queue in queues),
         Code.QUEUE_SHARE: bool(queues),
@@ -68,7 +72,7 @@ def relevant(world: World, job: str) -> Iterator[Lift]:
         Code.DOMAIN: group is not None and has_topology(group),
     }
     yield from (Lift(code) for code, is_relevant in found.items() if is_relevant)
-    yield from (Lift(Code.ROOM, name) for name in asked_names(specs))
+    yield from (Lift(Code.ROOM, name) for name in asked_names(requests, specs))
     yield Lift(Code.ORDER)
 
 
@@ -106,10 +110,10 @@ def line_of(world: World, job: str) -> list[Queue]:
     return found
 
 
-def asked_names(specs: list[PodSpec]) -> list[str]:
-    """Return the resources that pods ask for, those that are scarcest as a rule first, and pod slots last."""
-    names = sorted({name for spec in specs for name in spec.request.scalars or () if spec.request.get(name)})
-    plain = [name for name in (CPU, MEMORY) if any(spec.request.get(name) for spec in specs)]
+def asked_names(requests: list[Resource], specs: list[PodSpec]) -> list[str]:
+    """Return the resources that are asked for, those that are scarcest as a rule first, and pod slots last."""
+    names = sorted({name for each in requests for name in each.scalars or () if each.get(name)})
+    plain = [name for name in (CPU, MEMORY) if any(each.get(name) for each in requests)]
     shared = ["nvidia.com/gpu"] if any(spec.gpu_share is not None for spec in specs) else []
     return list(dict.fromkeys([*(name for name in names if name != "pods"), *shared, *plain, "pods"]))
 
@@ -146,6 +150,9 @@ def with_more(found: Resource, name: str, amount: float) -> Resource:
 def _make_room(draft: Draft, job: str, name: str) -> None:
     """Let every node have as much more of a resource as the whole job asks for, and a node there be."""
     asked = sum(pod.spec.request.get(name) for pod in draft.pods(job)) or 1000.0 * len(draft.pods(job))
+    group = draft.group(job)
+    if not asked and group is not None and group.min_resources is not None:
+        asked = group.min_resources.get(name)  # its pods are created once it is admitted
     nodes = draft.nodes() or [Node("node-new-1", Resource(), labels={"kubernetes.io/hostname": "node-new-1"})]
     for node in nodes:
         slots = int(asked) if name == "pods" else 0

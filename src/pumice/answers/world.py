@@ -12,6 +12,7 @@ from itertools import count
 
 from msgspec import Struct
 
+from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.views import Job
 from pumice.cycle import run_cycle
@@ -23,6 +24,7 @@ from pumice.model.events import Gone, Object, PodsSeen, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue
+from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 
@@ -229,13 +231,26 @@ class Trials:
 
 
 def starts(trial: Trial, world: World, job: str) -> bool:
-    """Return True if pods of the job get a node, enough for its minimum together with those that have one."""
+    """Return True if pods of the job get a node, enough for its minimum together with those that have one; for a job
+    that has no pods until it is admitted, if it is."""
+    if waits_for_pods(world, job):
+        admitted = row_of(trial.outcome, job)
+        return admitted is not None and trial.outcome.tables.jobs.phase[admitted] != PENDING_PHASE
     placed = trial.placed.get(job, 0)
     if not placed:
         return False
     holds = sum(1 for pod in world.pods_of.get(job, ()) if pod.node_name and pod.deletion is None)
     row = row_of(trial.outcome, job)
     return row is not None and holds + placed >= Job(trial.outcome.tables, row).min_available
+
+
+def waits_for_pods(world: World, job: str) -> bool:
+    """Return True for a job that asks for admission and whose pods are created then. Source: Volcano's job controller,
+    which gives its PodGroup the resources of the minimum."""
+    group = world.groups.get(job)
+    if group is None or world.is_kai or world.pods_of.get(job):
+        return False
+    return group.min_resources is not None and group.status.phase == PodGroupPhase.PENDING
 
 
 def row_of(outcome: Outcome, job: str) -> int | None:

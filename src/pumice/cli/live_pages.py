@@ -14,6 +14,7 @@ from pumice.cli.output import say
 from pumice.cli.run_flags import place
 
 if TYPE_CHECKING:
+    from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.live import AfterCycle
 
 pages_option = click.option(
@@ -36,8 +37,9 @@ def pages_place(text: str) -> tuple[str, int] | None:
     return address, port
 
 
-async def show_pages(at: tuple[str, int] | None, stack: AsyncExitStack) -> AfterCycle | None:
-    """Serve pages until the stack ends, and return what takes each cycle. Raises: InputError."""
+async def show_pages(at: tuple[str, int] | None, stack: AsyncExitStack, answers: AnswerPages) -> AfterCycle | None:
+    """Serve pages until the stack ends, and return what takes each cycle. ``answers``: questions about the scheduler.
+    Raises: InputError."""
     if at is None:
         return None
     from pumice.runtime.serving.listening import Place
@@ -47,7 +49,7 @@ async def show_pages(at: tuple[str, int] | None, stack: AsyncExitStack) -> After
 
     feed = Feed()
     try:
-        url = await stack.enter_async_context(serving(feed, Place(*at)))
+        url = await stack.enter_async_context(serving(feed, Place(*at), answers.explain))
     except OSError as error:
         raise InputError(f"--pages {at[0]}:{at[1]}: {error.strerror or error}") from None
     say(f"pages on {url}")

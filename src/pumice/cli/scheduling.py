@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pumice.kube.api.access import Access
+    from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.live import AfterCycle, Live
     from pumice.kube.scheduler.reload import ConfFile
     from pumice.runtime.telemetry.metrics import Metrics
@@ -21,12 +22,13 @@ async def schedule(
     metrics: Metrics,
     speed: float,
     stop: asyncio.Event,
+    answers: AnswerPages,
     after_cycle: AfterCycle | None = None,
 ) -> None:
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is stood for again. Raises: KubeError.
+    as after a machine has slept, is stood for again. ``answers``: asks this scheduler from now on. Raises: KubeError.
     """
     from pumice.kube.api.client import Client
     from pumice.kube.controllers.leading import FOR_KAI, Controllers, Deference
@@ -44,7 +46,7 @@ async def schedule(
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
     async with Client(access) as client, Client(access) as aside:
         election = Election(aside, *language.lease, _IDENTITY)
-        live = Live(
+        live = answers.live = Live(
             client,
             conf,
             Settings(names, queue, period_s=period_s, lease_namespace=language.lease[0], language=language),
@@ -63,6 +65,7 @@ async def schedule(
         try:
             await live.run()
         finally:
+            answers.live = None
             stopping.cancel()
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.answers.codes import WORDS, Code
 from pumice.answers.explanation import Explanation, NoSuchJob, Verdict, explain, find_job
@@ -14,8 +15,10 @@ from pumice.answers.reason import reason_of
 from pumice.answers.world import Draft, Trials, World, starts
 from pumice.model.blockers import Blocker
 from pumice.model.manifest import Decoder
+from pumice.model.resources import Resource
 from pumice.runtime.policy.conf import policy_of
-from pumice.volcano.table import volcano_registry
+from pumice.testing.build import node, podgroup, queue
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.cases.hints.test_hints import CASES, NOW, conf_of
 from tests.cases.hints.world import manifests
 
@@ -120,6 +123,27 @@ def test_a_name_that_is_not_there_gets_the_nearest() -> None:
     assert find_job(world, "ask") == find_job(world, ASK) == find_job(world, "ns/ask-0") == ASK
     with pytest.raises(NoSuchJob, match="did you mean ns/ask"):
         find_job(world, "ns/ak")
+
+
+def test_the_name_of_a_volcano_job_is_that_of_its_podgroup() -> None:
+    groups = [podgroup(f"{name}-00000000-0000-4000-8000-000000000001", 2) for name in ("bert", "llama")]
+    world = World(groups, policy_of(conf_of(CASES[0]), volcano_registry()), NOW, ("volcano",))
+    assert find_job(world, "bert") == find_job(world, "ns/bert") == groups[0].key
+    with pytest.raises(NoSuchJob):
+        find_job(world, "other/bert")
+
+
+def test_a_job_whose_pods_are_created_when_it_is_admitted_waits_for_that() -> None:
+    wanted = Resource(milli_cpu=9000.0)
+    objects = [node("n0", cpu=4), queue("default"), replace(podgroup("g", 2), min_resources=wanted)]
+    policy = policy_of(DEFAULT_CONF, volcano_registry())
+    found = explain(World(objects, policy, NOW, ("volcano",)), "ns/g", ways=False)
+    assert found.verdict is Verdict.NEVER and [part.code for part in found.parts] == [
+        Code.ROOM
+    ]  # the cluster is too small
+    admitted = [*objects[:2], replace(podgroup("g", 2), min_resources=Resource(milli_cpu=2000.0))]
+    found = explain(World(admitted, policy, NOW, ("volcano",)), "ns/g", ways=False)
+    assert found.verdict is Verdict.STARTS and "it is admitted" in found.parts[0].sentence
 
 
 def test_a_blocker_without_a_lift_names_none() -> None:

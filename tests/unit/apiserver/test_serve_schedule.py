@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import ssl
@@ -113,6 +114,21 @@ async def test_a_gang_runs_whole_and_a_larger_one_waits_whole(tmp_path: Path) ->
             bound = {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")}
             assert bound == {"fits-w-0", "fits-w-1"}
             assert 'volcano_queue_pod_group_completed_count{queue_name="default"} 0' in await user.text("/metrics")
+        assert served.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.slow
+async def test_its_scheduler_answers_questions(tmp_path: Path) -> None:
+    with serving_command(tmp_path, "--nodes", "2x4gpu", "--schedule") as served:
+        async with user_of(served) as user:
+            await user.create(JOBS, job("large", pods=5))
+            groups = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+            await user.waits_for(groups, lambda each: each.get("status", {}).get("conditions"))
+            assert "large" in await user.text("/jobs")
+        told = await asyncio.to_thread(run, "explain", "large", "--server", served.url, "--no-ways")
+        assert told.code == 0 and "Shortage" in told.out, told
+        told = await asyncio.to_thread(run, "whatif", "--server", served.url, "--add-nodes", "1x4gpu")
+        assert told.code in (0, 1) and "digest" in told.out, told
         assert served.stop(signal.SIGINT) == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 import aiohttp
 import pytest
@@ -32,9 +32,10 @@ async def asked() -> AsyncIterator[tuple[str, AnswerPages]]:
         Client(Access("http://127.0.0.1:1")), ConfFile(None, volcano_registry(), DEFAULT_CONF), Settings(), Metrics()
     )
     live.loop.store = cluster(node("n0", cpu=2), queue(), podgroup("g", 4), pods("g", 4, cpu=1))
-    answers = AnswerPages(live, words_of(()))
-    async with serving(live, [Place()], answers) as (url,):
-        yield url, answers
+    answers = AnswerPages(words_of(()), live)
+    with closing(answers):
+        async with serving(live, [Place()], answers) as (url,):
+            yield url, answers
 
 
 async def got(url: str, **more: str) -> tuple[int, str]:
@@ -112,3 +113,22 @@ def test_no_value_is_read_as_a_flag() -> None:
     words = words_of(())
     assert words("/explain", [("job", "--conf=x")], "S")[-3:] == ["--", "--conf=x", "S"]
     assert "--drain=--conf=x" in words("/whatif", [("drain", "--conf=x")], "S")
+
+
+@pytest.mark.slow
+async def test_pages_ask_about_a_job_in_the_same_way() -> None:
+    async with asked() as (_, answers):
+        found = await answers.explain("ns/g")
+        assert found["job"] == "ns/g" and found["reason"][0]["code"] == "Shortage" and found["ways_out"]
+        with pytest.raises(KeyError, match=r"did you mean ns/g\?"):
+            await answers.explain("ns/h")
+        answers._waiting = WAITING_MAX
+        with pytest.raises(aiohttp.web.HTTPServiceUnavailable):
+            await answers.explain("ns/g")
+
+
+async def test_without_a_scheduler_there_is_no_answer_yet() -> None:
+    async with asked() as (url, answers):
+        answers.live = None
+        status, text = await got(f"{url}/jobs")
+        assert status == 503 and "no scheduler runs yet" in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -44,7 +44,7 @@ from pumice.apiserver.objects import Options, Target
 from pumice.apiserver.store import Stored
 from pumice.kube.api.errors import clean
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.serving.listening import connections_here
+from pumice.runtime.serving.listening import Handler, connections_here
 from pumice.runtime.serving.this_machine import is_loopback
 from pumice.runtime.telemetry.metrics import CONTENT_TYPE, Metrics
 
@@ -84,7 +84,7 @@ class Api:
     """Answers requests. Without a ``token``, only those that address the loopback interface by its name are accepted.
 
     ``metrics``: those of a scheduler in this process, at ``/metrics``. ``checks``: by name, the health of other parts,
-    for ``/readyz``; others may be added.
+    for ``/readyz``; others may be added. ``pages``: further ones by path, for GET, of a scheduler in this process.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class Api:
     ) -> None:
         self.cluster = cluster
         self._metrics = metrics
+        self.pages: Mapping[str, Handler] = {}
         self.checks = cluster.checks()
         self.limits = limits or Limits.here()
         self._token = token
@@ -162,6 +163,8 @@ class Api:
             return _json(discovery.version())
         if parts == ["metrics"] and self._metrics is not None:
             return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        if request.path in self.pages:
+            return await self.pages[request.path](request)
         if parts == ["openapi", "v2"]:
             return web.Response(body=V2_EMPTY, headers={"Content-Type": V2_MEDIA})
         if parts[0] == "openapi":

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 import click
 
 from pumice.cli.errors import FAILED, InputError
+
+if TYPE_CHECKING:
+    from pumice.kube.scheduler.answer_pages import AnswerPages
 
 _TEXT_MAX = 512
 _CHANGES_MAX = 32
@@ -62,6 +67,16 @@ def _changes(given: Sequence[tuple[str, str]]) -> list[str]:
         raise ValueError(f"found {len(found)} changes, wanted at most {_CHANGES_MAX}")
     if not any(name in _CHANGES for name, _ in given):
         raise ValueError(f"wanted a change: {', '.join(_CHANGES)}")
+    return found
+
+
+def answer_pages(plugins_dir: str, stack: AsyncExitStack) -> AnswerPages:
+    """Return the pages that answer questions to a scheduler of this process, until the stack ends."""
+    from pumice.kube.scheduler.answer_pages import AnswerPages
+
+    # Names of the scheduler and a lenient policy are in the snapshot.
+    found = AnswerPages(words_of([f"--plugins-dir={plugins_dir}"] if plugins_dir else []))
+    stack.callback(found.close)
     return found
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from pumice import __version__
 from pumice.cli.answers.recording import RecordFlags, record_live, record_options
+from pumice.cli.answers.served import answer_pages
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from pumice.kube.api.access import Access
     from pumice.kube.api.client import Client
     from pumice.kube.informers.watch_failures import WatchFailures
-    from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.languages import ClusterLanguage
     from pumice.kube.scheduler.lease import Election
     from pumice.kube.scheduler.live import Live
@@ -65,6 +65,7 @@ class _Wanted(Struct, frozen=True):
     dump_dir: Path | None
     pages: tuple[str, int] | None
     record: RecordFlags | None
+    plugins_dir: str
 
 
 @click.command()
@@ -290,6 +291,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         given["dump_dir"] if given["cache_dumper"] else None,
         pages_place(given["pages"]),
         given["record"],
+        given["plugins_dir"],
     )
 
 
@@ -312,7 +314,8 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         metrics, troubles = Metrics(settings.language.metrics), WatchFailures()
         election = _election(wanted, aside)
         leading = client if election is None else client.fenced(lambda: election.holds)
-        live = Live(
+        answers = answer_pages(wanted.plugins_dir, stack)
+        live = answers.live = Live(
             client,
             conf,
             settings,
@@ -320,7 +323,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             election=election,
             beside=_controllers(wanted, leading, settings, metrics, WatchFailures(troubles)),
             troubles=troubles,
-            after_cycle=await show_pages(wanted.pages, stack),
+            after_cycle=await show_pages(wanted.pages, stack, answers),
         )
         live.loop.outside = lambda: HttpExtenders(time.monotonic)
         if wanted.record is not None:
@@ -329,19 +332,11 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         places = await shown_at(wanted.places, wanted.certificate, stack)
         await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
         try:
-            urls = await stack.enter_async_context(serving(live, places, _answers(live, settings)))
+            urls = await stack.enter_async_context(serving(live, places, answers))
         except OSError as error:
             raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
         _tell(access, version, urls)
         await live.run()
-
-
-def _answers(live: Live, settings: Settings) -> AnswerPages:
-    from pumice.cli.answers.served import words_of
-    from pumice.kube.scheduler.answer_pages import AnswerPages
-
-    # Names of the scheduler and a lenient policy are in the snapshot.
-    return AnswerPages(live, words_of([flag for flag in settings.replay if flag.startswith("--plugins-dir=")]))
 
 
 async def _access(wanted: _Wanted) -> Access:

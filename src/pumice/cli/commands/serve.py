@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from pumice.cli.answers.served import answer_pages
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
@@ -175,8 +176,12 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
         scheduler = None
         if conf is not None:
             access = _own_access(url, token, certificate)
-            shown = await show_pages(pages_place(wanted.pages), stack)
-            work = partial(_schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop, shown))
+            answers = answer_pages(wanted.plugins_dir, stack)
+            api.pages = answers.pages
+            shown = await show_pages(pages_place(wanted.pages), stack, answers)
+            work = partial(
+                _schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop, answers, shown)
+            )
             part = Supervised(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
             api.checks["scheduler"] = part.health
             scheduler = asyncio.create_task(part.run())

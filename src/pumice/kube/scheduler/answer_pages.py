@@ -2,7 +2,8 @@
 
 Each question is answered by a process of its own with a low priority, so that cycles wait for no answer. The thread of
 cycles only takes the snapshot, which costs what changed since the last one. Questions are for this machine only (which
-includes ``kubectl port-forward``), one is answered at a time, few may wait, and each ends in bounded time.
+includes ``kubectl port-forward``), one is answered at a time, few may wait, and each ends in bounded time. Pages in a
+browser ask the same way (``explain``).
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.kube.scheduler.live import Live
@@ -24,6 +28,7 @@ from pumice.kube.scheduler.reload import Conf
 from pumice.runtime.files import snapshot_file
 from pumice.runtime.files.snapshot_file import Cycle, SnapshotError
 from pumice.runtime.serving.this_machine import is_from_here
+from pumice.runtime.serving.time_share import TimeShare
 from pumice.state.store import Store
 
 #: Returns the words of the command that answers a question, given its path, its parameters in order, and the snapshot.
@@ -33,9 +38,7 @@ WordsOf = Callable[[str, Sequence[tuple[str, str]], str], list[str]]
 PATHS = ("/explain", "/whatif", "/jobs", "/queues", "/nodes")
 ANSWER_S = 30.0
 WAITING_MAX = 8
-#: A snapshot that took t seconds to write is used for so many times t: at most 1/20 of a processor writes snapshots.
-_SHARE = 20
-_FRESH_S = 1.0
+_FRESH_S = 1.0  # for how long a snapshot is used at least
 _NICE = 10
 _MAIN = "from pumice.cli.main import main; main()"
 #: Exit codes of commands: done, done and something differs or was left out, wrong input.
@@ -43,64 +46,96 @@ EXIT_HEADER = "X-Pumice-Exit-Code"
 _DONE, _WRONG_INPUT = (0, 1), 2
 
 
-class AnswerPages:
-    """``pages``: handlers by path. One for all addresses of a scheduler."""
+class _Answer(Struct, frozen=True):
+    """An answer over HTTP. ``exit_code``: of the command that gave it, None if there was none."""
 
-    def __init__(self, live: Live, words_of: WordsOf) -> None:
-        self._live, self._words_of = live, words_of
+    status: int
+    body: bytes
+    is_json: bool = False
+    exit_code: int | None = None
+
+
+class AnswerPages:
+    """``pages``: handlers by path. One for all addresses of a scheduler, and for its pages in a browser.
+
+    ``live``: the scheduler that is asked, None while there is none. ``close`` when it has ended for good.
+    """
+
+    def __init__(self, words_of: WordsOf, live: Live | None = None) -> None:
+        self.live, self._words_of = live, words_of
         self._one, self._waiting = asyncio.Lock(), 0
         self._folder: TemporaryDirectory[str] | None = None
-        self._good_until = 0.0
+        self._snapshot_of: Live | None = None
+        # At most 1/20 of a processor writes snapshots.
+        self._share = TimeShare(time.monotonic, least_s=_FRESH_S)
         self.pages = dict.fromkeys(PATHS, self.answer)
 
-    async def cleaned_up(self, app: web.Application) -> AsyncIterator[None]:
-        """Delete the snapshot when the server ends."""
-        yield
+    def close(self) -> None:
+        """Delete the snapshot."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
 
     async def answer(self, request: web.Request) -> web.Response:
         if not is_from_here(request):
-            return _text(403, "for this machine alone: see kubectl port-forward")
+            return web.Response(status=403, text="for this machine alone: see kubectl port-forward\n")
+        found = await self._asked(request.path, list(request.query.items()))
+        headers = {} if found.exit_code is None else {EXIT_HEADER: str(found.exit_code)}
+        if found.status == 429:
+            headers["Retry-After"] = "1"
+        content = "application/json" if found.is_json else "text/plain"
+        return web.Response(status=found.status, body=found.body, content_type=content, headers=headers)
+
+    async def explain(self, job: str) -> dict[str, Any]:
+        """Return why a job waits, as ``pumice explain --json`` prints it. Raises: KeyError with a sentence for a job
+        that cannot be explained, HTTPException where there is no answer now."""
+        found = await self._asked("/explain", [("job", job)])
+        if found.exit_code in _DONE:
+            answer: dict[str, Any] = msgspec.json.decode(found.body)
+            return answer
+        text = found.body.decode("utf-8", "replace").strip().removeprefix("error: ")
+        if found.status == 400:
+            raise KeyError(text)
+        raise web.HTTPServiceUnavailable(text=f"{text}\n")
+
+    async def _asked(self, path: str, given: Sequence[tuple[str, str]]) -> _Answer:
         if self._waiting >= WAITING_MAX:
-            return _text(429, f"{WAITING_MAX} questions wait already; ask again later", {"Retry-After": "1"})
+            return _text(429, f"{WAITING_MAX} questions wait already; ask again later")
         self._waiting += 1
         try:
             async with self._one:
-                return await self._answered(request)
+                return await self._answered(path, given)
         except (ValueError, SnapshotError) as error:
             return _text(400, str(error))
         finally:
             self._waiting -= 1
 
-    async def _answered(self, request: web.Request) -> web.Response:
-        given = list(request.query.items())
-        self._words_of(request.path, given, "")  # before a snapshot is taken for a question that cannot be asked
-        words = self._words_of(request.path, given, str(await self._snapshot()))
+    async def _answered(self, path: str, given: Sequence[tuple[str, str]]) -> _Answer:
+        self._words_of(path, given, "")  # before a snapshot is taken for a question that cannot be asked
+        if self.live is None:
+            return _text(503, "no scheduler runs yet; ask again later")
+        words = self._words_of(path, given, str(await self._snapshot(self.live)))
         code, out, said = await _run(words)
         if code in _DONE:
-            is_json = "--json" in words or "--print" in words
-            content = "application/json" if is_json else "text/plain"
-            return web.Response(body=out, content_type=content, headers={EXIT_HEADER: str(code)})
+            return _Answer(200, out, "--json" in words or words[0] == "pages", code)
         if code == _WRONG_INPUT:
-            return web.Response(status=400, body=said, content_type="text/plain")
+            return _Answer(400, said, exit_code=code)
         if code is None:
             return _text(504, f"found no answer within {ANSWER_S:.0f} s")
         return _text(500, f"the answer failed with exit code {code}")
 
-    async def _snapshot(self) -> Path:
+    async def _snapshot(self, live: Live) -> Path:
         """Return a file with a snapshot that is new enough. Raises: SnapshotError."""
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="pumice-")
         path = Path(self._folder.name, "cycle.pumice")
-        if time.monotonic() >= self._good_until:
-            snapshot, conf = await self._live.look(_taken)
+        if self._share.is_due or self._snapshot_of is not live:
+            snapshot, conf = await live.look(_taken)
             began = time.monotonic()
             cycle = Cycle(snapshot, time.time(), conf.file, lenient=bool(conf.policy.warnings))
             await asyncio.to_thread(snapshot_file.write_cycle, path, cycle)
-            ended = time.monotonic()
-            self._good_until = ended + max(_FRESH_S, _SHARE * (ended - began))
+            self._share.took(began)
+            self._snapshot_of = live
         return path
 
 
@@ -128,5 +163,5 @@ async def _run(words: Sequence[str]) -> tuple[int | None, bytes, bytes]:
     return process.returncode, out, said
 
 
-def _text(status: int, text: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(status=status, text=f"{text}\n", headers=headers)
+def _text(status: int, text: str) -> _Answer:
+    return _Answer(status, f"{text}\n".encode())

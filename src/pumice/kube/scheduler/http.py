@@ -35,7 +35,6 @@ class Pages:
         app.add_routes([web.get(path, page) for path, page in (*pages, *self._of_plugins.pages.items())])
         if self._answers is not None:
             app.add_routes([web.get(path, page) for path, page in self._answers.pages.items()])
-            app.cleanup_ctx.append(self._answers.cleaned_up)
         return app
 
     async def metrics(self, request: web.Request) -> web.Response:
