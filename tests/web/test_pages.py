@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from pumice.runtime.serving.listening import Place
 from pumice.web.feed import Feed
 from pumice.web.questions import Questions
 from pumice.web.server import serving
-from tests.unit.web.worlds import summary_of, world
+from pumice.web.simulation import results_in
+from tests.unit.web.worlds import sample, summary_of, world
 from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
 
@@ -24,7 +27,9 @@ SHOWN = {
     "/queues": ["default", "team", "org"],
     "/jobs": ["ns/below", "ns/starts", "QueueLimit"],
     "/nodes": ["3 nodes", "cordoned"],
+    "/cycles": ["Where the time went", "allocate", "Plugin faults", "gang"],
 }
+WAIT_MAX_S = 40.0
 EVIL = "ns/<img src=x onerror=document.title='owned'>"
 FITS = "document.documentElement.scrollWidth <= innerWidth"
 TEXT = "document.getElementById('page').innerText"
@@ -38,6 +43,9 @@ class Served:
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
     feed, found = Feed(), world()
+    for second in range(20):
+        spans = {"open session": 0.01, "allocate": 0.02 * second, "plugin gang": 0.001}
+        feed.history.take(replace(sample(spans), number=second + 1, at=100.0 + second))
     feed.publish(summary_of(found))
     async with serving(feed, Place(), Questions(found, "d").explain) as url:
         yield Served(url, feed)
@@ -73,9 +81,9 @@ async def test_no_page_breaks_a_grave_rule_of_accessibility(served: Served, page
 async def wait_for(page: Page, condition: str) -> None:
     """Wait in the page until a condition holds, looking at each frame."""
     look = f"(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()"
-    await page.js(
-        f"new Promise((done) => {{ const look = () => ({look} ? done(null) : requestAnimationFrame(look)); look(); }})"
-    )
+    async with asyncio.timeout(WAIT_MAX_S):
+        again = f"({look} ? done(null) : requestAnimationFrame(look))"
+        await page.js(f"new Promise((done) => {{ const look = () => {again}; look(); }})")
 
 
 async def test_a_job_is_explained_with_ways_out(served: Served, page: Page) -> None:
@@ -94,6 +102,75 @@ async def test_jobs_are_filtered_and_the_address_keeps_it(served: Served, page: 
     assert await page.js("location.search") == "?code=Shortage"
     await page.js("history.back()")
     await wait_for(page, "document.querySelectorAll('#jobs tbody tr').length === 4")
+
+
+@pytest.mark.parametrize("path", ["/", "/queues", "/cycles"])
+async def test_one_brush_chooses_the_time_of_all_pictures(served: Served, page: Page, path: str) -> None:
+    await page.open(served.url + path, 1280)
+    pictures = "[...document.querySelectorAll('figure .plot svg')].map((svg) => svg.innerHTML)"
+    before = await page.js(pictures)
+    box = """(() => { const place = document.querySelector('.brush'); place.scrollIntoView({ block: 'center' });
+      const box = place.getBoundingClientRect(); return [box.left, box.top, box.width, box.height]; })()"""
+    left, top, width, height = await page.js(box)
+    await page.drag((left + 0.5 * width, top + height / 2), (left + 0.9 * width, top + height / 2))
+    after = await page.js(pictures)
+    assert len(before) == len(after) > 0
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert "to 00:01:5" in await page.js("document.querySelector('.chosen-time').innerText")
+    # The time that was chosen stays when a newer cycle is shown.
+    served.feed.history.take(replace(sample(), number=21, at=120.0))
+    served.feed.publish(summary_of(world()))
+    await wait_for(page, "END === 21")
+    assert await page.js("VIEW.to < 20 && VIEW.from > 5")
+    assert page.complaints == []
+
+
+async def test_what_was_drawn_before_is_forgotten(served: Served, page: Page) -> None:
+    await page.open(served.url)
+    count = await page.js("[LIVE.length, UPDATES.length]")
+    for _ in range(3):
+        await page.js("refresh()")
+    assert await page.js("[LIVE.length, UPDATES.length]") == count
+
+
+async def test_what_has_the_focus_is_renewed_when_it_is_left(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/jobs")
+    await page.js("document.querySelector('input[name=text]').focus()")
+    found = served.feed.summary
+    assert found is not None
+    served.feed.publish(replace(found, at=3600.0))
+    await wait_for(page, "isOld")
+    assert "00:01:40" in await page.js("document.getElementById('cycle').textContent")
+    await page.js("document.activeElement.blur()")
+    await wait_for(page, "document.getElementById('cycle').textContent.includes('01:00:00')")
+
+
+async def test_what_is_noted_is_shown(served: Served, page: Page) -> None:
+    served.feed.note(f"The record is damaged: {EVIL}")
+    await page.open(f"{served.url}/cycles")
+    assert EVIL in await page.js("document.querySelector('.noted').innerText")
+
+
+async def test_before_the_first_cycle_the_page_says_so_and_then_shows_it(page: Page) -> None:
+    feed = Feed()
+    async with serving(feed, Place()) as url:
+        await page.open(url)
+        assert "No cycle has ended yet" in await page.js(TEXT)
+        feed.publish(summary_of(world()))
+        await wait_for(page, f"{TEXT}.includes('Jobs that wait')")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+async def test_results_of_a_simulation_are_one_page(page: Page, width: int, scheme: str) -> None:
+    feed = Feed()
+    found = results_in(json.dumps({"digest": EVIL, "simulated_s": 60.0, "queues": {EVIL: None}}).encode())
+    assert found is not None
+    feed.show_simulation(found)
+    async with serving(feed, Place()) as url:
+        await page.open(url, width, scheme=scheme)
+        text = await page.js(TEXT)
+        assert EVIL in text and "queues cannot be read" in text and "1 min" in text
+        assert await page.js(FITS) and page.complaints == []
 
 
 async def test_names_are_text(served: Served, page: Page) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.live import AfterCycle
 
+#: How far back curves go.
+HISTORY_S = 86_400.0
+
 pages_option = click.option(
     "--pages",
     default="",
@@ -44,10 +47,11 @@ async def show_pages(at: tuple[str, int] | None, stack: AsyncExitStack, answers:
         return None
     from pumice.runtime.serving.listening import Place
     from pumice.web.feed import Feed
+    from pumice.web.history import History
     from pumice.web.publisher import Publisher
     from pumice.web.server import serving
 
-    feed = Feed()
+    feed = Feed(History(span_max_s=HISTORY_S))
     try:
         url = await stack.enter_async_context(serving(feed, Place(*at), answers.explain))
     except OSError as error:

@@ -13,15 +13,23 @@ from pumice.report.html import asset as report_asset
 
 #: Pages by path, with the name that people read.
 PAGES: Mapping[str, str] = MappingProxyType(
-    {"/": "Overview", "/queues": "Queues", "/jobs": "Jobs", "/job": "Job", "/nodes": "Nodes"}
+    {
+        "/": "Overview",
+        "/queues": "Queues",
+        "/jobs": "Jobs",
+        "/job": "Job",
+        "/nodes": "Nodes",
+        "/cycles": "Cycles",
+    }
 )
 #: Files that are served, each made of parts in this order. Those with "report/" are the report's.
 _FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "pages.css": ("report/page.css", "pages.css"),
         "pages.js": (
-            *("report/base.js", "report/parts.js"),
-            *("shared.js", "overview.js", "queues.js", "jobs.js", "job.js", "nodes.js", "start.js"),
+            *("report/base.js", "report/parts.js", "report/view.js", "report/curves.js"),
+            *("shared.js", "history.js", "overview.js", "queues.js", "jobs.js", "job.js", "nodes.js", "cycles.js"),
+            *("simulation.js", "start.js"),
         ),
     }
 )
@@ -41,14 +49,15 @@ def _part(name: str) -> str:
 
 
 @cache
-def shell(title: str) -> str:
-    """Return the page around what its script shows."""
+def shell(title: str, *, is_simulation: bool = False) -> str:
+    """Return the page around what its script shows. ``is_simulation``: results of one, of which there is one page."""
     links = "".join(
         f'<a href="{path}"{" aria-current=page" if name == title else ""}>{name}</a>'
         for path, name in PAGES.items()
-        if path != "/job"
+        if path != "/job" and not is_simulation
     )
-    places = {"title": html.escape(title), "version": html.escape(__version__), "links": links}
+    kind = "simulation" if is_simulation else "cycle"
+    places = {"title": html.escape(title), "version": html.escape(__version__), "links": links, "kind": kind}
     text = _part("shell.html")
     for name, value in places.items():
         text = text.replace(f"{{{{{name}}}}}", value)

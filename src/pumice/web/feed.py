@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 
 from pumice.web import documents
+from pumice.web.history import History
 from pumice.web.jobs_query import JobsIndex
+from pumice.web.simulation import Results
 from pumice.web.summary import CycleSummary
 
 _DOCUMENTS: Mapping[str, Callable[[CycleSummary], dict[str, Any]]] = MappingProxyType(
@@ -28,15 +30,22 @@ DOCUMENTS = tuple(_DOCUMENTS)
 class Feed:
     """What pages read. ``number`` counts summaries, so that a page knows whether it shows the newest.
 
-    All methods are for the thread of the event loop.
+    ``history``: of all cycles, those between two summaries too. ``notes``: what every page says, such as where a record
+    is damaged. All methods are for the thread of the event loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, history: History | None = None) -> None:
         self.number = 0
+        self.history = history or History()
+        self.notes: list[str] = []
+        #: Results of a simulation, of which there is one page and no cycle.
+        self.simulation: dict[str, Any] | None = None
         #: When a page asked last, or -inf, in seconds of the clock that ``asked`` is given.
         self.asked_at = -math.inf
         self.index: JobsIndex | None = None
         self._encoded: dict[str, bytes] = {}
+        self._encoded_history: dict[str, bytes] = {}
+        self._encoded_at = (-1, -1)
         self._next = asyncio.Event()
 
     @property
@@ -45,13 +54,27 @@ class Feed:
         return None if self.index is None else self.index.summary
 
     def publish(self, summary: CycleSummary) -> None:
-        """Replace the summary, and wake the pages that wait."""
+        """Replace the summary."""
         self.index = JobsIndex(summary)
+        self.renew()
+
+    def renew(self) -> None:
+        """Wake the pages that wait: something that they show is new."""
         self.number += 1
         # Encoded once, and not for each viewer.
         self._encoded.clear()
         self._next.set()
         self._next = asyncio.Event()
+
+    def note(self, text: str) -> None:
+        """Say something on every page from now on."""
+        self.notes.append(text)
+        self.renew()
+
+    def show_simulation(self, results: Results) -> None:
+        """Show the results of a simulation instead of a cycle."""
+        self.simulation, self.notes = results.data, results.notes
+        self.renew()
 
     def asked(self, now: float) -> None:
         """Note that a page is open."""
@@ -70,9 +93,33 @@ class Feed:
             found = self._encoded[name] = self.encoded(_DOCUMENTS[name])
         return found
 
+    def curves(self, resource: str) -> bytes:
+        """Return the curves of one resource as JSON."""
+        return self._of_history(f"curves {resource}", lambda: self.history.curves(resource))
+
+    def times(self) -> bytes:
+        """Return where the time of cycles went as JSON."""
+        return self._of_history("times", self.history.times)
+
+    def _of_history(self, name: str, make: Callable[[], dict[str, Any]]) -> bytes:
+        # A cycle changes curves also if it changes no summary.
+        now = (self.number, self.history.taken)
+        if self._encoded_at != now:
+            self._encoded_history.clear()
+            self._encoded_at = now
+        found = self._encoded_history.get(name)
+        if found is None:
+            found = self._encoded_history[name] = self.encoded(lambda _: make())
+        return found
+
     def encoded(self, make: Callable[[CycleSummary], dict[str, Any]]) -> bytes:
         """Return what is made of the summary as JSON, with the head of the cycle."""
         summary = self.summary
+        if self.simulation is not None:
+            head: dict[str, Any] = {"at": None, "language": "simulation", "resources": []}
+            found = {"number": self.number, "head": head, "notes": self.notes, "data": self.simulation}
+            return msgspec.json.encode(found)
         if summary is None:
-            return msgspec.json.encode({"number": 0, "head": None, "data": None})
-        return msgspec.json.encode({"number": self.number, "head": documents.head(summary), "data": make(summary)})
+            return msgspec.json.encode({"number": 0, "head": None, "notes": self.notes, "data": None})
+        found = {"number": self.number, "head": documents.head(summary), "notes": self.notes, "data": make(summary)}
+        return msgspec.json.encode(found)

@@ -1,50 +1,91 @@
-"""Summaries of a scheduler that runs: made while a page is open, and within a share of the time of its thread."""
+"""What pages show of a scheduler that runs: sums of each cycle, and summaries while a page is open. Both within a share
+of the time of its thread."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from pumice.framework.cycle.outcome import Outcome
-from pumice.model.decisions import Decision
+from pumice.columns.column import Versions
+from pumice.runtime.cycle_end import CycleEnd
 from pumice.web.feed import Feed
+from pumice.web.sample import Amounts, amounts_of, sample_of
 from pumice.web.summary import summarize
 
 _log = logging.getLogger("pumice.run")
 #: How long a summary is made for after the last request of a page.
 _OPEN_S = 30.0
-#: After one that took t seconds none is made for so many times t: pages take at most 1/20 of the thread of cycles.
+#: After a summary that took t seconds none is made for so many times t: pages take at most 1/20 of the thread of cycles
+#: while one is open.
 _SHARE = 20
+#: The same for sums, which are made while no page is open too.
+_SAMPLE_SHARE = 100
 
 
 class Publisher:
-    """``take`` is called in the thread of cycles, and hands summaries to the feed in the thread of the event loop.
+    """``take`` is called in the thread of cycles, and hands results to the feed in the thread of the event loop.
 
-    ``clock``: seconds that never go back.
+    ``clock``: seconds that never go back. ``share``: of summaries. ``always``: of cycles that are run again, where
+    nothing waits for this thread: sums are made of each, and summaries while no page is open too.
     """
 
-    def __init__(self, feed: Feed, loop: asyncio.AbstractEventLoop, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        loop: asyncio.AbstractEventLoop,
+        clock: Callable[[], float],
+        *,
+        share: float = _SHARE,
+        always: bool = False,
+    ) -> None:
         self._feed, self._loop, self._clock = feed, loop, clock
-        self._not_before = 0.0
+        self._share, self._always = share, always
+        self._not_before = self._sample_not_before = self._failed_until = 0.0
         self._shown: object = None
+        self._amounts: Amounts | None = None
+        self._amounts_of: object = None
 
-    def take(self, outcome: Outcome, decisions: Sequence[Decision], digest: str) -> None:
-        """Make a summary of a cycle that ended, if a page is open and none was made a short time ago."""
-        began = self._clock()
-        if began - self._feed.asked_at > _OPEN_S or began < self._not_before:
+    def take(self, end: CycleEnd) -> None:
+        """Take a cycle that ended."""
+        if self._clock() < self._failed_until:
             return
-        tables = outcome.tables
-        if self._shown == tables.version and not decisions:
-            return  # nothing was written since the last one
         try:
-            summary = summarize(outcome, decisions, digest)
+            self._sample(end)
+            if self._is_wanted(end):
+                self.show(end)
         except Exception:
             # A page that is not renewed is a smaller evil than a cycle that counts as failed.
             _log.exception("pages: a cycle could not be summarized")
-            self._not_before = began + _OPEN_S
-            return
-        self._shown = tables.version
+            self._failed_until = self._clock() + _OPEN_S
+
+    def _is_wanted(self, end: CycleEnd) -> bool:
+        began = self._clock()
+        if began < self._not_before or (not self._always and began - self._feed.asked_at > _OPEN_S):
+            return False
+        # Nothing was written since the last one.
+        return self._shown != _state_of(end) or bool(end.decisions)
+
+    def show(self, end: CycleEnd) -> None:
+        """Show a cycle whether it is wanted or not, such as the last one."""
+        began = self._clock()
+        summary = summarize(end.outcome, end.decisions, end.digest)
+        self._shown = _state_of(end)
         ended = self._clock()
-        self._not_before = ended + _SHARE * (ended - began)
+        self._not_before = ended + self._share * (ended - began)
         self._loop.call_soon_threadsafe(self._feed.publish, summary)
+
+    def _sample(self, end: CycleEnd) -> None:
+        """Hand on the sums of a cycle. Each cycle is counted; amounts may be those of one shortly before."""
+        began, state = self._clock(), _state_of(end)
+        is_due = self._always or began >= self._sample_not_before
+        if self._amounts is None or (state != self._amounts_of and is_due):
+            self._amounts, self._amounts_of = amounts_of(end.outcome), state
+            ended = self._clock()
+            self._sample_not_before = ended + _SAMPLE_SHARE * (ended - began)
+        self._loop.call_soon_threadsafe(self._feed.history.take, sample_of(end, self._amounts))
+
+
+def _state_of(end: CycleEnd) -> tuple[Versions, int]:
+    """Return what is equal only while nothing is written. A number alone would not do: a new store counts anew."""
+    return end.outcome.tables.versions, end.outcome.tables.version

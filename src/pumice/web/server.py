@@ -55,6 +55,8 @@ class Pages:
             [
                 web.get("/assets/{name}", self._asset),
                 *(web.get(f"/data/{name}", self._document) for name in DOCUMENTS),
+                web.get("/data/history", self._curves),
+                web.get("/data/cycles", self._times),
                 web.get("/data/jobs", self._jobs),
                 web.get("/data/job", self._job),
                 web.get("/events", self._events),
@@ -69,7 +71,8 @@ class Pages:
         return await handler(request)
 
     async def _page(self, request: web.Request) -> web.Response:
-        return _answer(request, shell(PAGES[request.path]), "text/html")
+        text = shell(PAGES[request.path], is_simulation=self._feed.simulation is not None)
+        return _answer(request, text, "text/html")
 
     async def _asset(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -84,6 +87,15 @@ class Pages:
 
     async def _document(self, request: web.Request) -> web.Response:
         return _answer(request, self._feed.document(request.path.rpartition("/")[2]), "application/json")
+
+    async def _curves(self, request: web.Request) -> web.Response:
+        summary, resource = self._feed.summary, request.query.get("resource", "")
+        if summary is not None and resource not in [each.name for each in summary.resources]:
+            raise web.HTTPBadRequest(text="wanted resource=NAME of a resource that the newest cycle has\n")
+        return _answer(request, self._feed.curves(resource), "application/json")
+
+    async def _times(self, request: web.Request) -> web.Response:
+        return _answer(request, self._feed.times(), "application/json")
 
     async def _jobs(self, request: web.Request) -> web.Response:
         index = self._feed.index

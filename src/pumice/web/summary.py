@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from pumice.algorithms.sums import sums_by
 from pumice.answers.codes import Code, code_of
 from pumice.columns.counting import HELD, PENDING, PIPELINED
-from pumice.columns.dtypes import CPU, F64, I8, I32, I64, MEMORY, AnyArray, Bool, ResourceAxis
+from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
@@ -22,14 +21,14 @@ from pumice.model.node import Node
 from pumice.model.status import TaskStatus
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
+from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns, waiting_amounts
+from pumice.web.units import PageUnits, ResourceColumn
 
 #: States of a job, by number: pods that got a node in this cycle come first.
 STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pods")
 _STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED, _EMPTY = range(len(STATES))
 CODES = tuple(Code)
 _NUMBER_OF = {code: number for number, code in enumerate(CODES)}
-#: Resources that pages show a column of: more would not fit beside each other.
-RESOURCES_MAX = 6
 #: What pages show of a text that tenants chose or that was made of such.
 TEXT_MAX = 300
 #: Effects of taints that keep a pod which does not tolerate them off a node.
@@ -41,13 +40,6 @@ _GROUP_LABELS = (
     "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/zone",
 )
-
-
-class ResourceColumn(Struct, frozen=True):
-    """A resource: ``cpu``, ``memory`` or the name of a device, with the unit of its amounts."""
-
-    name: str
-    unit: str
 
 
 class JobColumns(Struct, frozen=True):
@@ -73,25 +65,6 @@ class JobColumns(Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.names)
-
-
-class QueueColumns(Struct, frozen=True):
-    """The queues (Q), in the order of the tree: ``depth`` 0 has no parent. ``limit`` is inf where there is none.
-
-    ``used`` and ``waiting`` (Q, resources) include the queues below. ``jobs``: those that wait in it or below it.
-    """
-
-    names: Sequence[str]
-    parent: I32
-    depth: I32
-    weight: F64
-    is_open: Bool
-    guarantee: F64
-    deserved: F64
-    limit: F64
-    used: F64
-    waiting: F64
-    jobs: I32
 
 
 class NodeColumns(Struct, frozen=True):
@@ -134,9 +107,9 @@ class CycleSummary(Struct, frozen=True):
 def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> CycleSummary:
     """Return what pages show of a cycle that ended."""
     tables = outcome.tables
-    shown = _Shown(tables.axis)
+    units = PageUnits(tables.axis)
     evicted = sum(isinstance(each, Evict) for each in decisions)
-    jobs = _jobs(outcome, shown)
+    jobs = _jobs(outcome, units)
     return CycleSummary(
         outcome.now,
         digest,
@@ -144,40 +117,18 @@ def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> C
         len(decisions) - evicted,
         evicted,
         len(outcome.faults),
-        shown.columns,
+        units.columns,
         jobs,
-        _queues(tables, shown, jobs),
-        _nodes(tables, shown),
+        queue_columns(tables, units, QueuedJobs(jobs.queue, jobs.holds, jobs.asks, jobs.code >= 0)),
+        _nodes(tables, units),
         _kinds(jobs),
     )
-
-
-class _Shown:
-    """The resources that are shown, and amounts in the units of people."""
-
-    def __init__(self, axis: ResourceAxis) -> None:
-        devices = [name for name in axis.offered if "/" in name and not name.startswith("attachable-volumes")]
-        # GPUs before others, because they are what users look for.
-        devices.sort(key=lambda name: (not name.endswith("gpu"), name))
-        names = ["cpu", "memory", *devices[: RESOURCES_MAX - 2]]
-        self._columns = [axis.column[name] for name in names]
-        self._scale = np.array([2.0**30 if column == MEMORY else 1000.0 for column in self._columns])
-        units = {CPU: "cores", MEMORY: "GiB"}
-        self.columns = tuple(
-            ResourceColumn(name, units.get(column, "devices"))
-            for name, column in zip(names, self._columns, strict=True)
-        )
-
-    def __call__(self, amounts: F64) -> F64:
-        """Return amounts of the core (…, R) in the units of people (…, resources)."""
-        found: F64 = amounts[..., self._columns] / self._scale
-        return found
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
-def _jobs(outcome: Outcome, shown: _Shown) -> JobColumns:
+def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
     tables, rows = outcome.tables, outcome.live_jobs
     jobs = tables.jobs
     counts = jobs.counts[rows]
@@ -197,8 +148,8 @@ def _jobs(outcome: Outcome, shown: _Shown) -> JobColumns:
         jobs.min_available[rows].copy(),
         jobs.priority[rows].copy(),
         jobs.creation[rows].copy(),
-        shown(_asked(tables)[rows]),
-        shown(jobs.allocated[rows]),
+        units(waiting_amounts(tables)[rows]),
+        units(jobs.allocated[rows]),
     )
 
 
@@ -216,17 +167,6 @@ def _states(counts: I32, held: AnyArray) -> I8:
         [_STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED],
         _EMPTY,
     ).astype(np.int8)
-
-
-def _asked(tables: Tables) -> F64:
-    """Return what the pods of each job that wait ask for together. Shape (J, R)."""
-    tasks, jobs = tables.tasks, tables.jobs
-    rows = (tasks.alive & (tasks.job >= 0) & (tasks.status == PENDING)).nonzero()[0]
-    found = sums_by(tasks.job[rows], tables.classes.req[tasks.cls[rows]], len(jobs.queue))
-    # Volcano creates the pods of a job only once it is admitted; before, its minimum says what it asks for.
-    unborn = jobs.alive & jobs.has_min & (jobs.size == 0)
-    found[unborn] = jobs.min_resources[unborn]
-    return found
 
 
 def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
@@ -256,58 +196,10 @@ def _kinds(jobs: JobColumns) -> tuple[WaitingKind, ...]:
     return tuple(found)
 
 
-# -- queues ------------------------------------------------------------------------------------------------------------
-
-
-def _queues(tables: Tables, shown: _Shown, jobs: JobColumns) -> QueueColumns:
-    queues = tables.queues
-    parents = queues.parent.tolist()
-    order, depths = _in_tree_order(parents)
-    used = _with_those_below(sums_by(jobs.queue, jobs.holds, len(queues)), order, parents)
-    waiting = _with_those_below(sums_by(jobs.queue, jobs.asks, len(queues)), order, parents)
-    count = np.bincount(jobs.queue[jobs.code >= 0], minlength=len(queues)).astype(np.float64)[:, None]
-    return QueueColumns(
-        list(queues.names),
-        queues.parent.copy(),
-        depths,
-        queues.weight.copy(),
-        queues.open.copy(),
-        shown(queues.guarantee),
-        shown(queues.deserved),
-        shown(queues.capability),
-        used,
-        waiting,
-        _with_those_below(count, order, parents)[:, 0].astype(np.int32),
-    )
-
-
-def _in_tree_order(parents: Sequence[int]) -> tuple[list[int], I32]:
-    """Return queues so that each comes after its parent, and their depths. Those in a circle have no parent."""
-    depths = np.full(len(parents), -1, dtype=np.int32)
-    for row in range(len(parents)):
-        path, above = dict[int, None](), row
-        while above >= 0 and depths[above] < 0 and above not in path:
-            path[above] = None
-            above = parents[above]
-        depth = int(depths[above]) if above >= 0 and above not in path else -1
-        for each in reversed(path):
-            depth += 1
-            depths[each] = depth
-    return np.argsort(depths, kind="stable").tolist(), depths
-
-
-def _with_those_below(amounts: F64, order: Sequence[int], parents: Sequence[int]) -> F64:
-    found = amounts.copy()
-    for row in reversed(order):
-        if parents[row] >= 0:
-            found[parents[row]] += found[row]
-    return found
-
-
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 
-def _nodes(tables: Tables, shown: _Shown) -> NodeColumns:
+def _nodes(tables: Tables, units: PageUnits) -> NodeColumns:
     nodes, facts, tasks = tables.nodes, tables.nodes.facts, tables.tasks
     on = tasks.node[tasks.alive & (tasks.node >= 0)]
     pods = np.bincount(on, minlength=len(facts)).astype(np.int32)
@@ -316,8 +208,8 @@ def _nodes(tables: Tables, shown: _Shown) -> NodeColumns:
         _groups(tables),
         [_closed(facts.objs[row], int(pods[row]), int(facts.max_pods[row])) for row in range(len(facts))],
         pods,
-        shown(np.asarray(facts.allocatable)),
-        shown(nodes.used),
+        units(np.asarray(facts.allocatable)),
+        units(nodes.used),
     )
 
 

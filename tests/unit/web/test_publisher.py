@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
-from pumice.answers.world import Trial, Trials
+from pumice.answers.world import Trial, Trials, World
+from pumice.runtime.cycle_end import CycleEnd
+from pumice.testing.build import node
 from pumice.web import publisher
 from pumice.web.feed import Feed
 from pumice.web.publisher import Publisher
@@ -29,10 +31,12 @@ class At:
         self.feed, self.clock = Feed(), Clock()
         self.publisher = Publisher(self.feed, asyncio.get_running_loop(), self.clock)
         self.trial: Trial = Trials(world(), 1).base
+        self.cycles = 0
 
     async def cycle(self) -> int:
         """Return the number of summaries after one more cycle."""
-        self.publisher.take(self.trial.outcome, self.trial.decisions, "d")
+        self.cycles += 1
+        self.publisher.take(CycleEnd(self.cycles, self.trial.outcome, self.trial.decisions, "d"))
         await asyncio.sleep(0)
         return self.feed.number
 
@@ -51,7 +55,7 @@ async def test_summaries_take_a_bounded_share_of_the_time() -> None:
     at.feed.asked(at.clock())
     at.clock.step = 0.5  # each summary takes half a second
     assert await at.cycle() == 1
-    at.clock.now += 8
+    at.clock.now += 6
     at.feed.asked(at.clock())
     assert await at.cycle() == 1
     at.clock.now += 3
@@ -77,3 +81,32 @@ async def test_a_summary_that_fails_leaves_the_cycle_alone(
     at.feed.asked(at.clock())
     assert await at.cycle() == 0
     assert "a cycle could not be summarized" in caplog.text
+
+
+async def test_each_cycle_is_counted_while_no_page_is_open() -> None:
+    at = At()
+    for _ in range(3):
+        assert await at.cycle() == 0
+    assert at.feed.history.taken == 3
+    assert sum(at.feed.history.times()["counts"]["bound"]) == 3 * len(at.trial.decisions)
+
+
+async def test_sums_take_a_bounded_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, amounts_of = [], publisher.amounts_of
+    monkeypatch.setattr(publisher, "amounts_of", lambda outcome: made.append(1) or amounts_of(outcome))
+    at = At()
+    at.clock.step = 0.1  # each look at the clock: sums take a tenth of a second
+    for at.trial in map(_larger, range(3)):
+        await at.cycle()
+    assert len(made) == 1 and at.feed.history.taken == 3
+    at.clock.now += 20
+    at.trial = _larger(3)
+    await at.cycle()
+    assert len(made) == 2
+
+
+def _larger(count: int) -> Trial:
+    """Return a cycle on a world with so many more nodes."""
+    found = world()
+    more = [node(f"more{i}", 4) for i in range(count)]
+    return Trials(World([*found.objects.values(), *more], found.policy, found.now, found.scheduler_names), 1).base

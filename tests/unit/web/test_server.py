@@ -15,7 +15,10 @@ from pumice.runtime.serving.this_machine import is_loopback
 from pumice.web.feed import Feed
 from pumice.web.questions import Questions
 from pumice.web.server import serving
-from tests.unit.web.worlds import summary, summary_of, world
+from pumice.web.simulation import Results
+from tests.unit.web.worlds import sample, summary, summary_of, world
+
+SAMPLE = sample()
 
 
 class At:
@@ -40,7 +43,7 @@ async def at() -> AsyncIterator[At]:
         yield At(url, feed, http)
 
 
-@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes"])
+@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes", "/cycles"])
 async def test_pages_allow_their_own_script_and_nothing_else(at: At, path: str) -> None:
     async with at.http.get(at.url + path) as answer:
         text = await answer.text()
@@ -73,10 +76,44 @@ async def test_a_job_is_explained_when_asked_and_a_missing_one_is_refused(at: At
     assert (await at.refused("/data/job"))[0] == 400
 
 
+async def test_curves_are_of_one_resource_that_there_is(at: At) -> None:
+    at.feed.history.take(replace(SAMPLE, at=1.0))
+    at.feed.history.take(replace(SAMPLE, at=2.0))
+    found = (await at.json("/data/history?resource=cpu"))["data"]
+    assert found["parts"] == 2 and [queue["name"] for queue in found["queues"]] == ["default", "org", "team"]
+    assert (await at.refused("/data/history?resource=nope"))[0] == 400
+    assert (await at.json("/data/cycles"))["data"]["counts"]["cycles"] == [1, 1]
+    at.feed.history.take(replace(SAMPLE, at=3.0))
+    assert (await at.json("/data/cycles"))["data"]["counts"]["cycles"] == [1, 1, 1], "a cycle without a new summary"
+
+
+async def test_curves_name_the_newest_cycle(at: At) -> None:
+    assert (await at.json("/data/cycles"))["number"] == 1
+    at.feed.publish(replace(summary(), digest="next"))
+    found = await at.json("/data/cycles")
+    assert found["number"] == 2 and found["head"]["digest"] == "next"
+
+
+async def test_what_is_noted_is_on_every_document(at: At) -> None:
+    at.feed.note("the record ends early")
+    for name in ("overview", "jobs", "cycles"):
+        found = await at.json(f"/data/{name}")
+        assert found["notes"] == ["the record ends early"] and found["number"] == 2
+
+
+async def test_results_of_a_simulation_have_one_page(at: At) -> None:
+    at.feed.show_simulation(Results({"jobs": 3}, ["queues is missing"]))
+    async with at.http.get(at.url + "/") as answer:
+        text = await answer.text()
+    assert 'data-kind="simulation"' in text and "/queues" not in text
+    found = await at.json("/data/overview")
+    assert found["data"] == {"jobs": 3} and found["notes"] == ["queues is missing"]
+
+
 async def test_before_the_first_cycle_documents_are_empty() -> None:
     async with serving(Feed(), Place()) as url, aiohttp.ClientSession() as http:
         at = At(url, Feed(), http)
-        assert await at.json("/data/overview") == {"number": 0, "head": None, "data": None}
+        assert await at.json("/data/overview") == {"number": 0, "head": None, "notes": [], "data": None}
         assert (await at.json("/data/jobs"))["data"] is None
         assert (await at.refused("/data/job?name=ns/x"))[0] == 404
 

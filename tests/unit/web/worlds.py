@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pumice.answers.world import Trials, World
 from pumice.model.events import Object
-from pumice.model.pod import Pod
+from pumice.model.pod import EMPTY_MAP, Pod
+from pumice.runtime.cycle_end import CycleEnd
 from pumice.runtime.digest import digest_of
 from pumice.testing.build import node, pod, podgroup, policy, queue, resource
+from pumice.web.sample import CycleSample, amounts_of, sample_of
 from pumice.web.summary import CycleSummary, summarize
 
 CONF = """
@@ -41,6 +45,12 @@ def summary_of(found: World) -> CycleSummary:
 
 def summary() -> CycleSummary:
     return summary_of(world())
+
+
+def sample(spans: Mapping[str, float] = EMPTY_MAP) -> CycleSample:
+    """Return the sums of the cycle on the world."""
+    base = Trials(world(), 1).base
+    return sample_of(CycleEnd(1, base.outcome, base.decisions, "d", spans), amounts_of(base.outcome))
 
 
 def _gang(name: str, count: int, of: str = "default", on: str = "", created: float = 0.0) -> list[Object]:

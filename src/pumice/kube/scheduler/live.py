@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pumice.framework.cycle.outcome import Outcome
 from pumice.kube.api.client import Client, Counts
 from pumice.kube.api.errors import KubeError
 from pumice.kube.api.kinds import NAMESPACES, NODE_SHARDS, Kind
@@ -41,9 +40,10 @@ from pumice.kube.scheduler.schedule import CycleSchedule
 from pumice.kube.scheduler.settings import Settings
 from pumice.kube.writers.reminders import Reminders, record_unparsable
 from pumice.kube.writers.writing import Timers
-from pumice.model.decisions import Bind, Decision
+from pumice.model.decisions import Bind
 from pumice.model.manifest import Decoder
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
+from pumice.runtime.cycle_end import CycleEnd, seconds_of
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
 from pumice.runtime.telemetry.cycle_metrics import CycleTimer, report_bound, report_cycle
@@ -57,8 +57,8 @@ _TIDY_S = 60.0  # how often freed memory is returned to the system
 _STUCK_S = 300.0  # a cycle that takes this long will not end
 
 
-#: Takes each cycle that ended, in the thread of cycles: its outcome, decisions and digest.
-AfterCycle = Callable[[Outcome, Sequence[Decision], str], None]
+#: Takes each cycle that ended, in the thread of cycles.
+AfterCycle = Callable[[CycleEnd], None]
 
 
 class Live:
@@ -339,7 +339,8 @@ class Live:
         self.cluster.tell(outcome)
         self.reminders.note(outcome)
         if self._after_cycle is not None:
-            self._after_cycle(outcome, decisions, self.loop.digest.hex)
+            end = CycleEnd(self.loop.cycles, outcome, decisions, self.loop.digest.hex, seconds_of(timer))
+            self._after_cycle(end)
         log_decisions(self.loop.cycles, outcome.now, self.loop.digest.hex, decisions, conf.hash)
 
     async def _start_over(self) -> None:

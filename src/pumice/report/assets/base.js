@@ -4,6 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 let DATA = null; // set once, before anything is drawn
 let END = 1; // the last moment that is shown, seconds from the start
+let ORIGIN = null; // seconds since the epoch of the start, where moments are shown as times of day (UTC)
 
 // The data stands in the page as base64 of deflated JSON: a tenth of the size, and nothing in it can end its element.
 async function load() {
@@ -51,6 +52,7 @@ function duration(seconds) {
 }
 // A moment, no finer than steps of `step` seconds need it: `5 d`, `5 d 3 h`, `5 d 03:20`, `5 d 03:20:15`; `1 h 20 min` on the first day.
 function moment(seconds, step) {
+  if (ORIGIN !== null) return timeOfDay(ORIGIN + seconds, step);
   if (seconds === 0) return "0";
   if (step < 1) return `${Number(seconds.toFixed(Math.ceil(-Math.log10(step))))} s`;
   const whole = Math.round(seconds), days = Math.floor(whole / 86400), two = (value) => String(value).padStart(2, "0");
@@ -59,6 +61,10 @@ function moment(seconds, step) {
   if (!days) return step < 60 && hours ? clock : duration(whole);
   if (step < 3600) return `${days.toLocaleString("en")} d ${clock}`;
   return hours ? `${days.toLocaleString("en")} d ${hours} h` : `${days.toLocaleString("en")} d`;
+}
+function timeOfDay(at, step) {
+  const text = new Date(1000 * at).toISOString(), day = END > 86400 ? `${text.slice(5, 10)} ` : "";
+  return step >= 86400 ? text.slice(5, 10) : `${day}${text.slice(11, step < 1 ? 23 : step < 60 ? 19 : 16)}`;
 }
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const maximum = (values) => values.reduce((a, b) => (b > a ? b : a), -Infinity);
@@ -83,8 +89,8 @@ function timeStep(span, count) {
   return SPANS.find((each) => span / each <= count) || SPANS[SPANS.length - 1] * Math.ceil(span / SPANS[SPANS.length - 1] / count);
 }
 function timeTicks(from, to, step) {
-  const ticks = [];
-  for (let i = Math.ceil(from / step - 1e-6); i * step <= to + (to - from) * 1e-4; i++) ticks.push(i * step);
+  const ticks = [], first = ORIGIN === null ? 0 : step - (ORIGIN % step); // round times of day, not round distances
+  for (let i = Math.ceil((from - first) / step - 1e-6); first + i * step <= to + (to - from) * 1e-4; i++) ticks.push(first + i * step);
   return ticks;
 }
 const scale = (from, to, low, high) => (value) => low + ((value - from) / (to - from || 1)) * (high - low);

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
+from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.ports import OutsideError
 from pumice.framework.plugin.policy_file import Policy
@@ -46,8 +47,11 @@ class ReplayedCycle(Struct, frozen=True):
         return self.recorded == self.digest
 
 
-def replay(folder: Path, policy_of: PolicyOf, *, from_file: Path | None = None) -> Iterator[ReplayedCycle | End]:
+def replay(
+    folder: Path, policy_of: PolicyOf, *, from_file: Path | None = None, observe: Observer = unobserved
+) -> Iterator[ReplayedCycle | End]:
     """Yield every cycle of a record, and where a file of it ends before it should. ``from_file``: skip older ones.
+    ``observe``: called with the name of each phase of the cycles as it begins.
 
     Raises: RecordError, PolicyError, OSError.
     """
@@ -56,7 +60,7 @@ def replay(folder: Path, policy_of: PolicyOf, *, from_file: Path | None = None) 
     for entry in read_record(folder, from_file):
         match entry:
             case Begin(_, head):
-                player = _Player(head)
+                player = _Player(head, observe)
             case Conf():
                 conf = entry
                 if conf not in policies:
@@ -72,8 +76,9 @@ def replay(folder: Path, policy_of: PolicyOf, *, from_file: Path | None = None) 
 class _Player:
     """A loop that is given what a file has."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: Head, observe: Observer) -> None:
         self._head: Head | None = head
+        self._observe = observe
         self._store = Store(
             scheduler_names=head.scheduler_names,
             default_queue=head.default_queue,
@@ -98,7 +103,7 @@ class _Player:
         loop.policy = policy
         self._cluster.refuse({int(place): Refusal(reason) for place, reason in cycle.refusals.items()})
         loop.outside = lambda: _RecordedPrograms(cycle.answers)
-        outcome = loop.step(cycle.now, saw=self._saw)
+        outcome = loop.step(cycle.now, self._observe, self._saw)
         decisions = tuple(loop.decisions)
         digest = digest_of(cycle.now, decisions)[:16] if decisions else ""
         assert self._snapshot is not None

@@ -1,7 +1,7 @@
 // Job: what it is, what stands in its way, checked by trials, and what would help.
 
 async function jobPage() {
-  const { name } = asked();
+  const { name } = parameters();
   const { data } = await document_of(link("/data/job", { name }));
   const { job } = data;
   document.title = `${job.name} · Pumice`;

@@ -2,7 +2,7 @@
 
 const JOBS_SHOWN = 100;
 async function jobsPage() {
-  const given = asked();
+  const given = parameters();
   const [{ data: choices }, { data }] = await Promise.all([document_of("/data/choices"), document_of(link("/data/jobs", { ...given, rows: given.group ? "" : JOBS_SHOWN }))]);
   const go = (changes) => { history.pushState(null, "", link("/jobs", { ...given, offset: "", ...changes })); refresh(); };
   const field = (name, label, options) => h("label", {}, label, h("select", { name, onchange: (event) => go({ [name]: event.target.value }) },

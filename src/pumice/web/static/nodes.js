@@ -3,8 +3,7 @@
 const GAP = 2, cellSize = (count) => (count > 2000 ? 10 : count > 200 ? 14 : 24);
 async function nodesPage() {
   const { data } = await document_of("/data/nodes");
-  let chosen = Number(asked().resource ?? firstResource());
-  if (!(chosen in HEAD.resources)) chosen = firstResource();
+  let chosen = chosenResource();
   const racks = [];
   data.names.forEach((_, row) => {
     if (!racks.length || racks[racks.length - 1].name !== data.groups[row]) racks.push({ name: data.groups[row], rows: [] });

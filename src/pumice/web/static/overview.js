@@ -2,6 +2,8 @@
 
 async function overviewPage() {
   const { data } = await document_of("/data/overview");
+  const chosen = chosenResource(), curves = await curvesOf(chosen);
+  showTimeOf(curves);
   const waiting = data.waiting.reduce((total, kind) => total + kind.jobs, 0), closed = data.closed.reduce((total, kind) => total + kind.nodes, 0);
   const asks = HEAD.resources.map((_, i) => data.waiting.reduce((total, kind) => total + kind.asks[i], 0));
   const first = firstResource();
@@ -29,7 +31,8 @@ async function overviewPage() {
     card("What waits, and why", "Jobs by what is nearest in their way, those that keep most devices waiting first.", kinds, true, "waiting"),
     h("div", { class: "grid" },
       card("How full the cluster is", "What pods on nodes ask for, as a share of what nodes offer.", [used], false, "used"),
-      card("Nodes that take no new pod", "Whatever a pod asks for, unless it tolerates the reason.", [closedList(data.closed)], false, "closed"))];
+      card("Nodes that take no new pod", "Whatever a pod asks for, unless it tolerates the reason.", [closedList(data.closed)], false, "closed")),
+    h("div", { class: "over" }, resourceChoice("/", chosen)), ...clusterFigures(curves, chosen)];
 }
 function closedList(kinds) {
   if (!kinds.length) return nothing("None.");

@@ -2,12 +2,11 @@
 
 async function queuesPage() {
   const { data } = await document_of("/data/queues");
-  let chosen = Number(asked().resource ?? firstResource());
-  if (!(chosen in HEAD.resources)) chosen = firstResource();
-  const place = h("div", {});
-  const draw = () => {
+  const chosen = chosenResource(), curves = await curvesOf(chosen);
+  showTimeOf(curves);
+  const tree = () => {
     const top = Math.max(...data.queues.map((queue) => Math.max(queue.used[chosen] + queue.waiting[chosen], queue.deserved[chosen], queue.guarantee[chosen])), 1e-9);
-    place.replaceChildren(table([
+    return table([
       { name: "Queue", left: true, cell: (queue) => h("span", { style: { "padding-left": `${18 * Math.min(queue.depth, 8)}px` } }, jobsLink({ queue: queue.name }, queue.name), queue.open ? "" : " (closed)") },
       { name: "Used, and wanted beyond", left: true, cell: (queue) => shareBar(queue, chosen, top) },
       { name: "Used", cell: (queue) => number(queue.used[chosen]) },
@@ -17,16 +16,11 @@ async function queuesPage() {
       { name: "Limit", cell: (queue) => (queue.limit[chosen] === null ? "–" : number(queue.limit[chosen])) },
       { name: "Weight", cell: (queue) => number(queue.weight) },
       { name: "Jobs that wait", cell: (queue) => number(queue.jobs) },
-    ], data.queues, { label: "Queues" }));
+    ], data.queues, { label: "Queues" });
   };
-  draw();
-  const side = choice("resource", HEAD.resources.map((_, i) => resourceLabel(i)), chosen, (i) => {
-    chosen = i;
-    history.replaceState(null, "", link("/queues", { resource: i }));
-    draw();
-  });
   return [figure("Queues", "What each queue and those below it hold, and what their waiting jobs ask for. Bars: used (dark), wanted (light), guaranteed (dashed), deserved (line), limit (black).",
-    [data.queues.length ? place : nothing("No queue.")], { wide: true, id: "queues", side })];
+    [data.queues.length ? tree() : nothing("No queue.")], { wide: true, id: "queues", side: resourceChoice("/queues", chosen) }),
+  ...queueFigures(curves, chosen)];
 }
 function shareBar(queue, i, top) {
   const wide = 100, high = 14, x = (value) => (wide * clamp(value, 0, top)) / top, used = queue.used[i], wants = queue.waiting[i];

@@ -1,22 +1,29 @@
 // What all pages do: fetch a document, draw it, and draw it anew when there is a newer cycle.
 
 let HEAD = null; // of the newest cycle that is shown
+let NUMBER = null; // of the oldest document that is shown: the stream names that of the newest
+let NOTES = []; // what every page says, such as where a record is damaged
 const PLACE = document.getElementById("page");
 const link = (path, given) => {
   const parts = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== "" && value !== null && value !== false));
   return parts.size ? `${path}?${parts}` : path;
 };
-const asked = () => Object.fromEntries(new URLSearchParams(location.search));
+const parameters = () => Object.fromEntries(new URLSearchParams(location.search));
 const jobLink = (name) => h("a", { href: link("/job", { name }) }, name);
 const jobsLink = (given, text) => h("a", { href: link("/jobs", given) }, text);
 
 // The server did not answer. What is shown stays, and the stream says when it is back.
 class Lost extends Error {}
+// There is no cycle to show yet.
+class Early extends Error {}
 async function document_of(path) {
   const answer = await fetch(path).catch(() => { throw new Lost("the server does not answer"); });
   if (!answer.ok) throw new Error((await answer.text()).trim() || `HTTP ${answer.status}`);
   const found = await answer.json();
   HEAD = found.head;
+  NUMBER = NUMBER === null ? found.number : Math.min(NUMBER, found.number);
+  NOTES = found.notes;
+  if (!HEAD) throw new Early("no cycle yet");
   return found;
 }
 
@@ -35,6 +42,17 @@ function amounts(values) {
 }
 // The resource that pages show first: GPUs where there are any.
 const firstResource = () => (HEAD.resources.length > 2 ? 2 : 0);
+// The resource that the address names.
+function chosenResource() {
+  const chosen = Number(parameters().resource ?? firstResource());
+  return chosen in HEAD.resources ? chosen : firstResource();
+}
+function resourceChoice(path, chosen) {
+  return choice("resource", HEAD.resources.map((_, i) => resourceLabel(i)), chosen, (i) => {
+    history.replaceState(null, "", link(path, { ...parameters(), resource: i }));
+    refresh();
+  });
+}
 const age = (created) => duration(Math.max(0, HEAD.at - created));
 const when = (at) => new Date(1000 * at).toISOString().replace("T", " ").slice(0, 19);
 
@@ -54,6 +72,11 @@ function showCycle(lost) {
   const place = document.getElementById("cycle");
   place.classList.toggle("lost", Boolean(lost));
   if (lost) place.textContent = "the server does not answer: trying again";
+  else if (HEAD && HEAD.at === null) place.textContent = "results of a simulation";
   else place.textContent = HEAD ? `${HEAD.language} · cycle at ${when(HEAD.at)} UTC` : "no cycle yet";
+}
+function showEarly() {
+  showCycle(false);
+  PLACE.replaceChildren(...notes(), card("No cycle has ended yet", "The first one is shown here when it has.", [], true, "early"));
 }
 const showTrouble = (text) => PLACE.replaceChildren(card("This page cannot be shown", text, [], true));

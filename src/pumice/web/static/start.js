@@ -1,37 +1,51 @@
 // The page of this address, and the stream that says when there is a newer cycle.
 
-const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage };
+const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage, "/cycles": cyclesPage };
 let busy = false, again = false;
 
 // One at a time: what comes while a page is made is made afterwards, once.
 async function refresh() {
   if (busy) { again = true; return; }
   busy = true;
+  NUMBER = null;
+  const before = [LIVE.length, UPDATES.length];
   try {
-    const parts = await SHOWN[location.pathname]();
-    if (HEAD) PLACE.replaceChildren(...parts);
+    const parts = await (PLACE.dataset.kind === "simulation" ? simulationPage : SHOWN[location.pathname])();
+    if (HEAD) PLACE.replaceChildren(...notes(), ...parts);
+    forget(before);
     showCycle(false);
   } catch (trouble) {
     if (trouble instanceof Lost) showCycle(true);
+    else if (trouble instanceof Early) showEarly();
     else showTrouble(trouble.message);
   }
   busy = false;
   if (again) { again = false; await refresh(); }
 }
 
-// A field that is being used is not replaced.
-const inUse = () => PLACE.contains(document.activeElement) && document.activeElement.matches("input, select");
-let shown = 0;
-function follow() {
+// What the page before had is drawn no more.
+function forget([lives, updates]) {
+  LIVE.splice(0, lives);
+  UPDATES.splice(0, updates);
+}
+const notes = () => (NOTES.length ? [h("section", { class: "card noted", role: "note" }, h("ul", { class: "notes" }, ...NOTES.map((text) => h("li", {}, text))))] : []);
+
+// What is being used, by keyboard or pointer, is not replaced: the page is renewed when it is let go.
+const inUse = () => (PLACE.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, :focus-visible")) || Boolean(PLACE.querySelector(".brush:active"));
+let isOld = false;
+function renew() {
+  isOld = inUse();
+  if (!isOld && !STILL.includes(location.pathname)) refresh();
+}
+const STILL = ["/job"]; // what was worked out there is not thrown away
+function followCycles() {
   const stream = new EventSource("/events");
   stream.onmessage = (event) => {
-    const number = Number(event.data);
-    const isFirst = shown === 0;
-    shown = number;
     showCycle(false);
-    if (!isFirst && !inUse() && location.pathname !== "/job") refresh();
+    if (Number(event.data) !== NUMBER) renew(); // also the first time: there may be a newer one since the page was read
   };
   stream.onerror = () => showCycle(true); // the browser connects again by itself
 }
+for (const kind of ["focusout", "pointerup"]) PLACE.addEventListener(kind, () => { if (isOld) setTimeout(renew); });
 addEventListener("popstate", refresh);
-const READY = refresh().then(follow);
+const READY = refresh().then(followCycles);

@@ -1,0 +1,100 @@
+"""Pages of a record: its cycles are run again, and the last one is what pages show."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from pumice.cli.answers.recording import recorded_policy
+from pumice.cli.errors import InputError
+from pumice.cli.pages.source import Source
+
+if TYPE_CHECKING:
+    from pumice.runtime.record.replay import PolicyOf, ReplayedCycle
+    from pumice.web.feed import Feed
+    from pumice.web.publisher import Publisher
+    from pumice.web.questions import Questions
+
+#: While cycles are run again, summaries take at most half of the time.
+_SHARE = 1.0
+
+
+def recorded_source(folder: Path, plugins_dir: str) -> Source:
+    """Return what runs a record again for pages. Raises: InputError if it has nothing to run."""
+    from pumice.runtime.record.reading import RecordError, read_record
+
+    try:
+        next(iter(read_record(folder)), None)
+    except RecordError as error:
+        raise InputError(str(error)) from None
+    found = _Recorded(folder, recorded_policy(plugins_dir))
+    return Source(found.fill, found.explain)
+
+
+class _Recorded:
+    """A record that is run again in a thread of its own, while pages show how far it is."""
+
+    def __init__(self, folder: Path, policy_of: PolicyOf) -> None:
+        self._folder, self._policy_of = folder, policy_of
+        self._stop = Event()
+        self._questions: Questions | None = None
+
+    async def fill(self, feed: Feed) -> None:
+        """Run all cycles again. If this is cancelled, the thread ends after its cycle."""
+        from pumice.web.publisher import Publisher
+
+        loop = asyncio.get_running_loop()
+        publisher = Publisher(feed, loop, time.monotonic, share=_SHARE, always=True)
+        try:
+            await asyncio.to_thread(self._run, feed, publisher, loop)
+        finally:
+            self._stop.set()
+
+    async def explain(self, job: str) -> dict[str, Any]:
+        """Answer about the last cycle. Raises: KeyError with a sentence."""
+        if self._questions is None:
+            raise KeyError("the cycles of the record are still being run again: ask when the last one is shown")
+        return await self._questions.explain(job)
+
+    def _run(self, feed: Feed, publisher: Publisher, loop: asyncio.AbstractEventLoop) -> None:
+        from pumice.framework.plugin.errors import PolicyError
+        from pumice.runtime.cycle_end import CycleEnd, StopWatch
+        from pumice.runtime.record.reading import End, RecordError
+        from pumice.runtime.record.replay import replay
+
+        def note(text: str) -> None:
+            loop.call_soon_threadsafe(feed.note, text)
+
+        watch, last, end, differ = StopWatch(), None, None, 0
+        try:
+            for each in replay(self._folder, self._policy_of, observe=watch):
+                if self._stop.is_set():
+                    return
+                if isinstance(each, End):
+                    note(f"The record is damaged: {each.why}. What is whole is shown.")
+                    continue
+                differ += not each.is_equal
+                last, end = each, CycleEnd(each.number, each.outcome, each.decisions, each.digest, watch.taken())
+                publisher.take(end)
+        except (RecordError, PolicyError, InputError, OSError) as error:
+            note(f"The record ends here: {error}")
+        if differ:
+            note(f"{differ:,} cycles decided otherwise than when they were recorded: see pumice replay.")
+        if last is None or end is None:
+            note("No cycle of the record could be run again.")
+            return
+        publisher.show(end)
+        self._questions = _questions_of(last)
+
+
+def _questions_of(cycle: ReplayedCycle) -> Questions:
+    from pumice.answers.world import World
+    from pumice.runtime.files.known_objects import all_objects_in, scheduler_names_in
+    from pumice.web.questions import Questions
+
+    names = scheduler_names_in(cycle.snapshot) or (cycle.policy.dialect.scheduler,)
+    world = World(all_objects_in(cycle.snapshot, cycle.now), cycle.policy, cycle.now, names)
+    return Questions(world, cycle.digest)

@@ -1,0 +1,71 @@
+"""Which kind of input pages are about, and what fills them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from pumice.cli.answers.world import Question, WorldOptions, read_world
+from pumice.cli.errors import InputError
+
+if TYPE_CHECKING:
+    from pumice.web.feed import Feed
+    from pumice.web.server import Explain
+
+
+class Source(Struct, frozen=True):
+    """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job."""
+
+    fill: Callable[[Feed], Awaitable[None]]
+    explain: Explain | None = None
+
+
+def source_of(paths: Sequence[str], options: WorldOptions) -> Source:
+    """Return what the paths are. Raises: InputError, PolicyError, OSError."""
+    from pumice.cli.pages.recorded import recorded_source
+    from pumice.runtime.record.recorder import files_of
+
+    if len(paths) == 1 and (folder := Path(paths[0])).is_dir() and files_of(folder):
+        if options.conf is not None or options.now is not None or options.names:
+            raise InputError("--conf, --now and --scheduler-name: a record says these itself")
+        return recorded_source(folder, options.plugins_dir)
+    if len(paths) == 1 and (found := _simulation(Path(paths[0]))) is not None:
+        return found
+    return _of_world(read_world(paths, options))
+
+
+def _simulation(path: Path) -> Source | None:
+    """Return what shows the results of a simulation, None if the file has none."""
+    from pumice.web.simulation import results_in
+
+    if path.suffix != ".json" or not path.is_file():
+        return None
+    found = results_in(path.read_bytes())
+    if found is None:
+        return None
+
+    async def fill(feed: Feed) -> None:
+        feed.show_simulation(found)
+
+    return Source(fill)
+
+
+def _of_world(asked: Question) -> Source:
+    from pumice.answers.world import REASON_TRIALS_MAX, Trials
+    from pumice.runtime.cycle_end import CycleEnd
+    from pumice.runtime.digest import digest_of
+    from pumice.web.publisher import Publisher
+    from pumice.web.questions import Questions
+
+    base = Trials(asked.world, REASON_TRIALS_MAX).base
+    digest = digest_of(asked.world.now, base.decisions)
+
+    async def fill(feed: Feed) -> None:
+        publisher = Publisher(feed, asyncio.get_running_loop(), lambda: 0.0)
+        publisher.show(CycleEnd(1, base.outcome, base.decisions, digest))
+
+    return Source(fill, Questions(asked.world, digest).explain)

@@ -1,0 +1,100 @@
+"""The queues of a cycle as plain columns: what each holds, wants and may hold, with those below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from pumice.algorithms.sums import sums_by
+from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import F64, I32, Bool
+from pumice.columns.tables import Tables
+from pumice.web.units import PageUnits
+
+
+class QueueColumns(Struct, frozen=True):
+    """The queues (Q), by row: ``depth`` 0 has no parent. ``limit`` is inf where there is none.
+
+    ``used`` and ``waiting`` (Q, resources) include the queues below. ``jobs``: those that wait in it or below it.
+    """
+
+    names: Sequence[str]
+    parent: I32
+    depth: I32
+    weight: F64
+    is_open: Bool
+    guarantee: F64
+    deserved: F64
+    limit: F64
+    used: F64
+    waiting: F64
+    jobs: I32
+
+
+class QueuedJobs(Struct, frozen=True):
+    """What queues need to know of jobs (J). ``queue``: its row. ``holds``, ``asks`` (J, resources): what pods of it
+    hold, and what those that wait ask for. ``waits``: whether it is counted as one that waits."""
+
+    queue: I32
+    holds: F64
+    asks: F64
+    waits: Bool
+
+
+def waiting_amounts(tables: Tables) -> F64:
+    """Return what the pods of each job that wait ask for together. Shape (J, R)."""
+    tasks, jobs = tables.tasks, tables.jobs
+    rows = (tasks.alive & (tasks.job >= 0) & (tasks.status == PENDING)).nonzero()[0]
+    found = sums_by(tasks.job[rows], tables.classes.req[tasks.cls[rows]], len(jobs.queue))
+    # Volcano creates the pods of a job only once it is admitted; before, its minimum says what it asks for.
+    unborn = jobs.alive & jobs.has_min & (jobs.size == 0)
+    found[unborn] = jobs.min_resources[unborn]
+    return found
+
+
+def queue_columns(tables: Tables, units: PageUnits, jobs: QueuedJobs) -> QueueColumns:
+    """Return the queues, with sums over their jobs."""
+    queues = tables.queues
+    parents = queues.parent.tolist()
+    order, depths = _in_tree_order(parents)
+    used = _with_those_below(sums_by(jobs.queue, jobs.holds, len(queues)), order, parents)
+    waiting = _with_those_below(sums_by(jobs.queue, jobs.asks, len(queues)), order, parents)
+    count = np.bincount(jobs.queue[jobs.waits], minlength=len(queues)).astype(np.float64)[:, None]
+    return QueueColumns(
+        list(queues.names),
+        queues.parent.copy(),
+        depths,
+        queues.weight.copy(),
+        queues.open.copy(),
+        units(queues.guarantee),
+        units(queues.deserved),
+        units(queues.capability),
+        used,
+        waiting,
+        _with_those_below(count, order, parents)[:, 0].astype(np.int32),
+    )
+
+
+def _in_tree_order(parents: Sequence[int]) -> tuple[list[int], I32]:
+    """Return queues so that each comes after its parent, and their depths. Those in a circle have no parent."""
+    depths = np.full(len(parents), -1, dtype=np.int32)
+    for row in range(len(parents)):
+        path, above = dict[int, None](), row
+        while above >= 0 and depths[above] < 0 and above not in path:
+            path[above] = None
+            above = parents[above]
+        depth = int(depths[above]) if above >= 0 and above not in path else -1
+        for each in reversed(path):
+            depth += 1
+            depths[each] = depth
+    return np.argsort(depths, kind="stable").tolist(), depths
+
+
+def _with_those_below(amounts: F64, order: Sequence[int], parents: Sequence[int]) -> F64:
+    found = amounts.copy()
+    for row in reversed(order):
+        if parents[row] >= 0:
+            found[parents[row]] += found[row]
+    return found
