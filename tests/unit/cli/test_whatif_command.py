@@ -103,3 +103,58 @@ def test_a_change_that_cannot_be_is_wrong_input(change: str, words: str) -> None
 
 def test_no_change_is_wrong_input() -> None:
     assert ask().exit_code == 2
+
+
+AHEAD = """
+apiVersion: v1
+kind: Node
+metadata: {name: n0, labels: {kubernetes.io/hostname: n0}}
+status: {allocatable: {cpu: "2", memory: 8Gi, pods: 110}, capacity: {cpu: "2", memory: 8Gi, pods: 110}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: default}
+spec: {weight: 1}
+"""
+GROUP = """
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: NAME, namespace: ns, annotations: {ESTIMATE}}
+spec: {minMember: 1, queue: default}
+status: {phase: PHASE}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: NAME-0
+  namespace: ns
+  annotations: {scheduling.k8s.io/group-name: NAME}
+  creationTimestamp: "2026-01-01T00:00:00Z"
+spec: {schedulerName: volcano, NODE containers: [{name: main, resources: {requests: {cpu: "2"}}}]}
+status: {POD}
+"""
+
+
+def a_group(name: str, estimate: str, *, runs: bool) -> str:
+    text = GROUP.replace("NAME", name).replace("PHASE", "Running" if runs else "Inqueue")
+    text = text.replace("{ESTIMATE}", f"{{pumice.dev/estimate: {estimate}}}" if estimate else "{}")
+    text = text.replace("NODE", "nodeName: n0," if runs else "")
+    return text.replace("POD", 'phase: Running, startTime: "2026-01-01T00:00:00Z"' if runs else "phase: Pending")
+
+
+@pytest.mark.parametrize(("estimate", "starts"), [("1h", 3600.0), ("", None)])
+def test_until_says_when_jobs_start_by_estimates(tmp_path: Path, estimate: str, starts: float | None) -> None:
+    path = tmp_path / "now.yaml"
+    path.write_text(AHEAD + a_group("old", estimate, runs=True) + a_group("new", "10m", runs=False))
+    words = ["whatif", str(path), "--add-nodes", "1xn0", "--until", "6h"]
+    result = CliRunner().invoke(main, [*words, "--json"])
+    assert result.exit_code == 1, result.output
+    ahead = json.loads(result.stdout)["ahead"]
+    new = next(each for each in ahead["jobs"] if each["job"] == "ns/new")
+    assert new["before"]["starts_s"] == (None if starts is None else pytest.approx(starts, abs=2.0))
+    assert new["after"]["starts_s"] == pytest.approx(0.0, abs=1.0)
+    assert new["after"]["ends_s"] == pytest.approx(600.0, abs=2.0)
+    assert ahead["without_estimate"] == ([] if estimate else ["ns/old"])
+    text = CliRunner().invoke(main, words).stdout
+    assert "1 job" in text and ("taken to stay: 1 job (ns/old)" in text) == (not estimate)

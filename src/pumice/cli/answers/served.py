@@ -18,7 +18,7 @@ _CHANGES_MAX = 32
 _CHANGES = ("add-nodes", "drain", "set", "remove")
 _PARAMETERS = {
     "/explain": ("job", "all", "ways", "format"),
-    "/whatif": (*_CHANGES, "expect", "format"),
+    "/whatif": (*_CHANGES, "expect", "until", "format"),
     "/jobs": (),
     "/queues": (),
     "/nodes": (),

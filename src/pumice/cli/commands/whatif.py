@@ -12,6 +12,7 @@ from pumice.cli.answers.served import ask, server_option
 from pumice.cli.answers.world import Question, WorldOptions, read_world, world_options
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json, say, tell_problems
+from pumice.cli.params import SPAN
 from pumice.cli.policies import choose_policy
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 @click.option(
     "--expect", metavar="DIGEST", help="Exit with 0 if the decisions after the change have this digest, else 1."
 )
+@click.option(
+    "--until",
+    type=SPAN,
+    metavar="T",
+    help="Simulate on for so long, such as 6h, and show which jobs start or end at another time, by their estimates.",
+)
 @server_option
 @world_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
@@ -47,6 +54,7 @@ def whatif(
     conf: Path | None,
     from_conf: Path | None,
     expect: str | None,
+    until: float | None,
     server: str,
     plugins_dir: str,
     now: float | None,
@@ -67,12 +75,13 @@ def whatif(
       pumice whatif cluster/ --set queue/vision.capability.nvidia.com/gpu=120 --set job/ml/a.minMember=6
       pumice whatif cycle.pumice --drain rack=r3 --remove job/ml/eval
       pumice whatif cycle.pumice --conf another.conf --json
+      pumice whatif cycle.pumice --add-nodes 4x8gpu --until 6h
       pumice whatif --server http://127.0.0.1:8080 --drain rack=r3
     """
     if server:
         others = files or applied or conf or from_conf or now is not None or scheduler_name
         changes = {"add-nodes": add_nodes, "drain": drain, "set": assigned, "remove": remove}
-        ctx.exit(_ask(server, changes, expect, others=bool(others), as_json=as_json))
+        ctx.exit(_ask(server, changes, expect, until, others=bool(others), as_json=as_json))
     asked = read_world(files, WorldOptions(from_conf, strict, plugins_dir, now, scheduler_name))
     if not (add_nodes or drain or assigned or remove or applied or conf):
         raise InputError("wanted a change: --add-nodes, --drain, --set, --remove, --apply or --conf")
@@ -83,35 +92,48 @@ def whatif(
     if conf is not None:
         draft.policy = choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir).policy
         _note_language(asked, draft)
-    ctx.exit(_print(draft, expect, as_json=as_json))
+    ctx.exit(_print(draft, expect, until, as_json=as_json))
 
 
-def _print(draft: Draft, expect: str | None, *, as_json: bool) -> int:
+def _print(draft: Draft, expect: str | None, until: float | None, *, as_json: bool) -> int:
     """Print what the changes do, and return the exit code."""
     from pumice.answers.difference import compare
     from pumice.cli.answers.difference import described, print_difference
+    from pumice.cli.answers.forecast import forecasts_described, forecasts_of, print_forecasts
     from pumice.runtime.digest import digest_of
 
     found = compare(draft.world, draft)
     digests = tuple(digest_of(draft.world.now, each.decisions) for each in (found.before, found.after))
+    ahead = None if until is None else forecasts_of(draft, until)
     if as_json:
-        print_json(described(found, *digests))
+        print_json(described(found, *digests) | ({} if ahead is None else {"ahead": forecasts_described(ahead)}))
     else:
         print_difference(found, *digests)
+        if ahead is not None:
+            print_forecasts(ahead)
     if expect is None:
-        return 0 if found.is_empty else FAILED
+        return 0 if found.is_empty and (ahead is None or not ahead.differing) else FAILED
     if digests[1] != expect:
         say(f"the digest after the change is {digests[1]}, expected {expect}")
         return FAILED
     return 0
 
 
-def _ask(server: str, changes: Mapping[str, Sequence[str]], expect: str | None, *, others: bool, as_json: bool) -> int:
+def _ask(
+    server: str,
+    changes: Mapping[str, Sequence[str]],
+    expect: str | None,
+    until: float | None,
+    *,
+    others: bool,
+    as_json: bool,
+) -> int:
     """Print the answer of a scheduler that runs, and return its exit code. ``others``: words were given that only a
     cluster of files can be asked about. Raises: InputError."""
     if others:
-        raise InputError("with --server: wanted --add-nodes, --set, --drain, --remove or --expect, and no files")
+        raise InputError("with --server: wanted --expect, --until and changes but --apply and --conf, and no files")
     form = [("format", "json" if as_json else "text"), *([] if expect is None else [("expect", expect)])]
+    form += [] if until is None else [("until", f"{until:.3f}s")]
     given = [(name, text) for name, texts in changes.items() for text in texts]
     text, code = ask(server, "/whatif", [*given, *form])
     click.echo(text, nl=False)

@@ -1,0 +1,93 @@
+"""When jobs start and end as things are, and with changes, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from pumice.cli.console import Column, Table
+from pumice.cli.output import console
+from pumice.report.units import counted, duration
+from pumice.runtime.printing import escaped
+
+if TYPE_CHECKING:
+    from pumice.answers.world import Draft
+    from pumice.sim.forecast import Forecast, JobTimes
+
+_SHOWN_MAX, _NAMED_MAX = 20, 3
+
+
+class Forecasts(Struct, frozen=True):
+    """As things are, and with the changes, for so many seconds."""
+
+    until_s: float
+    before: Forecast
+    after: Forecast
+
+    @property
+    def differing(self) -> list[str]:
+        """Return the jobs that start or end at another time, or are there only once."""
+        keys = sorted(self.before.jobs.keys() | self.after.jobs.keys())
+        return [key for key in keys if self.before.jobs.get(key) != self.after.jobs.get(key)]
+
+
+def forecasts_of(draft: Draft, until_s: float) -> Forecasts:
+    """Simulate a cluster without and with the changes of a draft."""
+    from pumice.sim.forecast import forecast
+
+    world = draft.world
+    before = forecast(world.objects.values(), world.policy, world.now, until_s)
+    return Forecasts(until_s, before, forecast(draft.objects(), draft.policy, world.now, until_s))
+
+
+def print_forecasts(found: Forecasts) -> None:
+    """Print the jobs for which something differs, and those that have no estimate."""
+    out, differing = console(), found.differing
+    span = duration(found.until_s)
+    out.print(f"\nwithin {span}: {counted(len(differing), 'job')} start or end at another time, by estimates")
+    lines = Table(Column(wraps=False), Column(), Column(), gap=2)
+    for key in differing[:_SHOWN_MAX]:
+        was, now = found.before.jobs.get(key), found.after.jobs.get(key)
+        lines.add(escaped(key), f"starts {_start(was)} → {_start(now)}", f"ends {_end(was)} → {_end(now)}")
+    out.print_table(lines)
+    if len(differing) > _SHOWN_MAX:
+        out.print(f"and {counted(len(differing) - _SHOWN_MAX, 'more job')}; --json lists all")
+    waits = [_waits(each) for each in (found.before, found.after)]
+    out.print(f"jobs that have not started by then: {waits[0]:,} → {waits[1]:,}")
+    if stay := found.after.stay:
+        named = f"{', '.join(stay[:_NAMED_MAX])}{', …' if len(stay) > _NAMED_MAX else ''}"
+        out.print(escaped(f"without an estimate, so taken to stay: {counted(len(stay), 'job')} ({named})"))
+
+
+def _start(times: JobTimes | None) -> str:
+    if times is None:
+        return "–"
+    if times.starts_s is None:
+        return "not"
+    return "now" if times.starts_s == 0 else f"+{duration(times.starts_s)}"
+
+
+def _end(times: JobTimes | None) -> str:
+    return "–" if times is None else "not" if times.ends_s is None else f"+{duration(times.ends_s)}"
+
+
+def _waits(found: Forecast) -> int:
+    return sum(1 for times in found.jobs.values() if times.starts_s is None)
+
+
+def forecasts_described(found: Forecasts) -> dict[str, Any]:
+    """Return the part of ``pumice whatif --json`` that says what is simulated. Times are seconds from now."""
+
+    def times(each: JobTimes | None) -> dict[str, float | None] | None:
+        return None if each is None else {"starts_s": each.starts_s, "ends_s": each.ends_s}
+
+    keys = sorted(found.before.jobs.keys() | found.after.jobs.keys())
+    return {
+        "until_s": found.until_s,
+        "jobs": [
+            {"job": key, "before": times(found.before.jobs.get(key)), "after": times(found.after.jobs.get(key))}
+            for key in keys
+        ],
+        "without_estimate": list(found.after.stay),
+    }

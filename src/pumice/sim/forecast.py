@@ -1,0 +1,110 @@
+"""How a cluster goes on from one moment: when its jobs start and end, by their estimates.
+
+A job that runs ends when its estimate says; one that waits runs for its estimate once it starts. Without an estimate it
+stays until the end. A job that is evicted and starts again needs only what was left of its estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.framework.plugin.policy_file import Policy
+from pumice.model.events import Object
+from pumice.model.pod import Pod
+from pumice.model.workloads.estimate import expected_end_s, job_estimate_s
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.sim.run import simulate
+from pumice.sim.scenes.scene import Scene
+from pumice.sim.settings import SimSettings
+from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+from pumice.sim.workloads.work import LooseGang
+
+_ENDED = ("Succeeded", "Failed")
+
+
+class JobTimes(Struct, frozen=True):
+    """Seconds from the beginning until a job starts (0: it runs already) and ends, None for not within the time."""
+
+    queue: str
+    starts_s: float | None
+    ends_s: float | None
+
+
+class Forecast(Struct, frozen=True):
+    """``jobs``: by ``namespace/name``. ``stay``: those of which no estimate says when they end. ``decided``: pods bound
+    and evicted."""
+
+    jobs: dict[str, JobTimes]
+    stay: tuple[str, ...]
+    bound: int
+    evicted: int
+
+
+def forecast(objects: Iterable[Object], policy: Policy, now: float, until_s: float) -> Forecast:
+    """Simulate a cluster from ``now`` (seconds since the epoch) for ``until_s`` seconds."""
+    gangs, others = _apart(objects)
+    works, stay = [], list[str]()
+    for gang in gangs:
+        lasts_s = _lasts_s(gang, now)
+        if lasts_s is None:
+            stay.append(gang.key)
+        works.append(_lasting(gang, lasts_s))
+    settings = SimSettings(start=now, until=until_s, try_alone=False)
+    run = simulate(Scene(tuple(others), tuple(works)), policy, settings)
+    jobs = {
+        each.key: JobTimes(each.queue, _since(each.started, now), _since(each.ended, now)) for each in run.history.jobs
+    }
+    return Forecast(dict(sorted(jobs.items())), tuple(sorted(stay)), run.result.binds, run.result.evictions)
+
+
+def _since(moment: float | None, now: float) -> float | None:
+    return None if moment is None else moment - now
+
+
+def _apart(objects: Iterable[Object]) -> tuple[list[LooseGang], list[Object]]:
+    """Return the gangs that wait or run, and all other objects."""
+    found = list(objects)
+    groups = {obj.key: obj for obj in found if isinstance(obj, PodGroup)}
+    members: dict[str, list[Pod]] = {}
+    for obj in found:
+        if isinstance(obj, Pod) and obj.phase not in _ENDED and obj.group_key in groups:
+            members.setdefault(obj.group_key, []).append(obj)
+    # A gang with fewer pods than its minimum, because some have ended or do not exist, stays as it is.
+    gangs = {
+        key: LooseGang(groups[key], tuple(pods))
+        for key, pods in members.items()
+        if len(pods) >= max(groups[key].min_member, 1)
+    }
+    others = [
+        obj
+        for obj in found
+        if not (isinstance(obj, PodGroup) and obj.key in gangs)
+        and not (isinstance(obj, Pod) and obj.group_key in gangs and obj.phase not in _ENDED)
+    ]
+    return list(gangs.values()), others
+
+
+def _lasts_s(gang: LooseGang, now: float) -> float | None:
+    """Return how long a gang runs, or goes on running, None if nothing says."""
+    estimate_s = job_estimate_s(gang.group, gang.pods)
+    if not estimate_s:
+        return None
+    started = [pod.start_time for pod in gang.pods if pod.start_time is not None]
+    if len(started) < max(gang.group.min_member, 1):
+        return estimate_s
+    return max(expected_end_s(min(started), estimate_s, now) - now, 0.0)
+
+
+def _lasting(gang: LooseGang, lasts_s: float | None) -> LooseGang:
+    """Return a gang that exists from the beginning and lasts so long."""
+    annotations = {
+        key: text
+        for key, text in gang.group.annotations.items()
+        if key not in (ARRIVAL_ANNOTATION, DURATION_ANNOTATION)
+    }
+    if lasts_s is not None:
+        annotations[DURATION_ANNOTATION] = f"{lasts_s:.3f}s"
+    return LooseGang(replace(gang.group, annotations=annotations), gang.pods)
