@@ -65,20 +65,20 @@ def difference_of(before: Trial, after: Trial) -> Difference:
     was, now = before.placed, after.placed
     keys = sorted(was.keys() | now.keys())
     gone_before, gone_after = ({each.pod for each in trial.evicts} for trial in (before, after))
-    codes = {job: code for job, code, _ in _waiting(before)}
+    codes = {job: code for job, code, _ in waiting_in(before)}
     return Difference(
         {key: now.get(key, 0) - was.get(key, 0) for key in keys if now.get(key, 0) > was.get(key, 0)},
         {key: was.get(key, 0) - now.get(key, 0) for key in keys if now.get(key, 0) < was.get(key, 0)},
         tuple(sorted(gone_after - gone_before)),
         tuple(sorted(gone_before - gone_after)),
-        tuple(Waits(job, code, text, codes.get(job)) for job, code, text in _waiting(after)),
+        tuple(Waits(job, code, text, codes.get(job)) for job, code, text in waiting_in(after)),
         tuple(_shares(before, after)),
         before,
         after,
     )
 
 
-def _waiting(trial: Trial) -> list[tuple[str, Code, str]]:
+def waiting_in(trial: Trial) -> list[tuple[str, Code, str]]:
     """Return each job that waits, with the code and the sentence of its nearest blocker."""
     found, uids, placed = Blockers(trial.outcome), trial.outcome.tables.jobs.uids, trial.placed
     rows = [row for row in found.waiting.tolist() if not placed.get(uids[row])]

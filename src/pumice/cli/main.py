@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schedule": ("schedule", "Run one cycle on manifests: what is bound, and why pods wait."),
     "explain": ("explain", "Say why a job waits, and what would help it."),
     "whatif": ("whatif", "Try a change to a cluster, and show what differs."),
+    "next": ("next", "Say what the next cycle would do."),
     "replay": ("replay", "Run recorded cycles again, one of them under another policy."),
     "story": ("story", "Say what happened to a job, from a record."),
     "pages": ("pages", "Look at a cluster in a browser: what waits, queues, jobs, nodes."),

@@ -50,6 +50,8 @@ async def test_questions_are_answered_from_the_newest_snapshot() -> None:
         assert status == 200 and '"code": "Shortage"' in text and '"schema": "pumice.explain/1"' in text
         status, text = await got(f"{url}/whatif?add-nodes=1xn0&format=text")
         assert status == 200 and "1 job placed" in text
+        status, text = await got(f"{url}/next?format=text")
+        assert status == 200 and "waits     ns/g  Shortage" in text
         status, text = await got(f"{url}/nodes")
         assert status == 200 and "n0" in text
         status, text = await got(f"{url}/explain?job=ns/h")

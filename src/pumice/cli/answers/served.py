@@ -19,6 +19,7 @@ _CHANGES = ("add-nodes", "drain", "set", "remove")
 _PARAMETERS = {
     "/explain": ("job", "all", "ways", "format"),
     "/whatif": (*_CHANGES, "expect", "until", "format"),
+    "/next": ("format",),
     "/jobs": (),
     "/queues": (),
     "/nodes": (),
@@ -46,6 +47,8 @@ def words_of(flags: Sequence[str]) -> Callable[[str, Sequence[tuple[str, str]], 
         json = [] if ("format", "text") in given else ["--json"]
         if path == "/explain":
             return ["explain", *flags, *json, *_explain(dict(given), snapshot)]
+        if path == "/next":
+            return ["next", *flags, *json, "--", snapshot]
         if path == "/whatif":
             return ["whatif", *flags, *json, *_changes(given), "--", snapshot]
         return ["pages", *flags, f"--print={path[1:]}", "--", snapshot]

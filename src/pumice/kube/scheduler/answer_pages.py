@@ -35,7 +35,7 @@ from pumice.state.store import Store
 #: Raises: ValueError with a sentence for a question that cannot be asked.
 WordsOf = Callable[[str, Sequence[tuple[str, str]], str], list[str]]
 
-PATHS = ("/explain", "/whatif", "/jobs", "/queues", "/nodes")
+PATHS = ("/explain", "/whatif", "/next", "/jobs", "/queues", "/nodes")
 ANSWER_S = 30.0
 WAITING_MAX = 8
 _FRESH_S = 1.0  # for how long a snapshot is used at least
