@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pumice.library.cycle import Cycle
     from pumice.library.errors import InputError
     from pumice.library.explanation import Explanation, Waiting
+    from pumice.library.filling import Fill, fill
     from pumice.library.policies import PolicySource, policy
     from pumice.library.questions import explain
     from pumice.library.run import Run
@@ -35,6 +36,7 @@ _PLACES = {
     "Comparison": "pumice.library.comparison",
     "Cycle": "pumice.library.cycle",
     "Explanation": "pumice.library.explanation",
+    "Fill": "pumice.library.filling",
     "InputError": "pumice.library.errors",
     "PluginError": "pumice.framework.plugin.errors",
     "PolicyError": "pumice.framework.plugin.errors",
@@ -46,6 +48,7 @@ _PLACES = {
     "compare": "pumice.library.comparison",
     "connect": "pumice.library.scheduler",
     "explain": "pumice.library.questions",
+    "fill": "pumice.library.filling",
     "load": "pumice.library.cluster",
     "plugin": "pumice.framework.plugin.plugin",
     "points": "pumice.volcano",
@@ -57,6 +60,7 @@ __all__ = [
     "Comparison",
     "Cycle",
     "Explanation",
+    "Fill",
     "InputError",
     "PluginError",
     "PolicyError",
@@ -69,6 +73,7 @@ __all__ = [
     "compare",
     "connect",
     "explain",
+    "fill",
     "load",
     "plugin",
     "points",

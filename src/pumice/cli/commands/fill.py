@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import process_time
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -14,17 +13,13 @@ import click
 from pumice.cli.console import Table, columns
 from pumice.cli.errors import InputError
 from pumice.cli.output import console, described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.library.filling import FIRST_SEED, REPEATS_MAX, UNTIL, policy_names, published_of, read_fill, summary_of
 
 if TYPE_CHECKING:
-    from pumice.model.node import Node
-    from pumice.model.pod import PodSpec
-    from pumice.report.fill import FillSummary, PolicyFill
-    from pumice.runtime.problems.problem import Problem
-    from pumice.sim.traces.fill_published import Published
+    from pumice.library.filling import FillTrace
+    from pumice.report.fill import FillSummary
 
-REPEATS_MAX = 1_000
-#: The first seed of the study.
-FIRST_SEED = 42
+
 HEADS = ("policy", "GPU allocation", "± sd", "published", "± sd", "within", "at the end", "CPU s a fill")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -36,7 +31,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option(
     "--until",
     type=click.FloatRange(0.01, 10.0),
-    default=1.3,
+    default=UNTIL,
     show_default=True,
     help="Stop when pods have requested this many times the cluster's GPUs.",
 )
@@ -77,12 +72,18 @@ def fill(
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    names = _policies(policies)
-    found = _read(trace, all_nodes)
-    published = _published(expected, found.workload)
+    with _named():
+        names = policy_names(None if policies is None else policies.split(","))
+        found = read_fill(trace, all_nodes)
+        published = published_of(expected, found.workload)
+    if expected is not None and not published[0]:
+        say(f"note: {expected} has no results for {found.workload}")
     tell_problems(found.problems)
+    seeds = range(seed, seed + repeats)
     with _maybe(report) as page:
-        summary = _fill(found, names, until, range(seed, seed + repeats), published, bound)
+        with _named():
+            bounds = _bounds(found, until, seeds) if bound else []
+            summary = summary_of(found, names, until, seeds, published, bounds)
         if page is not None:
             _write(page, summary)
     if as_json:
@@ -94,74 +95,20 @@ def fill(
     fail_for(ctx, found.problems)
 
 
-class _TraceFile:
-    """A trace that was read."""
-
-    def __init__(self, workload: str, specs: list[PodSpec], nodes: list[Node], problems: list[Problem]) -> None:
-        self.workload, self.specs, self.nodes, self.problems = workload, specs, nodes, problems
-
-
-def _policies(text: str | None) -> list[str]:
-    from pumice.ours.plugins.gpuplacement import POLICIES
-
-    names = list(POLICIES) if text is None else [name.strip() for name in text.split(",") if name.strip()]
-    wrong = [name for name in names if name not in POLICIES]
-    if wrong or not names:
-        raise InputError(f"--policies: found {(wrong or [''])[0][:40]!r}, wanted some of {', '.join(POLICIES)}")
-    return list(dict.fromkeys(names))
-
-
-def _read(trace: Path, all_nodes: bool) -> _TraceFile:
-    from pumice.sim.traces import openb
-    from pumice.sim.traces.trace import TraceError
-
-    if not trace.exists():
-        raise InputError(f"{trace}: no such file or folder")
-    try:
-        file = openb.trace_file(trace)
-        specs, problems = openb.read_specs(file)
-        nodes, more, _ = openb.read_cluster(file, every_node=all_nodes)
-    except TraceError as error:
-        raise InputError(str(error)) from None
-    return _TraceFile(file.stem, specs, nodes, [*problems, *more])
-
-
-def _published(folder: Path | None, workload: str) -> tuple[Mapping[str, Published], Mapping[str, Published]]:
-    from pumice.sim.traces.fill_published import ALLOCATION, FRAGMENTS, PublishedError, read_published
-
-    if folder is None:
-        return {}, {}
-    try:
-        found = read_published(folder, ALLOCATION, workload)
-        if not found:
-            say(f"note: {folder} has no results for {workload}")
-        return found, read_published(folder, FRAGMENTS, workload) if (folder / FRAGMENTS).is_file() else {}
-    except PublishedError as error:
-        raise InputError(str(error)) from None
-
-
-def _fill(
-    found: _TraceFile,
-    names: list[str],
-    until: float,
-    seeds: range,
-    published: tuple[Mapping[str, Published], Mapping[str, Published]],
-    bounded: bool,
-) -> FillSummary:
-    """Raises: InputError for a trace that fills nothing."""
-    from pumice.report.fill import FillSummary
+@contextmanager
+def _named() -> Iterator[None]:
+    """Raises: this command's InputError for that of the library."""
+    from pumice.library.errors import InputError as Wrong
 
     try:
-        filled = [_one_policy(found, name, until, seeds, published) for name in names]
-    except ValueError as error:
-        raise InputError(f"{found.workload}: {error}") from None
-    gpus = sum(node.allocatable.get("nvidia.com/gpu") for node in found.nodes) / 1000.0
-    bounds = _bounds(found, until, seeds) if bounded else []
-    pods = len(found.specs)
-    return FillSummary(found.workload, len(found.nodes), round(gpus), pods, until, list(seeds), filled, bounds)
+        yield
+    except Wrong as error:
+        raise InputError(
+            f"--{problem}" if problem.startswith("policies: ") else problem for problem in error.problems
+        ) from None
 
 
-def _bounds(found: _TraceFile, until: float, seeds: range) -> list[float]:
+def _bounds(found: FillTrace, until: float, seeds: range) -> list[float]:
     from pumice.report.fill_bound import BoundError, bound
     from pumice.sim.fills.fill import arrivals_of
 
@@ -169,33 +116,6 @@ def _bounds(found: _TraceFile, until: float, seeds: range) -> list[float]:
         return [bound(arrivals_of(found.specs, found.nodes, until, seed)) for seed in seeds]
     except BoundError as error:
         raise InputError(f"--bound: {error}") from None
-
-
-def _one_policy(
-    found: _TraceFile,
-    name: str,
-    until: float,
-    seeds: range,
-    published: tuple[Mapping[str, Published], Mapping[str, Published]],
-) -> PolicyFill:
-    from pumice.report.fill import PolicyFill
-    from pumice.runtime.policy.conf import policy_of
-    from pumice.runtime.policy.languages import builtin_registry
-    from pumice.sim.fills.fill import arrivals_of, policy_text, typical_of
-    from pumice.sim.fills.fill import fill as fill_cluster
-    from pumice.sim.fills.fragments import fragments
-
-    allocation, fragment, cpu_s = [], [], 0.0
-    typical = typical_of(found.specs)
-    for seed in seeds:
-        arrivals = arrivals_of(found.specs, found.nodes, until, seed)
-        policy = policy_of(policy_text(name, seed, typical), builtin_registry())
-        began = process_time()
-        filled = fill_cluster(arrivals, policy)
-        cpu_s += process_time() - began
-        allocation.append(filled.allocation())
-        fragment.append(filled.curve(100.0 * fragments(filled, typical) / arrivals.capacity))
-    return PolicyFill(name, allocation, fragment, cpu_s, published[0].get(name), published[1].get(name))
 
 
 @contextmanager

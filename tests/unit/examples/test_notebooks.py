@@ -1,0 +1,90 @@
+"""Published tables in notebooks: short, and true; a sample in each run of the tests, the whole in `make test-long`."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pumice
+from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
+
+FOLDER = Path(__file__).parents[3] / "examples" / "notebooks"
+NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+LINES_MAX = 6
+OPENB, THETA = SHARED / "traces" / "openb-2023", SHARED / "traces" / "theta-alcf"
+with_traces = pytest.mark.skipif(not OPENB.is_dir(), reason=WITHOUT_SHARED)
+
+
+def cells(name: str) -> list[dict[str, Any]]:
+    found = json.loads((FOLDER / f"{name}.ipynb").read_text("utf-8"))["cells"]
+    return [cell for cell in found if cell["cell_type"] == "code"]
+
+
+def ran(name: str, monkeypatch: pytest.MonkeyPatch, **parameters: object) -> Any:
+    """Run the cells of a notebook in order, as Jupyter does, and return the value of the last line.
+
+    ``parameters``: set after the cell with the tag of that name.
+    """
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.syspath_prepend(str(FOLDER))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    value = None
+    for cell in cells(name):
+        body = ast.parse("".join(cell["source"]))
+        last = ast.Expression(body.body.pop().value) if isinstance(body.body[-1], ast.Expr) else None
+        exec(compile(body, name, "exec"), names)
+        value = eval(compile(last, name, "eval"), names) if last is not None else None
+        if "parameters" in cell["metadata"].get("tags", ()):
+            assert parameters.keys() <= names.keys(), f"{name} has no parameter {parameters.keys() - names.keys()}"
+            names.update(parameters)
+    return value
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_has_few_lines_and_no_outputs(name: str) -> None:
+    found = cells(name)
+    lines = [line for cell in found for line in "".join(cell["source"]).splitlines() if line.strip()]
+    assert len(lines) <= LINES_MAX
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in found)
+
+
+def test_there_are_enough() -> None:
+    assert len(NOTEBOOKS) >= 6
+
+
+@pytest.mark.slow
+@with_traces
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name.startswith("openb")])
+def test_one_fill_is_near_the_published_mean(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ran(name, monkeypatch, traces=str(OPENB), repeats=1, policies="packing")
+    (row,) = found.policies
+    assert row["allocated"] == pytest.approx(row["published"], abs=3 * row["published_deviation"])
+
+
+@with_traces
+@pytest.mark.parametrize("year", [2022, 2023])
+def test_a_day_of_theta_waits_in_line(year: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ran(f"theta-{year}-fcfs", monkeypatch, trace=str(THETA / f"theta_{year}.swf"), until="12h")
+    assert isinstance(text, str) and text.startswith("mean wait ") and text.endswith(" h")
+
+
+@pytest.mark.long
+@with_traces
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name.startswith("openb")])
+def test_fills_are_within_the_published_deviation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: pumice.Fill = ran(name, monkeypatch, traces=str(OPENB))
+    assert len(found.policies) == 6 and all(found.policies["within"])
+
+
+@pytest.mark.long
+@with_traces
+@pytest.mark.parametrize("year", [2022, 2023])
+def test_first_come_first_served_waits_as_long_as_expected(year: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ran(f"theta-{year}-fcfs", monkeypatch, trace=str(THETA / f"theta_{year}.swf"))
+    wait_h, expected_h = (float(part.split()[-2]) for part in text.split(","))
+    # A second's period delays each start by up to two.
+    assert wait_h == pytest.approx(expected_h, abs=0.05)
