@@ -27,6 +27,7 @@ SHOWN = {
     "/queues": ["default", "team", "org"],
     "/jobs": ["ns/below", "ns/starts", "QueueLimit"],
     "/nodes": ["3 nodes", "cordoned"],
+    "/gantt": ["Jobs over time", "not yet"],
     "/cycles": ["Where the time went", "allocate", "Plugin faults", "gang"],
 }
 WAIT_MAX_S = 40.0
@@ -104,7 +105,7 @@ async def test_jobs_are_filtered_and_the_address_keeps_it(served: Served, page: 
     await wait_for(page, "document.querySelectorAll('#jobs tbody tr').length === 4")
 
 
-@pytest.mark.parametrize("path", ["/", "/queues", "/cycles"])
+@pytest.mark.parametrize("path", ["/", "/queues", "/gantt", "/cycles"])
 async def test_one_brush_chooses_the_time_of_all_pictures(served: Served, page: Page, path: str) -> None:
     await page.open(served.url + path, 1280)
     pictures = "[...document.querySelectorAll('figure .plot svg')].map((svg) => svg.innerHTML)"

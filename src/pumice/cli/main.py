@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("replay", "Run recorded cycles again, one of them under another policy."),
     "story": ("story", "Say what happened to a job, from a record."),
     "pages": ("pages", "Look at a cluster in a browser: what waits, queues, jobs, nodes."),
+    "top": ("pages.top", "Look at a cluster in a terminal: what waits and why, how full it is."),
     "check-conf": ("check_conf", "Check a policy file, and show all its settings."),
     "serve": ("serve", "Serve a Kubernetes API with simulated nodes."),
     "conformance": ("conformance", "Compare decisions with recorded ones of Volcano and KAI."),
@@ -43,8 +44,9 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = COMMANDS[cmd_name][0]
-        command: click.Command = getattr(import_module(f"pumice.cli.commands.{module}"), module)
+        # Most are in commands/; one that belongs to another folder says which.
+        folder, _, module = COMMANDS[cmd_name][0].rpartition(".")
+        command: click.Command = getattr(import_module(f"pumice.cli.{folder or 'commands'}.{module}"), module)
         return command
 
     def resolve_command(

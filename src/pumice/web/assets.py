@@ -19,6 +19,7 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "/jobs": "Jobs",
         "/job": "Job",
         "/nodes": "Nodes",
+        "/gantt": "Gantt",
         "/cycles": "Cycles",
     }
 )
@@ -28,7 +29,17 @@ _FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "pages.css": ("report/page.css", "pages.css"),
         "pages.js": (
             *("report/base.js", "report/parts.js", "report/view.js", "report/curves.js"),
-            *("shared.js", "history.js", "overview.js", "queues.js", "jobs.js", "job.js", "nodes.js", "cycles.js"),
+            *(
+                "shared.js",
+                "history.js",
+                "overview.js",
+                "queues.js",
+                "jobs.js",
+                "job.js",
+                "nodes.js",
+                "gantt.js",
+                "cycles.js",
+            ),
             *("simulation.js", "start.js"),
         ),
     }

@@ -13,6 +13,7 @@ import msgspec
 from pumice.web import documents
 from pumice.web.history import History
 from pumice.web.jobs_query import JobsIndex
+from pumice.web.past_jobs import PastJobs
 from pumice.web.simulation import Results
 from pumice.web.summary import CycleSummary
 
@@ -37,6 +38,7 @@ class Feed:
     def __init__(self, history: History | None = None) -> None:
         self.number = 0
         self.history = history or History()
+        self.past = PastJobs()
         self.notes: list[str] = []
         #: Results of a simulation, of which there is one page and no cycle.
         self.simulation: dict[str, Any] | None = None
@@ -56,6 +58,7 @@ class Feed:
     def publish(self, summary: CycleSummary) -> None:
         """Replace the summary."""
         self.index = JobsIndex(summary)
+        self.past.take(summary)
         self.renew()
 
     def renew(self) -> None:

@@ -114,7 +114,7 @@ class JobsIndex:
 
     def answer(self, query: JobsQuery) -> dict[str, Any]:
         """Return the rows, or groups, that a query asks for, as JSON. Raises: QueryError for an unknown queue."""
-        rows = self._matching(query).nonzero()[0]
+        rows = self.matching(query).nonzero()[0]
         found: dict[str, Any] = {"total": len(self.jobs), "matching": len(rows)}
         if query.group:
             return found | {"groups": self._grouped(query.group, rows)}
@@ -145,7 +145,8 @@ class JobsIndex:
             "holds": jobs.holds[row].tolist(),
         }
 
-    def _matching(self, query: JobsQuery) -> Bool:
+    def matching(self, query: JobsQuery) -> Bool:
+        """Return which jobs a query is about. Shape (J,). Raises: QueryError for an unknown queue."""
         jobs = self.jobs
         found = np.ones(len(jobs), dtype=bool)
         if query.state:
@@ -153,12 +154,12 @@ class JobsIndex:
         if query.code:
             found &= jobs.code == [code.value for code in CODES].index(query.code)
         if query.queue:
-            found &= self._in_queue(query.queue)[jobs.queue]
+            found &= self.in_queue(query.queue)[jobs.queue]
         if query.text:
             found &= np.fromiter((query.text in name for name in jobs.names), dtype=bool, count=len(jobs))
         return found
 
-    def _in_queue(self, name: str) -> Bool:
+    def in_queue(self, name: str) -> Bool:
         """Return the queue of a name, and those below it. Shape (Q,)."""
         queues = self.summary.queues
         if name not in queues.names:

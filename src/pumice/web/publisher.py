@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from pumice.columns.column import Versions
 from pumice.runtime.cycle_end import CycleEnd
 from pumice.web.feed import Feed
 from pumice.web.sample import Amounts, amounts_of, sample_of
@@ -86,6 +85,10 @@ class Publisher:
         self._loop.call_soon_threadsafe(self._feed.history.take, sample_of(end, self._amounts))
 
 
-def _state_of(end: CycleEnd) -> tuple[Versions, int]:
-    """Return what is equal only while nothing is written. A number alone would not do: a new store counts anew."""
-    return end.outcome.tables.versions, end.outcome.tables.version
+def _state_of(end: CycleEnd) -> tuple[object, ...]:
+    """Return what is equal only while nothing is written of what pages show."""
+    tables = end.outcome.tables
+    shown = (tables.nodes, tables.tasks, tables.jobs, tables.queues)
+    # Numbers alone would not do: a new store counts anew.
+    versions = [column.version for table in shown for column in table.columns.values()]
+    return tables.versions, tables.nodes.facts.version, tables.tree.version, *versions

@@ -21,7 +21,8 @@ from pumice.runtime.serving.listening import ConnectionLimits, Connections, Hand
 from pumice.runtime.serving.this_machine import is_from_here
 from pumice.web.assets import PAGES, asset, shell
 from pumice.web.feed import DOCUMENTS, Feed
-from pumice.web.jobs_query import QueryError, query_of
+from pumice.web.gantt import gantt
+from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError, query_of
 
 _AT_WORK_MAX = 256  # each page that is open holds one connection for its stream
 _BEAT_S = 15.0  # a stream says that it is alive, so that a page notices a server that is gone
@@ -58,6 +59,7 @@ class Pages:
                 web.get("/data/history", self._curves),
                 web.get("/data/cycles", self._times),
                 web.get("/data/jobs", self._jobs),
+                web.get("/data/gantt", self._gantt),
                 web.get("/data/job", self._job),
                 web.get("/events", self._events),
             ]
@@ -98,10 +100,17 @@ class Pages:
         return _answer(request, self._feed.times(), "application/json")
 
     async def _jobs(self, request: web.Request) -> web.Response:
+        return self._asked(request, lambda index, query: index.answer(query))
+
+    async def _gantt(self, request: web.Request) -> web.Response:
+        return self._asked(request, lambda index, query: gantt(index, self._feed.past.jobs, query))
+
+    def _asked(self, request: web.Request, answer: Callable[[JobsIndex, JobsQuery], dict[str, Any]]) -> web.Response:
+        """Answer a question about the jobs that the parameters of the address name."""
         index = self._feed.index
         try:
             query = query_of(request.query)
-            found = self._feed.encoded(lambda _: {} if index is None else index.answer(query))
+            found = self._feed.encoded(lambda _: {} if index is None else answer(index, query))
         except QueryError as error:
             raise web.HTTPBadRequest(text=f"{error}\n") from None
         return _answer(request, found, "application/json")

@@ -29,6 +29,8 @@ STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pod
 _STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED, _EMPTY = range(len(STATES))
 CODES = tuple(Code)
 _NUMBER_OF = {code: number for number, code in enumerate(CODES)}
+#: A job is taken to have started with the first of so many of its pods: thousands need not be looked at.
+_FIRST_PODS = 8
 #: What pages show of a text that tenants chose or that was made of such.
 TEXT_MAX = 300
 #: Effects of taints that keep a pod which does not tolerate them off a node.
@@ -46,7 +48,8 @@ class JobColumns(Struct, frozen=True):
     """The jobs of a session (J). ``state``: into STATES. ``code``: into CODES, -1 for a job that does not wait.
 
     ``queue``: into the names of queues. ``asks``: what its waiting pods ask for together (J, resources); ``holds``:
-    what its pods hold. ``sentences``: what is nearest in its way, "" for nothing.
+    what its pods hold. ``sentences``: what is nearest in its way, "" for nothing. ``started``: when the first of its
+    pods did, ``ends``: when it ends by its estimate; seconds since the epoch, NaN where that is not known.
     """
 
     names: Sequence[str]
@@ -60,6 +63,8 @@ class JobColumns(Struct, frozen=True):
     minimum: I32
     priority: I64
     created: F64
+    started: F64
+    ends: F64
     asks: F64
     holds: F64
 
@@ -89,7 +94,8 @@ class WaitingKind(Struct, frozen=True):
 
 
 class CycleSummary(Struct, frozen=True):
-    """One cycle, as pages show it."""
+    """One cycle, as pages show it. ``reserves_from``: from when on the plugin reserve keeps room for the job that waits
+    longest, None if it does not."""
 
     at: float
     digest: str
@@ -102,6 +108,7 @@ class CycleSummary(Struct, frozen=True):
     queues: QueueColumns
     nodes: NodeColumns
     waiting: tuple[WaitingKind, ...]
+    reserves_from: float | None = None
 
 
 def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> CycleSummary:
@@ -122,7 +129,13 @@ def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> C
         queue_columns(tables, units, QueuedJobs(jobs.queue, jobs.holds, jobs.asks, jobs.code >= 0)),
         _nodes(tables, units),
         _kinds(jobs),
+        _reserves_from(outcome),
     )
+
+
+def _reserves_from(outcome: Outcome) -> float | None:
+    start = outcome.figures.get("reserve.start")
+    return None if start is None or not np.isfinite(start[0]) else float(start[0])
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
@@ -136,6 +149,7 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
     codes, sentences = _reasons(outcome, rows)
     states = _states(counts, held)
     states[(states == _EMPTY) & (codes >= 0)] = _WAITS
+    started = _started(tables, rows, held)
     return JobColumns(
         [jobs.uids[row] for row in rows.tolist()],
         sentences,
@@ -148,9 +162,20 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
         jobs.min_available[rows].copy(),
         jobs.priority[rows].copy(),
         jobs.creation[rows].copy(),
+        started,
+        started + np.where(jobs.estimate_s[rows] > 0, jobs.estimate_s[rows], np.nan),
         units(waiting_amounts(tables)[rows]),
         units(jobs.allocated[rows]),
     )
+
+
+def _started(tables: Tables, rows: AnyArray, held: AnyArray) -> F64:
+    """Return when jobs that hold nodes started. Shape (rows,)."""
+    found, pods = np.full(len(rows), np.nan), tables.tasks.pods
+    for place in (held > 0).nonzero()[0].tolist():
+        first = tables.jobs.tasks[rows[place]][:_FIRST_PODS].tolist()
+        found[place] = min((pods[row].start_time or np.nan for row in first), default=np.nan)
+    return found
 
 
 def _states(counts: I32, held: AnyArray) -> I8:

@@ -6,8 +6,12 @@ import asyncio
 
 import pytest
 
-from pumice.answers.world import Trial, Trials, World
+from pumice.answers.world import Trial, Trials, World, key_of
+from pumice.cycle import run_cycle
+from pumice.model.events import Seen
 from pumice.runtime.cycle_end import CycleEnd
+from pumice.runtime.loop import ListPlanner
+from pumice.state.store import Store
 from pumice.testing.build import node
 from pumice.web import publisher
 from pumice.web.feed import Feed
@@ -68,6 +72,24 @@ async def test_a_cycle_that_wrote_nothing_is_not_summarized_again() -> None:
     at.feed.asked(at.clock())
     at.trial = Trial(at.trial.outcome, ())
     assert [await at.cycle(), await at.cycle()] == [1, 1]
+
+
+async def test_a_cycle_that_decided_nothing_is_shown_if_something_else_changed() -> None:
+    """Such as a job that came and waits. Each cycle is on the snapshot of one store."""
+    at, store, found = At(), Store(scheduler_names=("volcano",)), world()
+    at.feed.asked(at.clock())
+    at.publisher = Publisher(at.feed, asyncio.get_running_loop(), at.clock, always=True)
+    for obj in found.objects.values():
+        if not key_of(obj).startswith("ns/starts"):  # all others wait
+            store.apply(Seen(obj))
+    shown = []
+    for more in (node("first", 1), node("second", 1)):
+        store.apply(Seen(more))
+        outcome = run_cycle(store.snapshot(100.0), found.policy, 100.0, ListPlanner())
+        at.trial = Trial(outcome, ())
+        shown.append(await at.cycle())
+    assert shown == [1, 2]
+    assert at.feed.history.curves("cpu")["cluster"]["offers"] == [14.0]
 
 
 async def test_a_summary_that_fails_leaves_the_cycle_alone(

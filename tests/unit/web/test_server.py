@@ -43,7 +43,7 @@ async def at() -> AsyncIterator[At]:
         yield At(url, feed, http)
 
 
-@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes", "/cycles"])
+@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes", "/gantt", "/cycles"])
 async def test_pages_allow_their_own_script_and_nothing_else(at: At, path: str) -> None:
     async with at.http.get(at.url + path) as answer:
         text = await answer.text()

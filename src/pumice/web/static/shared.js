@@ -5,7 +5,7 @@ let NUMBER = null; // of the oldest document that is shown: the stream names tha
 let NOTES = []; // what every page says, such as where a record is damaged
 const PLACE = document.getElementById("page");
 const link = (path, given) => {
-  const parts = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== "" && value !== null && value !== false));
+  const parts = new URLSearchParams(Object.entries(given).filter(([, value]) => ![undefined, null, "", false].includes(value)));
   return parts.size ? `${path}?${parts}` : path;
 };
 const parameters = () => Object.fromEntries(new URLSearchParams(location.search));

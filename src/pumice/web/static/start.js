@@ -1,6 +1,6 @@
 // The page of this address, and the stream that says when there is a newer cycle.
 
-const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage, "/cycles": cyclesPage };
+const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage, "/gantt": ganttPage, "/cycles": cyclesPage };
 let busy = false, again = false;
 
 // One at a time: what comes while a page is made is made afterwards, once.

@@ -1,0 +1,169 @@
+"""``pumice top``: the overview of pages in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.answers.world import WorldOptions, conf_option, world_options
+from pumice.cli.console import Column, Table
+from pumice.cli.errors import InputError
+from pumice.cli.output import console
+from pumice.report.units import counted, percent
+
+if TYPE_CHECKING:
+    from pumice.cli.console import Console
+
+#: Columns of a bar that shows a share.
+_BAR = 30
+_CLEAR = "\x1b[H\x1b[2J"
+_REASONS_MAX, _CLOSED_MAX = 20, 8
+
+
+@click.command()
+@click.argument("of", metavar="URL|FILES…|SNAPSHOT|RECORD|-", nargs=-1, required=True)
+@conf_option
+@world_options
+@click.option(
+    "--every", type=click.FloatRange(0.2, 3600), default=2.0, show_default=True, help="Seconds between looks."
+)
+@click.option("--once", is_flag=True, help="Look once, and end. So it is without a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document, once: what the page Overview reads.")
+def top(
+    of: tuple[str, ...],
+    conf: Path | None,
+    plugins_dir: str,
+    now: float | None,
+    scheduler_name: tuple[str, ...],
+    every: float,
+    once: bool,
+    as_json: bool,
+    strict: bool,
+) -> None:
+    """Show what waits and why, and how full a cluster is, as the page Overview does.
+
+    URL is the address of pages: of --pages of pumice run and pumice serve --schedule, or of pumice pages. It is asked
+    again and again until Ctrl-C. Files, a snapshot and a record are shown once, as pumice pages reads them.
+
+    \b
+    Examples:
+      pumice top http://127.0.0.1:8470
+      pumice top http://127.0.0.1:8470 --json | jq .data.waiting
+      pumice top examples/debug-gang
+    """
+    options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
+    is_url = len(of) == 1 and of[0].startswith(("http://", "https://"))
+    look = _asked(of[0]) if is_url else _read(of, options)
+    if as_json:
+        click.echo(look())
+        return
+    if once or not is_url or not sys.stdout.isatty():
+        _show(_decoded(look()))
+        return
+    try:
+        while True:
+            found = _decoded(look())
+            click.echo(_CLEAR, nl=False)
+            _show(found)
+            time.sleep(every)
+    except KeyboardInterrupt:
+        return
+
+
+def _asked(url: str) -> Callable[[], str]:
+    from pumice.library import asking
+    from pumice.library.errors import InputError as Refused
+
+    def look() -> str:
+        try:
+            return asking.ask(url, "/data/overview")[0]
+        except Refused as error:
+            raise InputError(str(error)) from None
+
+    return look
+
+
+def _read(paths: Sequence[str], options: WorldOptions) -> Callable[[], str]:
+    from pumice.cli.pages.source import source_of
+    from pumice.web.feed import Feed
+
+    async def filled() -> str:
+        feed = Feed()
+        await source_of(paths, options).fill(feed)
+        await asyncio.sleep(0)  # what was handed on from a thread is taken in
+        return feed.document("overview").decode()
+
+    return lambda: asyncio.run(filled())
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        raise InputError("the address does not serve pages: wanted that of --pages") from None
+    if not isinstance(found, dict) or "head" not in found:
+        raise InputError("the address does not serve pages: wanted that of --pages")
+    return found
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    out, head, data = console(), found["head"], found["data"]
+    for note in found.get("notes", ()):
+        out.print(note, style="yellow")
+    if head is None:
+        out.print("no cycle has ended yet")
+        return
+    if head["at"] is None:
+        out.print("these are results of a simulation, which have no cycle: see pumice pages")
+        return
+    waiting = sum(kind["jobs"] for kind in data["waiting"])
+    at = datetime.fromtimestamp(head["at"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+    out.print(f"{head['language']}, cycle at {at} UTC", style="bold")
+    faults = f", {counted(head['faults'], 'plugin fault')}" if head["faults"] else ""
+    out.print(
+        f"{waiting:,} of {counted(data['jobs'], 'job')} {'waits' if waiting == 1 else 'wait'}; last cycle: "
+        f"{head['bound']:,} bound, {head['evicted']:,} evicted{faults}; {counted(data['nodes'], 'node')}"
+    )
+    _show_use(out, head["resources"], data)
+    _show_waiting(out, head["resources"], data["waiting"])
+    for kind in data["closed"][:_CLOSED_MAX]:
+        takes = "takes" if kind["nodes"] == 1 else "take"
+        out.print(f"{counted(kind['nodes'], 'node')} {takes} no new pod: {kind['why']} ({', '.join(kind['examples'])})")
+
+
+def _show_use(out: Console, resources: Sequence[Mapping[str, str]], data: Mapping[str, Any]) -> None:
+    table = Table(Column(wraps=False), Column(wraps=False), Column(right=True, wraps=False), Column(wraps=False))
+    for place, resource in enumerate(resources):
+        used, offered = data["used"][place], data["offers"][place]
+        share = used / offered if offered > 0 else 0.0
+        full = round(_BAR * min(share, 1.0))
+        bar = ("█" * full + "░" * (_BAR - full), "red" if share > 0.95 else "green")
+        table.add(resource["name"], bar, percent(share), f"{used:,.6g} of {offered:,.6g} {resource['unit']}")
+    out.print()
+    out.print_table(table)
+
+
+def _show_waiting(out: Console, resources: Sequence[Mapping[str, str]], kinds: Sequence[Mapping[str, Any]]) -> None:
+    out.print()
+    if not kinds:
+        out.print("No job waits.")
+        return
+    table = Table(Column("reason", wraps=False), Column("jobs", right=True, wraps=False), "they ask for", "for example")
+    for kind in kinds[:_REASONS_MAX]:
+        asks = [
+            f"{amount:,.6g} {resource['name'] if '/' in resource['name'] else resource['unit']}"
+            for amount, resource in zip(kind["asks"], resources, strict=True)
+            if amount > 0
+        ]
+        example = f"{kind['example']}: {kind['sentence']}"
+        table.add((kind["code"], "yellow"), f"{kind['jobs']:,}", ", ".join(reversed(asks)), example)
+    out.print_table(table)

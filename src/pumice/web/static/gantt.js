@@ -1,0 +1,63 @@
+// Gantt: jobs that ended, run and wait on one line of time, and what is expected of those that run.
+
+const STATE_COLOURS = { ended: "var(--other)", runs: "var(--accent)", "partly runs": "var(--accent)", starts: "var(--good)", reserved: "var(--c4)", waits: "var(--mark)" };
+async function ganttPage() {
+  const given = parameters();
+  const [{ data: choices }, { data }] = await Promise.all([document_of("/data/choices"), document_of(link("/data/gantt", { queue: given.queue, text: given.text }))]);
+  const first = Math.min(data.now, ...data.rows.map((row) => row.created)), last = Math.max(data.now, data.reserves_from ?? 0, ...data.rows.map((row) => row.ends ?? 0));
+  const span = Math.max(last - first, 1);
+  showTimeOf({ from: first, parts: 1, width_s: 1.02 * span });
+  const go = (changes) => { history.pushState(null, "", link("/gantt", { ...given, ...changes })); refresh(); };
+  const form = h("form", { class: "form", role: "search", onsubmit: (event) => { event.preventDefault(); go({ text: event.target.elements.text.value }); } },
+    h("label", {}, "Part of the name", h("input", { name: "text", type: "search", value: given.text || "", maxlength: 200, onchange: (event) => go({ text: event.target.value }) })),
+    h("label", {}, "Queue", h("select", { name: "queue", onchange: (event) => go({ queue: event.target.value }) },
+      ...[["", "any"], ...choices.queues.map((name) => [name, name])].map(([value, text]) => h("option", { value, selected: value === (given.queue || "") ? "" : null }, text)))));
+  const kept = data.reserves_from === null ? "" : ` The plugin reserve keeps room for the job that waits longest from ${when(data.reserves_from)} UTC on (dashed line).`;
+  const more = Object.entries(data.left_out).filter(([, count]) => count).map(([kind, count]) => `${number(count)} more that ${kind}`).join(", ");
+  const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} When a waiting job will start: not yet. ${more ? `Left out: ${more}.` : ""}`;
+  const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]));
+  return [card("Jobs over time", "Those that run and wait longest, and the last that ended while these pages were open.", [form], true, "filter"),
+    timeControls([]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" })];
+}
+function ganttPlot(data) {
+  const rows = data.rows, now = data.now - ORIGIN;
+  return plot((width) => {
+    const narrow = width < 640, high = narrow ? 32 : 20, left = narrow ? 2 : 200, right = width - 12, top = 4, bottom = top + high * rows.length + 4;
+    const x = scale(VIEW.from, VIEW.to, left, right), within = (time) => x(clamp(time, VIEW.from, VIEW.to)), sees = (time) => time >= VIEW.from && time <= VIEW.to;
+    const upright = (time, kind, dashes) => (sees(time) ? s("line", { class: kind, x1: x(time), x2: x(time), y1: top, y2: bottom, "stroke-dasharray": dashes }) : null);
+    const mark = s("rect", { class: "band", x: 0, width, height: high, visibility: "hidden" });
+    const svg = s("svg", { width, height: bottom + 26, role: "img", tabindex: 0, "aria-label": `${counted(rows.length, "job")} over time, from ${rows[0].name} on` },
+      ...timeAxis(x, bottom, right - left), s("rect", { class: "future", x: within(now), width: Math.max(0, right - within(now)), y: top, height: bottom - top }), mark,
+      ...rows.flatMap((row, i) => ganttBars(row, top + i * high, high, { within, left, narrow, now })),
+      upright(now, "now", null), data.reserves_from === null ? null : upright(data.reserves_from - ORIGIN, "now", "4 3"));
+    const at = (_, py) => (py < top || py > bottom ? null : clamp(Math.floor((py - top) / high), 0, rows.length - 1));
+    const show = (i, px, py) => {
+      mark.setAttribute("y", top + i * high);
+      mark.setAttribute("visibility", "visible");
+      const box = svg.getBoundingClientRect();
+      showTip(px ?? box.left + left + 40, py ?? box.top + top + high * (i + 0.5), rows[i].name, ganttFacts(rows[i], data.now));
+    };
+    explore(svg, 0, rows.length - 1, at, show, () => mark.setAttribute("visibility", "hidden"));
+    return [svg];
+  });
+}
+function ganttBars(row, y, high, { within, left, narrow, now }) {
+  const middle = y + high - (narrow ? 9 : 10), colour = STATE_COLOURS[row.state] || "var(--other)", moment = (time) => (time === null ? null : time - ORIGIN);
+  const bar = (from, to, thick, fill, opacity) => (to > VIEW.from && from < VIEW.to
+    ? s("rect", { x: within(from), width: Math.max(1, within(to) - within(from)), y: middle - thick / 2, height: thick, rx: 2, fill, "fill-opacity": opacity }) : null);
+  const started = moment(row.started), until = moment(row.ended) ?? now, waited = started ?? (row.state === "ended" ? moment(row.created) : now);
+  return [
+    narrow ? s("text", { x: left, y: y + 13, class: "strong" }, shortened(row.name, 44)) : s("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: "strong" }, shortened(row.name, 28)),
+    bar(moment(row.created), Math.min(waited, until), 4, row.state === "reserved" ? colour : "var(--mark)", 0.8),
+    started !== null || row.state === "ended" ? bar(started ?? moment(row.created), until, 11, colour, 1) : null,
+    row.ends !== null && moment(row.ends) > now ? bar(now, moment(row.ends), 11, colour, 0.3) : null,
+  ].filter((part) => part);
+}
+function ganttFacts(row, now) {
+  const facts = [[STATE_COLOURS[row.state], "state", row.state], [null, "queue", row.queue], [null, "came", when(row.created)]];
+  if (row.started !== null) facts.push([null, "started", when(row.started)]);
+  if (row.ended !== null) facts.push([null, "was gone at", when(row.ended)]);
+  if (row.ends !== null) facts.push([null, row.ends < now ? "should have ended" : "ends by its estimate", when(row.ends)]);
+  if (row.code) facts.push([null, row.code, shortened(row.sentence, 80)]);
+  return facts;
+}
