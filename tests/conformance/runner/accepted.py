@@ -24,10 +24,7 @@ _OLDER = "docs/decisions/0041-kai-0-17.md: recorded from an older version that d
 ACCEPTED_OF_COMMIT: dict[tuple[str, str], str] = {(f"{case}.yaml", "72de64fc"): _OLDER for case in _REPLACED}
 
 #: Cases that are open, by the same keys: reported as "not yet", and never as a difference that was accepted.
-OPEN: dict[tuple[str, str], str] = {
-    (f"subgroups/{case}.yaml", "d5bc503a"): "docs/decisions/0041-kai-0-17.md: which pods consolidation moves"
-    for case in ("1037", "1051")
-}
+OPEN: dict[tuple[str, str], str] = {}
 
 
 def why_accepted(file: str, commit: str) -> str:

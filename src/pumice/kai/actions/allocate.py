@@ -14,7 +14,9 @@ from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import Alike
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.small_gang import place_small_gang
 from pumice.kai.engine.tree_order import Turns, waiting_jobs
+from pumice.placing.small_gangs import SmallGangs
 
 
 def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
@@ -46,7 +48,7 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
     """Place one chunk per job in queue order, more chunks for elastic jobs if ``grow``, and return the jobs that
     failed."""
     turns, alike, allowed = Turns(ssn, rows), Alike(ssn, rows), tries(ssn)
-    failed: list[int] = []
+    small, failed = SmallGangs(ssn, placer(ssn).feasible), list[int]()
     for job, part in turns:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
@@ -55,7 +57,7 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
         tally(ssn, Tally.TRIED)
         allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]):
-            refused = _allocate(ssn, part)
+            refused = _allocate(ssn, small, part)
             if refused is not None:
                 alike.placed(job)
                 tally(ssn, Tally.PLACED)
@@ -72,7 +74,8 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
     return failed
 
 
-def _allocate(ssn: Session, part: Part) -> list[str] | None:
+def _allocate(ssn: Session, small: SmallGangs, part: Part) -> list[str] | None:
     """Place and commit a chunk. Return the pods whose binding was refused, or None if the chunk found no place."""
     with ssn.statement() as stmt:
-        return stmt.commit() if placer(ssn).place(stmt, part) else None
+        placed = placer(ssn).place(stmt, part) or place_small_gang(ssn, small, stmt, part)
+        return stmt.commit() if placed else None

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.job_rows import JobRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count
@@ -48,15 +46,12 @@ class Waiting:
         return self._sorted.key(job)
 
     def key_of(self, job: int) -> Any:
-        """Return the key of a job as if none of its tasks were placed."""
-        ssn, tables = self._ssn, self._ssn.tables
-        if job in self and not active_count(tables.jobs.counts[job].tolist()):
+        """Return the key of the job for which victims are sought, with the tasks that it has now."""
+        # Since KAI 0.17 the job of the part has its active tasks in the comparison: an elastic job that grows comes
+        # after victims that have lost their minimum.
+        if job in self and not active_count(self._ssn.tables.jobs.counts[job].tolist()):
             return self.key(job)
-        # An order plugin such as elastic reads how many tasks are active. The job of the part has some by now, and is
-        # compared as it was when its turn came.
-        rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
-        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
-        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
+        return self._ssn.order.job_keys()([job])[0]
 
     def request(self, job: int) -> tuple[float, ...]:
         """Return the request of a job's next chunk, as a value that can be compared."""

@@ -30,6 +30,7 @@ from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_missed_its_turn
 from pumice.kai.engine.victims.candidates import Candidates
+from pumice.kai.engine.victims.domain_room import has_required_domains
 from pumice.kai.engine.victims.sets import Generator, Request, generators
 from pumice.model.devices.gpu import GPU_RESOURCE
 
@@ -154,8 +155,9 @@ class _Search:
                     return None
             else:
                 solved, recorded = count, found
-                # The whole part would be solved once more, by evicting exactly the same.
-                if count == whole and found.is_all:
+                # The whole part would be solved once more, by evicting exactly the same. With required domains the
+                # same victims may be passed over then (``DomainRoom``).
+                if count == whole and found.is_all and not has_required_domains(self.ssn, self.part.job):
                     return found.gone
                 self.stmt.rollback(self._start, remember=False)
             count = min(2 * count, whole) if failed > whole else (solved + failed) // 2
@@ -171,9 +173,12 @@ class _Search:
         possible = with_devices(ssn, part)
         # Nodes of victims count as well, because evictions make room there.
         possible[ssn.tables.tasks.node[list(recorded.gone)]] = True
-        if recorded.groups and (found := self._attempt(part, recorded.groups, possible)) is not None:
-            return found
-        request, found = Request(ssn, part, self.candidates, recorded.rows, possible), None
+        request = Request(ssn, part, self.candidates, recorded.rows, possible)
+        found = None
+        if recorded.groups and request.domains.allows(recorded.rows):
+            found = self._attempt(part, recorded.groups, possible)
+            if found is not None:
+                return found
         for groups in generator(request):
             found = self._attempt(part, (*recorded.groups, *groups), possible)
             if found is not None or self.is_cut:

@@ -21,13 +21,14 @@ from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import DESERVED, HYPERNODES, JOB, Missing, QueueLimit, Refused
 from pumice.model.blockers import Domain as NoDomain
 from pumice.placing.batch import placing_of
+from pumice.placing.small_gangs import SmallGangs
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
-from pumice.volcano.gangs.search import SmallGangs
+from pumice.volcano.gangs.search import place_small_gang
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks, try_nomination
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.rules import has_hard
@@ -90,7 +91,7 @@ class _Allocation:
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
-        self.small = SmallGangs(ssn)
+        self.small = SmallGangs(ssn, placing_of(ssn).feasible)
         self.alike = Alike(ssn, failures, tried=self.gated)
         self.budget = Budget(ssn, rows[[self._is_in_domain(job) for job in rows.tolist()]], self.steps)
         if self.promised_first:
@@ -252,7 +253,8 @@ class _Allocation:
             waiting = sub_queue.rows[sub_queue.position :]
             top = Domain(ssn, ssn.tables.tree.top)
             reached = allocate_tasks(ssn, stmt, sub, sub_queue, top, attempt, cached=self.cached)
-            if not reached and self.small.concerns(job, waiting) and self.small.place(stmt, sub, waiting, attempt):
+            small = self.small if not reached and self.small.concerns(job, waiting) else None
+            if small is not None and place_small_gang(ssn, small, stmt, sub, waiting, attempt):
                 reached, pending_tasks = Progress.READY, PendingTasks(ssn, job)
         if not reached:
             stmt.discard()

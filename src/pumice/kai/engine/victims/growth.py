@@ -41,6 +41,17 @@ class Growth:
         there = (nodes == node) & ~self._is_out[: self._at]
         return [row for position in there.nonzero()[0].tolist() for row in self._candidates.known[position].rows]
 
+    def rows(self) -> list[int]:
+        """Return all potential victims."""
+        if self._jobs_on:
+            return [row for rows in self._rows.values() for row in rows]
+        return [
+            row
+            for chunk, is_out in zip(self._candidates.known[: self._at], self._is_out, strict=False)
+            if not is_out
+            for row in chunk.rows
+        ]
+
     def __iter__(self) -> Iterator[Chunk]:
         """Iterate over the chunks, in eviction order."""
         at, window = 0, _FIRST

@@ -9,31 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from pumice.columns.dtypes import F64, Bool
-from pumice.columns.nodes import IDLE, PIPELINED
-from pumice.columns.nodes import RELEASING as LEAVING
+from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.session import Session
-from pumice.kai.engine.parts import Chunk, Part, amount_of
+from pumice.kai.engine.parts import Chunk, Part
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import MULTI_NODE, NODE_LOCAL, victim_sets
 from pumice.kai.engine.victims.bounds import Bound
 from pumice.kai.engine.victims.candidates import Candidates
+from pumice.kai.engine.victims.domain_room import DomainRoom
+from pumice.kai.engine.victims.gpus import free_gpus, gpus_of
 from pumice.kai.engine.victims.growth import Growth
-from pumice.model.devices.gpu import GPU_RESOURCE
 
 
 class Request:
     """For what a set is sought. ``recorded``: rows of victims that smaller parts needed, which leave in every set.
     ``possible`` (N,): nodes on which the part may be placed before anyone else leaves. ``ruled_out``: chunks that
-    counting has passed over."""
+    counting has passed over. ``domains``: the test that a set must pass."""
 
-    __slots__ = ("candidates", "part", "possible", "recorded", "ruled_out", "ssn")
+    __slots__ = ("candidates", "domains", "part", "possible", "recorded", "ruled_out", "ssn")
 
     def __init__(
         self, ssn: Session, part: Part, candidates: Candidates, recorded: tuple[int, ...], possible: Bool
     ) -> None:
         self.ssn, self.part, self.candidates = ssn, part, candidates
         self.recorded, self.possible, self.ruled_out = recorded, possible, 0
+        self.domains = DomainRoom(ssn, part)
 
     def bound(self) -> Bound:
         """Return bounds for the part with the recorded victims gone."""
@@ -62,6 +62,8 @@ def _node_local(request: Request) -> Iterator[list[Group]]:
     for chunk in growth:
         # Before the sets are tried, since the search ends with the first that succeeds.
         request.ruled_out = growth.ruled_out
+        if request.domains.is_limited and not request.domains.allows((*request.recorded, *growth.rows())):
+            continue
         seen: set[frozenset[int]] = set()
         # By name, so that the order in which nodes were added to the cluster does not decide who is evicted.
         for node in sorted(chunk.nodes, key=names.__getitem__):
@@ -86,10 +88,16 @@ def _multi_node(request: Request) -> Iterator[list[Group]]:
     for chunk in request.candidates.chunks(frozenset(request.recorded)):
         chunks.append(chunk)
         # Freeing more only adds room: once the part may fit it may fit with every further chunk.
-        if bound.allows(chunk):
+        if bound.allows(chunk) and _has_domains(request, chunks):
             yield from _more_and_more(request, chunks)
         else:
             request.ruled_out += 1
+
+
+def _has_domains(request: Request, chunks: list[Chunk]) -> bool:
+    """Return True if the required domains have room once these chunks and the recorded victims are gone."""
+    gone = (row for chunk in chunks for row in chunk.rows) if request.domains.is_limited else ()
+    return request.domains.allows((*request.recorded, *gone))
 
 
 def _more_and_more(request: Request, chunks: list[Chunk]) -> Iterator[list[Group]]:
@@ -127,12 +135,12 @@ def _fewest(capacities: list[float], need: float) -> int:
 
 def _capacity(request: Request, chunks: list[Chunk], on_node: Collection[int]) -> dict[int, float]:
     """Return the GPUs of each node that are free, or leave with recorded victims or with these chunks. Milli-GPUs."""
-    tables, gpus = request.ssn.tables, _free_gpus(request.ssn)
+    tables, gpus = request.ssn.tables, free_gpus(request.ssn)
     found = {node: float(gpus[node]) for node in on_node}
     for row in (*request.recorded, *(row for chunk in chunks for row in chunk.rows)):
         node = int(tables.tasks.node[row])
         if node in found:
-            found[node] += _gpus_of(request.ssn, row)
+            found[node] += gpus_of(request.ssn, row)
     return found
 
 
@@ -141,30 +149,14 @@ def _elsewhere(request: Request, on_node: Collection[int]) -> float:
     ssn, tables = request.ssn, request.ssn.tables
     there = request.possible.copy()
     there[list(on_node)] = False
-    found = float(_free_gpus(ssn)[there].sum())
-    return found + sum(_gpus_of(ssn, row) for row in request.recorded if there[tables.tasks.node[row]])
+    found = float(free_gpus(ssn)[there].sum())
+    return found + sum(gpus_of(ssn, row) for row in request.recorded if there[tables.tasks.node[row]])
 
 
 def _demand(request: Request) -> tuple[float, float]:
     """Return the GPUs that the part asks for, and those of its smallest task. Milli-GPUs."""
-    each = [_gpus_of(request.ssn, row) for row in request.part.rows]
+    each = [gpus_of(request.ssn, row) for row in request.part.rows]
     return sum(each), min(each)
-
-
-def _gpus_of(ssn: Session, row: int) -> float:
-    """Return the GPUs of a task as quotas count them. Milli-GPUs."""
-    gpu = ssn.tables.axis.column.get(GPU_RESOURCE, -1)
-    return float(amount_of(ssn.tables, [row])[gpu]) if gpu >= 0 else 0.0
-
-
-def _free_gpus(ssn: Session) -> F64:
-    """Return the GPUs of each node that are idle or will be, parts of shared ones included. Milli-GPUs, (N,)."""
-    gpu = ssn.tables.axis.column.get(GPU_RESOURCE, -1)
-    books = ssn.tables.nodes.books
-    if gpu < 0:
-        return books[:, IDLE, 0] * 0.0
-    found: F64 = books[:, IDLE, gpu] + books[:, LEAVING, gpu] - books[:, PIPELINED, gpu]
-    return found if ssn.ledger.devices is None else found + ssn.ledger.devices.free().sum(axis=1)
 
 
 _GENERATORS: dict[str, Generator] = {NODE_LOCAL: _node_local, MULTI_NODE: _multi_node}
