@@ -22,8 +22,16 @@ KAI = (
     *("kai-alloc", "kai-reclaim", "kai-reclaimbig", "kai-consolidate", "kai-unschedulable"),
     *("kai-preempt", "kai-topology", "kai-full"),
 )
+#: Fields in which a tenant's gangs may differ, each with an empty cluster and a full one.
+UNLIKE = (
+    *("requests", "one-too-large", "all-too-large", "selectors", "node-affinity", "anti-affinity", "spread"),
+    *("tolerations", "ports", "queues", "elastic", "no-pods", "within", "mixed"),
+)
 #: What a tenant may create to stop the scheduler, for either language.
-HOSTILE = ("hostile-topology", "hostile-victims", "hostile-claims", "hostile-lists", "hostile-cel")
+HOSTILE = (
+    *("hostile-topology", "hostile-victims", "hostile-claims", "hostile-lists", "hostile-cel"),
+    *(f"hostile-{kind}{cluster}" for kind in UNLIKE for cluster in ("", "-full")),
+)
 KAI_HOSTILE = tuple(f"kai-{name}" for name in (*HOSTILE, "hostile-tries", "hostile-groups"))
 SCENARIOS = (*VOLCANO, *KAI, *HOSTILE, *KAI_HOSTILE)
 CONFS = ("default", "binpack")
@@ -44,7 +52,8 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     "kai-…: the same questions, and consolidation, in KAI's language. hostile-…: what a tenant may create to stop "
     "the scheduler: gangs with hard topologies that fit in no domain, gangs of which one pod fits nowhere on a full "
     "cluster, claims of devices that cannot agree, pods with lists as long as they may be and longer, costly selectors "
-    "of devices; in KAI's language also gangs that must share a node, and gangs of many sub-groups.",
+    "of devices; gangs that differ in one field, such as requests or anti-affinity, on an empty or a full cluster; in "
+    "KAI's language also gangs that must share a node, and gangs of many sub-groups.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")

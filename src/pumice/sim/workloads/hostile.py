@@ -21,7 +21,9 @@ from pumice.model.workloads.gang import Gang
 from pumice.model.workloads.job import BatchJob, VolcanoJob
 from pumice.model.workloads.job_makers import JobMaker
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
+from pumice.sim.fuzz.dice import Dice
 from pumice.sim.workloads.hostile_devices import DEVICES, GROUP_API, device_slices
+from pumice.sim.workloads.hostile_gangs import UNLIKE
 from pumice.sim.workloads.hostile_lists import LISTS
 
 Raw = dict[str, Any]
@@ -32,6 +34,8 @@ VOLCANO, KAI = "volcano", "kai"
 SCHEDULERS = {VOLCANO: "volcano", KAI: "kai-scheduler"}
 #: How many times the bound a list has that is longer than it may be.
 OVER = 10
+#: Of the dice with which gangs that differ are made.
+SEED = 27
 
 _HOSTNAME, _RACK, _BLOCK = "kubernetes.io/hostname", "rack", "block"
 _CREATED, _EPOCH = "2024-01-01T00:00:00Z", 1_704_067_200.0
@@ -194,6 +198,22 @@ def _devices(kind: str) -> Callable[[str, int], Iterator[Raw]]:
     return made
 
 
+def _unlike(kind: str) -> Callable[[str, int], Iterator[Raw]]:
+    """Gangs of a kind of ``UNLIKE``, two pods each on average: half of them in the queue of those that run, before
+    which they come, and half in other queues, which are owed more than they have."""
+
+    def made(language: str, pods: int) -> Iterator[Raw]:
+        dice = Dice(SEED)
+        for i in range(max(pods // 2, 1)):
+            gang = UNLIKE[kind](dice, i)
+            queue, priority = ("default", _HIGH) if dice.chance(0.5) else (f"q{dice.number(0, _QUEUES - 1):02d}", "")
+            where = {} if gang.level < 0 else _within(language, gang.level, parts=False)
+            group = {"queue": queue, **where, **gang.group}
+            yield from _gang(language, f"g{i}", gang.cores, group, {}, priority, specs=gang.specs)
+
+    return made
+
+
 #: By name what a tenant may create.
 HOSTILE: dict[str, Scenario] = {
     "hostile-topology": Scenario(_topology, full=True),
@@ -203,31 +223,50 @@ HOSTILE: dict[str, Scenario] = {
     "hostile-claims": Scenario(_devices("claims"), devices=True),
     "hostile-lists": Scenario(_lists),
     "hostile-cel": Scenario(_devices("cel"), devices=True),
+    **{f"hostile-{kind}": Scenario(_unlike(kind)) for kind in UNLIKE},
+    **{f"hostile-{kind}-full": Scenario(_unlike(kind), full=True) for kind in UNLIKE},
 }
 
 
 def _gang(
-    language: str, name: str, cores: list[float], group: Raw, spec: Raw, priority: str = "", *, parts: int = 1
+    language: str,
+    name: str,
+    cores: list[float],
+    group: Raw,
+    spec: Raw,
+    priority: str = "",
+    *,
+    parts: int = 1,
+    specs: list[Raw] | None = None,
 ) -> Iterator[Raw]:
-    """A group of pods, all of which must run. ``group`` and ``spec``: more fields of it, and of its pods. ``parts``:
-    sub-groups of equal size that the pods belong to, in turn."""
+    """A group of pods, all of which must run. ``group``, ``spec``, ``specs``: more fields of it, of its pods, and of
+    each pod. ``parts``: sub-groups of equal size that the pods belong to, in turn."""
+    status: Raw = {}
     if language == KAI:
-        api, annotation, status = GROUP_API[KAI], "pod-group-name", {}
+        api, annotation = GROUP_API[KAI], "pod-group-name"
     else:
-        api, annotation, status = GROUP_API[VOLCANO], GROUP_NAME_ANNOTATION, {"phase": "Inqueue"}
+        api, annotation = GROUP_API[VOLCANO], GROUP_NAME_ANNOTATION
+        # A group without pods is to be admitted first.
+        status = {"phase": "Inqueue"} if cores else status
     metadata = {"namespace": NAMESPACE, "name": name, "uid": name, "creationTimestamp": _CREATED}
     fields = {"minMember": len(cores), "queue": "default", "priorityClassName": priority, **group}
     yield {"apiVersion": api, "kind": "PodGroup", "metadata": metadata, "spec": fields, "status": status}
     for k, each in enumerate(cores):
         part = f"part{k * parts // len(cores):0{len(str(parts - 1)) if parts > 10 else 1}d}"
-        labels = {"app": f"{name}-{k}", "part": part, "kai.scheduler/subgroup-name": part if parts > 1 else ""}
+        labels = {
+            "app": f"{name}-{k}",
+            "tenant": name,
+            "part": part,
+            "kai.scheduler/subgroup-name": part if parts > 1 else "",
+        }
         request = {"requests": {"cpu": f"{round(1000 * each)}m", "memory": "1Mi"}}
-        containers = [{**c, "resources": request} for c in spec.get("containers", [{"name": "c", "image": "x"}])]
+        fields = {**spec, **(specs[k] if specs else {})}
+        containers = [{**c, "resources": request} for c in fields.get("containers", [{"name": "c", "image": "x"}])]
         own = {"name": f"{name}-{k}", "uid": f"{name}-{k}", "labels": labels, "annotations": {annotation: name}}
         priorities = {"priority": _PRIORITIES[priority], "priorityClassName": priority} if priority else {}
         yield {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {**metadata, **own},
-            "spec": {**spec, **priorities, "containers": containers},
+            "spec": {**fields, **priorities, "containers": containers},
         }
