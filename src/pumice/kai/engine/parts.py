@@ -82,6 +82,12 @@ class Scenario:
         return [row for row, now in zip(self.evicted, status, strict=True) if now == _RELEASING]
 
 
+def needs_gpus(tables: Tables, part: Part) -> bool:
+    """Return True if each task of a part takes a GPU, or a part of one, from its node."""
+    gpu = tables.axis.column.get(GPU_RESOURCE, -1)
+    return gpu >= 0 and bool((tables.classes.frees[tables.tasks.cls[part.rows], gpu] > 0).all())
+
+
 def active_count(counts: Sequence[int]) -> int:
     """Return the number of tasks that hold resources or are pipelined and are not releasing, from counts by status."""
     return sum(counts[status] for status in _ACTIVE)

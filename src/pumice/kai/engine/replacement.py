@@ -16,7 +16,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
-from pumice.kai.engine.parts import Part, active_count
+from pumice.kai.engine.parts import Part, active_count, needs_gpus
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import Turn
 from pumice.kai.engine.tree_order import best_leaf
@@ -75,8 +75,9 @@ class Waiting:
 
 
 class Replacement:
-    """One placement after evictions. ``evicted``: rows of the victims. ``within`` (N,): nodes on which all are
-    placed. ``every``: every victim must find a place, so that the first one without ends the simulation."""
+    """One placement after evictions. ``evicted``: rows of the victims. ``within`` (N,): nodes on which the part is
+    placed, and victims with GPUs. ``every``: every victim must find a place, so that the first one without ends the
+    simulation."""
 
     def __init__(
         self,
@@ -146,9 +147,15 @@ class Replacement:
         chunk = self._chunk(job)
         if chunk is None:
             return True
-        placing = placer(self._ssn)
+        placing, within = placer(self._ssn), self._room_of(chunk)
         # Counting first: most victims fit nowhere else, and a placement with all its questions would find the same.
-        return not placing.refutes(chunk, self._within) and placing.place(self._stmt, chunk, self._within, virtual=True)
+        return not placing.refutes(chunk, within) and placing.place(self._stmt, chunk, within, virtual=True)
+
+    def _room_of(self, chunk: Part) -> Bool:
+        """Return the nodes to which a victim may go: those of the part, and all if it has a task without a GPU."""
+        # KAI offers the nodes of the part to all, so that a victim without a GPU leaves although a node without GPUs
+        # has room for it (KAI#1939). For a victim with GPUs the other nodes have none.
+        return self._within if needs_gpus(self._ssn.tables, chunk) else np.ones_like(self._within)
 
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Skip the next jobs of a queue if they equal one that failed: jobs with one task of the same class."""

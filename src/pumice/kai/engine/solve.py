@@ -25,7 +25,7 @@ from pumice.framework.plugin.point import Point, Question
 from pumice.kai.engine.budget import tries
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
-from pumice.kai.engine.parts import Part, Scenario
+from pumice.kai.engine.parts import Part, Scenario, needs_gpus
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_missed_its_turn
@@ -250,11 +250,9 @@ def with_devices(ssn: Session, part: Part) -> Bool:
     """Return the nodes on which a part may be placed before evictions (N,): those with an idle or releasing GPU, or
     all nodes if a task needs no GPU. Source: KAI feasible nodes."""
     tables = ssn.tables
-    gpu = tables.axis.column.get(GPU_RESOURCE, -1)
-    count = len(tables.nodes.facts)
     # A part with one task that needs no GPU may use nodes without GPUs, and KAI does not look at each task alone.
-    if gpu < 0 or np.count_nonzero(tables.classes.frees[tables.tasks.cls[part.rows], gpu]) < len(part.rows):
-        return np.ones(count, dtype=bool)
-    books = tables.nodes.books
+    if not needs_gpus(tables, part):
+        return np.ones(len(tables.nodes.facts), dtype=bool)
+    gpu, books = tables.axis.column[GPU_RESOURCE], tables.nodes.books
     found: Bool = (books[:, IDLE, gpu] > 0) | (books[:, LEAVING, gpu] - books[:, PIPELINED, gpu] > 0)
     return found if ssn.ledger.devices is None else found | ssn.ledger.devices.remainders()
