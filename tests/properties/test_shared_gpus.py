@@ -15,9 +15,9 @@ from pumice.model.devices.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, Gpu
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.pod import Pod
+from tests.plain_models import MANY_WORLDS
 from tests.unit.kai.cluster import ALL, GPU, NOW, PLUGINS, cycle, job, node, policy, queue, store
 
-WORLDS = 300
 MIB = 1000
 NODES = ("a", "b", "c")
 SHARES = (GpuShare(0.01), GpuShare(0.5), GpuShare(0.3, devices=2), GpuShare(memory_mib=1), GpuShare(memory_mib=400))
@@ -121,13 +121,14 @@ def devices_made_up(objects: list[Object], binds: Iterable[Bind]) -> list[str]:
     return [f"{name}: {what}" for name, what in found.items() if what]
 
 
+@MANY_WORLDS
 @pytest.mark.parametrize("plugins", [["gpupack"], ["gpuspread"], ["gpusharingorder", "gpupack"]], ids="-".join)
-def test_no_bind_uses_a_gpu_that_the_node_does_not_have(plugins: list[str]) -> None:
+def test_no_bind_uses_a_gpu_that_the_node_does_not_have(plugins: list[str], worlds: int) -> None:
     shared = 0
-    for seed in range(WORLDS):
+    for seed in range(worlds):
         objects = world(Random(f"{plugins} {seed}"))
         ran = cycle(store(*objects), policy(ALL, (*PLUGINS, *plugins)))
         binds = [each for each in ran.decisions if isinstance(each, Bind)]
         assert not devices_made_up(objects, binds), seed
         shared += sum(GPU_GROUPS in each.context for each in binds)
-    assert shared > WORLDS / 4, "hardly a pod was given a part of a GPU"
+    assert shared > worlds / 4, "hardly a pod was given a part of a GPU"

@@ -12,9 +12,9 @@ from pumice.model.events import Object
 from pumice.model.pod import HostPort, Pod
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, pod, podgroup, queue, run
+from tests.plain_models import MANY_WORLDS
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, RECLAIM, gang
 
-WORLDS = 120
 CONFS = {
     "preempt": PREEMPT.replace(", {name: nodeorder}", "")
     + "configurations: [{name: preempt, arguments: {sparesUnneeded: SPARES}}]\n",
@@ -69,10 +69,11 @@ def fits(objects: list[Object], gone: set[str]) -> bool:
     return room and not (held and new.spec.host_ports)
 
 
+@MANY_WORLDS
 @pytest.mark.parametrize("action", CONFS)
-def test_every_victim_is_needed(action: str) -> None:
+def test_every_victim_is_needed(action: str, worlds: int) -> None:
     placed, unneeded = 0, 0
-    for seed in range(WORLDS):
+    for seed in range(worlds):
         objects = in_queue(world(Random(f"{action} {seed}")), "rich" if action == "preempt" else "poor")
         if fits(objects, set()):
             continue
@@ -86,7 +87,7 @@ def test_every_victim_is_needed(action: str) -> None:
         plain = set(run(cluster(*objects), CONFS[action].replace("SPARES", "false"), actions=action).evicted)
         assert bool(plain) == bool(gone), seed
         unneeded += len(plain) > len(gone)
-    assert placed > WORLDS / 4
+    assert placed > worlds / 4
     assert unneeded > 0, "without the switch some leave for nothing"
 
 
