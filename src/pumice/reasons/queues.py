@@ -41,7 +41,8 @@ def with_holders(view: View, limit: Blocker) -> Blocker:
     who = rows[inside & (wanted[:, dims] >= EPS).any(axis=1)].tolist()
     holders = tuple(view.tables.jobs.uids[job] for job in who)
     in_vain = bool(who) and not any(view.can_ever_run(job) for job in who)
-    return replace(limit, holders=holders, in_vain=in_vain)
+    without_pods = bool(who) and not jobs.size[who].any()
+    return replace(limit, holders=holders, in_vain=in_vain, without_pods=without_pods)
 
 
 def _line(view: View, queue: int) -> Iterator[int]:

@@ -80,8 +80,10 @@ def _others_want(limit: b.QueueLimit) -> str:
 def _to_holders(limit: b.QueueLimit) -> str:
     """`` to ns/next``; how many where they are many."""
     if len(limit.holders) > _NAMED_MAX:
-        return f" to {len(limit.holders):,} jobs"
+        return f" to {len(limit.holders):,} jobs{' without pods' if limit.without_pods else ''}"
     never = ", which can never run" if limit.in_vain else ""
+    if limit.without_pods:
+        never = f", which {'has' if len(limit.holders) == 1 else 'have'} no pods"
     return f" to {names(limit.holders)}{never}" if limit.holders else ""
 
 
@@ -95,7 +97,7 @@ def _overcommit(limit: b.QueueLimit, over: b.ResourceLimit) -> str:
         return f"cluster: {promised} of {most} {unit(name, most)}{why} promised{_to_holders(limit)}, asks for {ask}"
     if over.promised < EPS:
         return f"cluster: {used} of {most} {unit(name, most)}{why} used, asks for {ask}"
-    to = _to_holders(limit) if limit.in_vain else ""
+    to = _to_holders(limit) if limit.in_vain or limit.without_pods else ""
     return f"cluster: {amount(name, over.used)} used and {promised} promised{to} of {most}{why}, asks for {ask}"
 
 

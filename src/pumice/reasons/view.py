@@ -74,6 +74,8 @@ class View:
         jobs = self.tables.jobs
         whole = jobs.counts @ HELD >= jobs.min_available
         which = (jobs.phase == INQUEUE_PHASE) | ((jobs.phase == RUNNING_PHASE) & whole)
+        # Groups without pods may hold their queue no more, although they are admitted.
+        which = which & ~self.outcome.figures.get("job.given_back", np.zeros(len(which), dtype=bool))
         rows = (jobs.alive & (jobs.queue >= 0) & jobs.has_min & which).nonzero()[0]
         return rows, np.maximum(jobs.min_resources[rows] - jobs.allocated[rows], 0.0)
 

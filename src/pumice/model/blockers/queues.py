@@ -33,7 +33,8 @@ class QueueLimit(Blocker, frozen=True):
     the whole cluster; of a ResourceQuota its key. ``resources``: the amounts, empty where they are not known.
     ``detail``: what a plugin said that gave no amounts. ``others``: queues that are guaranteed the rest, or that want
     the rest of what is deserved. ``holders``: jobs to which the promised amounts are promised; ``in_vain``: none of
-    them can ever run. ``a_pod``: one pod alone asks for more than what is left."""
+    them can ever run; ``without_pods``: none of them has a pod. ``a_pod``: one pod alone asks for more than what is
+    left."""
 
     code: ClassVar[str] = "QueueLimit"
     queue: str
@@ -43,6 +44,7 @@ class QueueLimit(Blocker, frozen=True):
     others: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
     in_vain: bool = False
+    without_pods: bool = False
     a_pod: bool = False
 
     @property

@@ -41,6 +41,7 @@ from pumice.volcano.gangs.partially_bound import (
     partially_bound_gangs,
     partially_bound_since,
 )
+from pumice.volcano.queues.empty_groups import given_back, next_given_back
 from pumice.volcano.status.closing import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 from pumice.volcano.status.fit_errors import FitTexts
 
@@ -62,6 +63,9 @@ class Gang:
     ``evictBelowMinimumAfter``: a gang that holds nodes below its minimum for this time (``10m``) is evicted whole, if
     the policy has the action shuffle. Empty: never.
 
+    ``emptyGroupsHoldFor``: what an admitted group asks for counts against its queue for this time (``10m``) while the
+    group has no pods, and again once it has some. Empty: for ever, as in Volcano.
+
     ``gatedCount``: a pending pod without requests counts as placed even if a scheduling gate holds it, as in Volcano.
     Otherwise only those count that backfill can place (decision 0020).
 
@@ -77,6 +81,7 @@ class Gang:
         finishPartialGangs: bool = True,
         evictPartialGangsAfter: str = "",
         evictBelowMinimumAfter: str = "",
+        emptyGroupsHoldFor: str = "",
         gatedCount: bool = True,
         halvesFirst: bool = True,
         halvesGoAfter: str = "",
@@ -94,6 +99,7 @@ class Gang:
         finishPartialGangs: bool,
         evictPartialGangsAfter: str,
         evictBelowMinimumAfter: str,
+        emptyGroupsHoldFor: str,
         gatedCount: bool,
         halvesFirst: bool,
         halvesGoAfter: str,
@@ -102,6 +108,7 @@ class Gang:
         durations = {
             "evictPartialGangsAfter": evictPartialGangsAfter,
             "evictBelowMinimumAfter": evictBelowMinimumAfter,
+            "emptyGroupsHoldFor": emptyGroupsHoldFor,
             "halvesGoAfter": halvesGoAfter,
         }
         for name, text in durations.items():
@@ -109,11 +116,15 @@ class Gang:
                 yield f"argument {name}: found {text[:80]!r}, wanted a duration such as 10m; it is ignored"
 
     def figures(self) -> Mapping[str, AnyArray]:
-        """Return for each job how many tasks it lacks, and whether it is ready. Shapes (J,)."""
+        """Return for each job how many tasks it lacks, whether it is ready, and if there is such a job, whether it is
+        admitted and holds its queue no more. Shapes (J,)."""
         jobs = self.ssn.tables.jobs
         missing = jobs.min_available - jobs.counts @ READY
         ready = missing <= jobs.best_effort
-        return {"job.lacking": np.where(ready, 0, missing), "job.ready": ready}
+        found = {"job.lacking": np.where(ready, 0, missing), "job.ready": ready}
+        if rows := given_back(self.ssn):
+            found["job.given_back"] = np.isin(np.arange(len(ready)), rows)
+        return found
 
     @points.job_valid(reads=(ROWS,))
     def job_valid(self, job: Job) -> Invalid | None:
@@ -204,8 +215,9 @@ class Gang:
         return np.ones(len(candidates), dtype=bool)
 
     def wakes_at(self) -> float | None:
-        """Return when the next partially bound gang has waited so long that it may be evicted."""
-        due: list[float] = []
+        """Return when the next partially bound gang has waited so long that it may be evicted, or the next group
+        without pods holds its queue no more."""
+        due = list(next_given_back(self.ssn))
         if self.evicted_after is not None:
             gangs = partially_bound_gangs(self.ssn).tolist()
             due += [partially_bound_since(self.ssn, job) + self.evicted_after for job in gangs]
@@ -226,6 +238,8 @@ class Gang:
     def close(self) -> None:
         """Set the condition of each job: ready, or why not."""
         ssn = self.ssn
+        # Also for groups that were admitted in this cycle: what is noted after this is not kept.
+        given_back(ssn)
         texts, said = FitTexts(ssn.tables, ssn.trace), conditions(ssn)
         for job in (Job(ssn.tables, row) for row in jobs_to_close(ssn)):
             if not job.size:

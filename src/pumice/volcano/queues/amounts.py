@@ -15,6 +15,7 @@ from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.volcano.queues.admitted import without_gated
+from pumice.volcano.queues.empty_groups import given_back
 
 #: Columns that ``held_by_queues`` follows from.
 HELD_BY_QUEUES = ("alive", "queue", "allocated")
@@ -55,6 +56,7 @@ def _summed_up(ssn: Session) -> QueueAmounts:
     jobs, rows, width = ssn.tables.jobs, _jobs_of_queues(ssn), len(ssn.tables.axis)
     held, least = jobs.allocated[rows], jobs.min_resources[rows]
     admitted, running = _promised(ssn.tables, rows)
+    admitted &= ~np.isin(rows, given_back(ssn))
     # Of jobs without minResources, all that is held counts as elastic, since their minimum is 0.
     over = held - least
     missing = without_gated(ssn, rows, np.maximum(least - held, 0.0)) * (admitted | running)[:, None]
