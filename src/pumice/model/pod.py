@@ -36,6 +36,9 @@ class _EmptyMap(dict[str, str]):
 EMPTY_MAP: Mapping[str, str] = _EmptyMap()
 
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
+#: Marks a pod whose ``spec.schedulingGroup`` names its group. The value is what an annotation of the pod names instead,
+#: "" if none differs. No annotation of the API: it is set when the pod is read.
+NATIVE_GROUP_MARK = "pumice.dev/scheduling-group"
 #: KAI's labels of a pod: its queue, while it has no PodGroup (of a claim: the owner's queue), and its order among the
 #: pods of its gang, larger first.
 KAI_QUEUE_LABEL = "kai.scheduler/queue"

@@ -10,9 +10,18 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.outcome import Outcome
-from pumice.model.blockers import PODGROUP, QUEUE, Behind, Blocker, Missing, NotAdmitted, OtherScheduler
+from pumice.model.blockers import (
+    NATIVE_PODGROUP,
+    PODGROUP,
+    QUEUE,
+    Behind,
+    Blocker,
+    Missing,
+    NotAdmitted,
+    OtherScheduler,
+)
 from pumice.model.events import Object
-from pumice.model.pod import Pod
+from pumice.model.pod import NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
@@ -81,7 +90,8 @@ def _outside(
         return OtherScheduler(pod.scheduler_name, tuple(sorted(scheduler_names)))
     group = groups.get(pod.group_key)
     if group is None:
-        return Missing(PODGROUP, pod.group_key, meant(pod.group_key, groups) or "")
+        of_kind = NATIVE_PODGROUP if NATIVE_GROUP_MARK in pod.annotations else PODGROUP
+        return Missing(of_kind, pod.group_key, meant(pod.group_key, groups) or "")
     if group.queue and group.queue not in queues:
         return Missing(QUEUE, group.queue, meant(group.queue, queues) or "")
     return None

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.framework.cycle.outcome import Outcome
-from pumice.model.blockers import PODGROUP, QUEUE, Missing
+from pumice.model.blockers import NATIVE_PODGROUP, PODGROUP, QUEUE, Missing
 from pumice.model.decisions import PodNotice
+from pumice.model.pod import NATIVE_GROUP_MARK
 from pumice.model.status import TaskStatus
 from pumice.reasons.sentences import sentence
 
-#: For so long nothing is said: a controller creates the PodGroup of a pod after the pod.
+#: For so long nothing is said: a controller creates the PodGroup of a pod after the pod. Kubernetes' own PodGroups are
+#: created before their pods.
 GRACE_S = 10.0
 REASON = "Unschedulable"
 
@@ -29,10 +31,14 @@ def notices_outside(outcome: Outcome) -> Iterator[PodNotice]:
     texts: dict[int, str] = {}
     for row, job in zip(rows.tolist(), np.asarray(tasks.job)[rows].tolist(), strict=True):
         pod = tasks.pods[row]
-        if pod.gates or pod.deletion is not None or outcome.now - pod.creation < GRACE_S:
+        if pod.gates or pod.deletion is not None:
+            continue
+        is_native = NATIVE_GROUP_MARK in pod.annotations
+        if not is_native and outcome.now - pod.creation < GRACE_S:
             continue
         if job not in texts:
             group = jobs.groups[job]
-            found = Missing(PODGROUP, jobs.uids[job]) if group is None else Missing(QUEUE, group.queue)
+            of_kind = NATIVE_PODGROUP if is_native else PODGROUP
+            found = Missing(of_kind, jobs.uids[job]) if group is None else Missing(QUEUE, group.queue)
             texts[job] = sentence(found)
         yield PodNotice(pod.key, pod.uid, REASON, texts[job])

@@ -9,6 +9,7 @@ from pumice.columns.dtypes import EPS
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
 from pumice.model.instants import stamp
+from pumice.model.workloads.native_group import NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.reasons import sentences_of_nodes as of_nodes
 from pumice.reasons.words import amount, counted, is_free, joined, names, number, unit, verb
 
@@ -224,6 +225,12 @@ def _missing(found: b.Missing) -> str:
             return "there are no nodes"
         case b.RESOURCE:
             return f"no node has {found.name}"
+        case b.NATIVE_PODGROUP:
+            versions = ", ".join(NATIVE_VERSIONS)
+            return (
+                f"PodGroup {found.name}, which spec.schedulingGroup names, does not exist in a version of"
+                f" {NATIVE_GROUP} that is read ({versions})"
+            )
     return f"{found.kind} {found.name} does not exist" + (f"; did you mean {found.meant}?" if found.meant else "")
 
 

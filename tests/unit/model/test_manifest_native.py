@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.model.manifest import Decoder, ManifestError
-from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
+from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, Pod
 from pumice.model.workloads.gang import Gang, TopologyConstraint
 from pumice.model.workloads.native_group import NATIVE_VERSIONS, NativeGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
@@ -142,3 +142,25 @@ def test_the_group_in_a_pod_s_spec_counts_before_annotations(annotations: dict[s
 def test_a_pod_whose_group_cannot_be_read_is_refused() -> None:
     with pytest.raises(ManifestError, match=r"Pod n/p: spec.schedulingGroup.podGroupName: found 3, wanted a string"):
         READ.decode(pod(3))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "mark"),
+    [
+        pytest.param({}, "", id="alone"),
+        pytest.param({"scheduling.k8s.io/group-name": "g"}, "", id="with the same name as Volcano's"),
+        pytest.param({"scheduling.k8s.io/group-name": "v"}, "v", id="with another one of Volcano's"),
+        pytest.param({"pod-group-name": "k"}, "k", id="with another one of KAI's"),
+        pytest.param({"pumice.dev/scheduling-group": "x"}, "", id="with the mark"),
+    ],
+)
+def test_a_pod_is_marked_that_names_its_group_in_its_spec(annotations: Raw, mark: str) -> None:
+    found = READ.decode(pod("g", **annotations))
+    assert isinstance(found, Pod)
+    assert (found.group_key, found.annotations[NATIVE_GROUP_MARK]) == ("n/g", mark)
+
+
+def test_the_mark_of_an_author_is_none() -> None:
+    raw = pod("", **{"pumice.dev/scheduling-group": "x"})
+    found = READ.decode(raw | {"spec": {"containers": [{"name": "c", "image": "i"}]}})
+    assert isinstance(found, Pod) and NATIVE_GROUP_MARK not in found.annotations

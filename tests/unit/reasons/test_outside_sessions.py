@@ -9,6 +9,7 @@ from pumice.cycle import run_cycle
 from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.events import Object, Seen
+from pumice.model.pod import NATIVE_GROUP_MARK
 from pumice.reasons.outside_sessions import GRACE_S, notices_outside
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.policy.conf import policy_of
@@ -22,6 +23,12 @@ POLICIES = [
     pytest.param(policy_of(conf, builtin_registry()), id=name)
     for name, conf in (("volcano", DEFAULT_CONF), ("kai", KAI_CONF))
 ]
+CREATED = pod("p", "g", creation=NOW)
+NATIVE = replace(CREATED, annotations={**CREATED.annotations, NATIVE_GROUP_MARK: ""})
+NO_NATIVE_GROUP = (
+    "PodGroup ns/g, which spec.schedulingGroup names, does not exist in a version of scheduling.k8s.io that is read"
+    " (v1, v1beta1, v1alpha3, v1alpha2)"
+)
 LOST = replace(podgroup("g"), queue="nowhere")
 
 
@@ -36,6 +43,8 @@ LOST = replace(podgroup("g"), queue="nowhere")
         pytest.param([pod("p", "g", gates=("g",))], {}, id="held back"),
         pytest.param([pod("p", "g", creation=NOW - GRACE_S + 1)], {}, id="just created"),
         pytest.param([pod("p")], {}, id="of no gang"),
+        pytest.param([NATIVE], {"ns/p": NO_NATIVE_GROUP}, id="just created, of a group in its spec"),
+        pytest.param([NATIVE, podgroup("g")], {}, id="of a group in its spec that exists"),
     ],
 )
 def test_pods_outside_of_all_sessions(policy: Policy, objects: list[Object], said: dict[str, str]) -> None:

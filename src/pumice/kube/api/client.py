@@ -284,6 +284,19 @@ class Client:
         resources = found.get("resources") if isinstance(found, dict) else None
         return any(isinstance(each, dict) and each.get("name") == name for each in resources or ())
 
+    async def versions(self, group: str) -> list[str]:
+        """Return the versions of an API group that the server has now, none if it has no such group. Source:
+        discovery."""
+        try:
+            found = await self.get(f"/apis/{group}")
+        except ApiError as error:
+            if error.status == 404:
+                return []
+            raise
+        listed = found.get("versions") if isinstance(found, dict) else None
+        names = [each.get("version") for each in listed or () if isinstance(each, dict)]
+        return [name for name in names if isinstance(name, str)]
+
     # -- pieces ------------------------------------------------------------------------------------------------------
 
     async def _once(

@@ -17,6 +17,7 @@ from contextlib import aclosing
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import BadObject, Codec, Object, collector_off, read_bookmark, read_event
@@ -336,7 +337,11 @@ class Reflector:
         self.unparsable.keep(())
         self._version = ""
         text = f"{name} is not installed: {self.kind.gives} is off until it appears"
-        if self.kind.seldom:
+        if other := await self._unread_versions():
+            read = ", ".join(each.version for each in self._versions)
+            text = f"{name} is served in {', '.join(other)} only, and read in {read}: {self.kind.gives} is off"
+            self._troubles.tell(self.kind, Cause.MISSING, text)
+        elif self.kind.seldom:
             self._troubles.over(self.kind)  # it may have been refused before the server said that it has no such kind
             _log.debug("%s", text)
         else:
@@ -348,6 +353,16 @@ class Reflector:
                 break
             delay = retrying.refused(lasting=True)
         self._troubles.over(self.kind, f"{name} is installed now: on")
+
+    async def _unread_versions(self) -> list[str]:
+        """Return the versions in which the server has the kind, and which are not read."""
+        own = {each.version for each in self._versions}
+        try:
+            others = [each for each in await self._client.versions(self.kind.group) if each not in own]
+            return [each for each in others if await self._client.served(replace(self.kind, version=each))]
+        except KubeError as trouble:
+            _log.debug("looking for %s: %s", self.kind.full_name, trouble)
+            return []
 
     def _nothing_to_wait_for(self) -> None:
         if not self.kind.needed:

@@ -101,6 +101,7 @@ __all__ = [
     "JOB",
     "LIMIT",
     "LOW_HYPERNODES",
+    "NATIVE_PODGROUP",
     "NODE",
     "NOT_READY",
     "NO_HIERARCHY",
@@ -310,6 +311,8 @@ class OtherScheduler(Blocker, frozen=True):
 HYPERNODES, LOW_HYPERNODES, ALL_NODES = "ready HyperNodes", "HyperNodes of a low tier", "nodes"
 #: Other kinds, by name: a resource that no node has; a queue; a PodGroup; a node.
 RESOURCE, QUEUE, PODGROUP, NODE = "resource", "queue", "PodGroup", "Node"
+#: A PodGroup of Kubernetes' own, which a pod names in its spec.
+NATIVE_PODGROUP = "PodGroup.scheduling.k8s.io"
 
 
 class Missing(Blocker, frozen=True):

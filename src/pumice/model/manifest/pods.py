@@ -20,7 +20,7 @@ from pumice.model.manifest.reading.fields import (
     wrong,
 )
 from pumice.model.manifest.terms import Owner
-from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodCondition
+from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, Pod, PodCondition
 
 #: Read if ``scheduling.k8s.io/group-name`` is absent. A decoded pod always has the latter.
 SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
@@ -120,9 +120,16 @@ def _with_group_name(annotations: Mapping[str, str], native: str) -> Mapping[str
     ``native``: that in the spec. It counts before any annotation, because it cannot be changed.
     """
     # One annotation for all, so that no other module needs to know four names.
+    # Not of the API, so that no author can set it.
+    if NATIVE_GROUP_MARK in annotations:
+        annotations = {key: value for key, value in annotations.items() if key != NATIVE_GROUP_MARK}
     own = annotations.get(GROUP_NAME_ANNOTATION)
     second = annotations.get(SECOND_GROUP_NAME_ANNOTATION) or annotations.get(KAI_GROUP_NAME_ANNOTATION)
-    wanted = native or own or second
+    if native:
+        other = own or second or ""
+        mark = other if other != native else ""
+        return {**annotations, GROUP_NAME_ANNOTATION: native, NATIVE_GROUP_MARK: mark}
+    wanted = own or second
     return annotations if not wanted or wanted == own else {**annotations, GROUP_NAME_ANNOTATION: wanted}
 
 

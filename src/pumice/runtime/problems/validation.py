@@ -18,7 +18,7 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import group_name_of, is_bare
 from pumice.model.node import Node
-from pumice.model.pod import Pod
+from pumice.model.pod import NATIVE_GROUP_MARK, Pod
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import DEFAULT_QUEUE, PriorityClass, Queue
 from pumice.model.resources import EMPTY, Resource
@@ -110,6 +110,13 @@ class _Cluster:
             namespace = group.partition("/")[0] + "/"
             near = (key for key in known if key.startswith(namespace))
             yield Problem(_named("Pod", pods), f"PodGroup {group} does not exist{self.guess(group, near)}")
+        both = _grouped((pod.annotations.get(NATIVE_GROUP_MARK, ""), pod.key) for pod in self.pods)
+        for name, pods in both.items():
+            if name:
+                what = (
+                    f"spec.schedulingGroup and an annotation name different groups; the annotation ({name}) is ignored"
+                )
+                yield Problem(_named("Pod", pods), what, Severity.WARNING)
         bare = [pod.key for pod in self.pods if is_bare(pod, self.scheduler_names)]
         if bare:
             yield Problem(_named("Pod", bare), "has no PodGroup and is not scheduled", Severity.WARNING)

@@ -199,6 +199,20 @@ async def test_a_gang_of_kubernetes_own_is_bound_whole_and_its_group_says_so(fau
         await until(scheduled)
 
 
+async def test_a_pod_whose_group_in_its_spec_does_not_exist_says_so_at_once(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        waiting = at.waiting("lost", "")
+        waiting["metadata"].pop("annotations")
+        waiting["spec"]["schedulingGroup"] = {"podGroupName": "nowhere"}
+        await at.client.post(PODS.namespace_path("default"), waiting)
+        await until(lambda: at.told("FailedScheduling", "lost"))
+        (message,) = await at.told("FailedScheduling", "lost")
+        assert "PodGroup default/nowhere, which spec.schedulingGroup names, does not exist" in message
+        status = (await at.client.get(PODS.path("default/lost")))["status"]
+        (condition,) = [each for each in status["conditions"] if each["type"] == "PodScheduled"]
+        assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+
+
 async def test_a_gang_does_not_wait_for_the_period(fault: Fault) -> None:
     """The first of its objects wakes a cycle, which is too early for the others: they wake one as well."""
     async with scheduling(fault, period_s=3600.0) as at:
