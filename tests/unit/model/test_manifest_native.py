@@ -133,6 +133,11 @@ def test_whether_pods_leave_only_together(mode: Any, whole: bool) -> None:
     assert native is not None and native.leaves_whole is whole
 
 
+@pytest.mark.parametrize(("policy", "never"), [("Never", True), ("PreemptLowerPriority", False), (None, False)])
+def test_whether_nothing_is_evicted_for_it(policy: Any, never: bool) -> None:
+    assert read(group(preemptionPolicy=policy)).never_preempts is never
+
+
 @pytest.mark.parametrize("annotations", [{}, {GROUP_NAME_ANNOTATION: "other"}, {"pod-group-name": "other"}])
 def test_the_group_in_a_pod_s_spec_counts_before_annotations(annotations: dict[str, str]) -> None:
     found = READ.decode(pod("g", **annotations))

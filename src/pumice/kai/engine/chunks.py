@@ -133,7 +133,8 @@ def victims_of(ssn: Session, job: int, left: _Tasks) -> list[int]:
         return len(left.get(sub, ()))
 
     # The reverse of growing: the last task of the fullest member leaves first.
-    found = _shrink(ssn, members(ssn, job), active, left)
+    whole = ssn.tables.jobs.groups[job].leaves_whole
+    found = [] if whole else _shrink(ssn, members(ssn, job), active, left)
     return found or [row for rows in reversed(left.values()) for row in reversed(rows)]
 
 

@@ -144,6 +144,8 @@ class Replacement:
 
     def _offer(self, job: int) -> bool:
         """Offer a victim its next chunk. Return True if it takes the chunk or has none."""
+        if self._ssn.tables.jobs.groups[job].leaves_whole:
+            return self._stays_whole(job)
         chunk = self._chunk(job)
         if chunk is None:
             return True
@@ -156,6 +158,21 @@ class Replacement:
         # KAI offers the nodes of the part to all, so that a victim without a GPU leaves although a node without GPUs
         # has room for it (KAI#1939). For a victim with GPUs the other nodes have none.
         return self._within if needs_gpus(self._ssn.tables, chunk) else np.ones_like(self._within)
+
+    def _stays_whole(self, job: int) -> bool:
+        """Let a gang that leaves only together keep its nodes. Return False, with nothing changed, if one of its tasks
+        has no room there."""
+        tables, placing = self._ssn.tables, placer(self._ssn)
+        with self._stmt.trial() as trial:
+            for row in self._evicted[job]:
+                # A task that moved would be evicted alone.
+                there = np.zeros(len(self._within), dtype=bool)
+                there[tables.tasks.node[row]] = True
+                part = Part(job, {int(tables.tasks.sub[row]): [row]})
+                if not placing.place(self._stmt, part, there, virtual=True):
+                    return False
+            trial.keep()
+        return True
 
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Skip the next jobs of a queue if they equal one that failed: jobs with one task of the same class."""

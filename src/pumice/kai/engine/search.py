@@ -24,6 +24,8 @@ def search(ssn: Session, rules: Rules) -> None:
     rows = waiting_jobs(ssn)
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     eligible = ssn.world.without_refused(past_delay(ssn, rows))
+    groups = ssn.tables.jobs.groups
+    eligible = eligible[[not groups[row].never_preempts for row in eligible.tolist()]]
     if not len(eligible):
         return
     # All waiting jobs, and not only those that may evict now: a job within its delay still takes part in the order of

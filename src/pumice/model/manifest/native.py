@@ -60,6 +60,7 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
             parent=_parent(spec),
             is_gang=is_gang,
             leaves_whole=_leaves_whole(spec),
+            never_preempts=choice(spec, "preemptionPolicy", "spec", ("Never", "PreemptLowerPriority"), "") == "Never",
         ),
     )
 

@@ -16,12 +16,13 @@ SCHEDULED_IN_V1ALPHA2 = "PodGroupScheduled"
 class NativeGroup(Struct, frozen=True):
     """A PodGroup of ``scheduling.k8s.io``. ``api_version``: in which it was read. ``parent``: its CompositePodGroup, ""
     at the top. ``is_gang`` False is the policy ``basic``: pods are scheduled one by one. ``leaves_whole``: its pods are
-    evicted only together (disruption mode ``all``)."""
+    evicted only together (disruption mode ``all``). ``never_preempts``: nothing is evicted for it."""
 
     api_version: str
     parent: str = ""
     is_gang: bool = True
     leaves_whole: bool = False
+    never_preempts: bool = False
 
     @property
     def condition(self) -> str:

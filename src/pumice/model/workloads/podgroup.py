@@ -107,6 +107,16 @@ class PodGroup(Struct, frozen=True):
         return is_true(self.annotations.get(PREEMPTABLE_KEY, self.labels.get(PREEMPTABLE_KEY)))
 
     @property
+    def leaves_whole(self) -> bool:
+        """True if its pods may be evicted only together."""
+        return self.native is not None and self.native.leaves_whole
+
+    @property
+    def never_preempts(self) -> bool:
+        """True if nothing may be evicted for it."""
+        return self.native is not None and self.native.never_preempts
+
+    @property
     def key(self) -> str:
         """``namespace/name``, the identity of the job in the scheduler."""
         return f"{self.namespace}/{self.name}"

@@ -21,7 +21,7 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import NodeSearch, VictimChoice, Victims, waiting_tasks
-from pumice.volcano.eviction.nominations import pipelined_again, why_not_eligible
+from pumice.volcano.eviction.nominations import never_preempts, pipelined_again, why_not_eligible
 from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
 from pumice.volcano.eviction.victim_order import eviction_order
@@ -168,7 +168,7 @@ class _Preemption:
         ssn, search = self.ssn, self.search
         task, why = Task(ssn.tables, row), None
         # Volcano's eligibility rules concern only pods with a nominated node or a preemption policy.
-        if task.pod.nominated_node or task.pod.spec.preemption_policy:
+        if task.pod.nominated_node or never_preempts(task):
             why = why_not_eligible(ssn, task, was_tried=search.was_tried(task), is_void=self._is_nomination_void(task))
         unfit = ssn.ask(points.task_refused, task) if why is None else None
         if why is not None or unfit is not None:

@@ -42,30 +42,34 @@ class Evictable:
         # within a session.
         self.rows = rows[np.lexsort((*_offer_keys(ssn, rows), tasks.node[rows]))]
         self.queue: AnyArray = jobs.queue[tasks.job[self.rows]]
-        self._by_queue: dict[tuple[int, bool], Supply] = {}
+        self._by_queue: dict[tuple[int, bool, bool], Supply] = {}
+        together = [job for job in distinct(tasks.job[self.rows]).tolist() if jobs.groups[job].leaves_whole]
+        #: Which of the tasks may be evicted without the others of their job. Shape (rows,).
+        self._single: Bool = ~np.isin(tasks.job[self.rows], together)
 
-    def of_queue(self, queue: int) -> Supply:
-        """Return running or bound tasks of a queue."""
-        return self._kept(queue, others=False, statuses=RUNNING_OR_BOUND)
+    def of_queue(self, queue: int, *, gangs: bool = False) -> Supply:
+        """Return running or bound tasks of a queue. ``gangs``: also those that are evicted only together."""
+        return self._kept(queue, others=False, statuses=RUNNING_OR_BOUND, gangs=gangs)
 
-    def of_other_queues(self, queue: int) -> Supply:
-        """Return running tasks of all other queues that are reclaimable."""
-        return self._kept(queue, others=True, statuses=RUNNING)
+    def of_other_queues(self, queue: int, *, gangs: bool = False) -> Supply:
+        """Return running tasks of all other queues that are reclaimable. ``gangs``: as above."""
+        return self._kept(queue, others=True, statuses=RUNNING, gangs=gangs)
 
     def of_job(self, job: int) -> Supply:
-        """Return running or bound tasks of a job."""
-        rows = self.rows[self._ssn.tables.tasks.job[self.rows] == job]
+        """Return running or bound tasks of a job that may be evicted one by one."""
+        rows = self.rows[(self._ssn.tables.tasks.job[self.rows] == job) & self._single]
         return Supply(self._ssn, rows, RUNNING_OR_BOUND)
 
-    def _kept(self, queue: int, *, others: bool, statuses: frozenset[TaskStatus]) -> Supply:
+    def _kept(self, queue: int, *, others: bool, statuses: frozenset[TaskStatus], gangs: bool) -> Supply:
         """Return the tasks of a queue, or of all other queues; cached."""
-        found = self._by_queue.get((queue, others))
+        found = self._by_queue.get((queue, others, gangs))
         if found is None:
             which = self.queue == queue
             if others:
                 reclaimable = [queue.reclaimable for queue in self._ssn.tables.queues.objs]
                 which = ~which & np.array(reclaimable)[self.queue]
-            found = self._by_queue[queue, others] = Supply(self._ssn, self.rows[which], statuses)
+            which = which if gangs else which & self._single
+            found = self._by_queue[queue, others, gangs] = Supply(self._ssn, self.rows[which], statuses)
         return found
 
 

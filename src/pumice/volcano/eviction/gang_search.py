@@ -20,7 +20,7 @@ from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
-from pumice.model.blockers import RECLAIM, Blocker, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
+from pumice.model.blockers import RECLAIM, Blocker, NeverPreempts, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
@@ -73,6 +73,9 @@ class GangSearch:
         Return the hypernode of each sub-job that was placed. ``findings`` are the reasons for a failure.
         """
         self.findings = []
+        if self._ssn.tables.jobs.groups[job].never_preempts:
+            self.findings.append(NeverPreempts())
+            return {}
         sub_queues = list(_sub_queues_of(self._ssn, job))
         waiting = self._waiting(job, sub_queues)
         if not waiting:
@@ -189,7 +192,7 @@ class GangSearch:
         """Return the tasks, on all nodes, among which the kind of eviction looks for victims."""
         queue, running = int(self._ssn.tables.jobs.queue[job]), evictable(self._ssn)
         reclaims = self._kind is EvictionKind.GANG_RECLAIM
-        return running.of_other_queues(queue) if reclaims else running.of_queue(queue)
+        return running.of_other_queues(queue, gangs=True) if reclaims else running.of_queue(queue, gangs=True)
 
     def _too_small(self, job: int, hypernode: int) -> Blocker:
         """Return why a domain that would not hold the gang if all left is passed over."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.counting import READY
+from pumice.columns.counting import HELD, READY
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue
@@ -75,7 +75,7 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]
     # Volcano's order within a job: lower priority first, then by UID.
     order = np.lexsort((_by_uid(ssn)[candidates.rows], candidates.priority, job))
     # Once per job, because annotations are parsed.
-    may = {j: may_be_evicted(tables.jobs.groups[j]) for j in distinct(job).tolist()}
+    may = {j: may_be_evicted(tables.jobs.groups[j]) and _is_all_or_any(ssn, j, job) for j in distinct(job).tolist()}
     order = order[[may[j] for j in job[order].tolist()]]
     rows, job = candidates.rows[order], job[order]
     if not len(rows):
@@ -92,6 +92,13 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]
     listed, ends = rows.tolist(), [*starts[1:].tolist(), len(rows)]
     for i, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
         yield VictimSet(VictimSetKind(int(whole[start])), int(job[start]), tuple(listed[start:end]), freed[i], gain[i])
+
+
+def _is_all_or_any(ssn: Session, row: int, job: AnyArray) -> bool:
+    """Return False for a job that leaves only together and of which not all tasks are candidates. ``job``: the job of
+    each candidate."""
+    jobs = ssn.tables.jobs
+    return not jobs.groups[row].leaves_whole or np.count_nonzero(job == row) == int(jobs.counts[row] @ HELD)
 
 
 def _by_uid(ssn: Session) -> I64:
@@ -118,7 +125,9 @@ def _can_go(ssn: Session, rows: AnyArray, job: AnyArray) -> Bool:
     found: Bool = np.repeat(surplus < 0, lengths) | (nth < np.repeat(surplus, lengths))
     # Roles and sub-groups have minimums of their own. Only jobs with such minimums are walked task by task.
     for j, start, length in zip(which.tolist(), starts.tolist(), lengths.tolist(), strict=True):
-        if jobs.has_policy[j] or jobs.role_min[j]:
+        if jobs.groups[j].leaves_whole:
+            found[start : start + length] = False
+        elif jobs.has_policy[j] or jobs.role_min[j]:
             of_job = rows[start : start + length].tolist()
             safe = _spare(ssn, j, of_job)
             found[start : start + length] = [row in safe for row in of_job]

@@ -21,9 +21,11 @@ NEVER = "Never"
 
 
 def never_preempts(task: Task) -> bool:
-    """Return True if the pod's preemptionPolicy is Never."""
+    """Return True if the preemptionPolicy of the pod or its group is Never."""
     # From the pod and not from its priority class: the API server has copied it there.
-    return task.pod.spec.preemption_policy == NEVER
+    if task.pod.spec.preemption_policy == NEVER:
+        return True
+    return bool(task.job) and task.job.group.never_preempts
 
 
 def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool) -> Blocker | None:

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.api import Session
+from pumice.model.workloads.native_group import NativeGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.testing.build import cluster, node, pod, queue, session
 from pumice.volcano.eviction.candidates import evictable
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
@@ -52,6 +55,21 @@ def test_who_might_be_evicted(asked: Any, names: str) -> None:
     ssn = session(cluster(LEVELS, queues, node("n"), gangs, others), PREEMPT)
     found = asked(evictable(ssn), ssn).on(np.array([0]))
     assert " ".join(sorted(each.name for each in found.pods)) == names
+
+
+def test_a_gang_that_leaves_only_together_is_a_candidate_for_gang_evictions_alone() -> None:
+    group, *members = gang("whole", 2, on="n")
+    assert isinstance(group, PodGroup)
+    native = replace(group, native=NativeGroup("scheduling.k8s.io/v1beta1", leaves_whole=True))
+    ssn = session(cluster(LEVELS, node("n", 8), [native, *members], gang("single", 1, on="n")), PREEMPT)
+    found, nodes = evictable(ssn), np.array([0])
+    assert [each.name for each in found.of_queue(0).on(nodes).pods] == ["single-0"]
+    assert len(found.of_job(job_of(ssn, "whole")).on(nodes)) == 0
+    assert sorted(each.name for each in found.of_queue(0, gangs=True).on(nodes).pods) == [
+        "single-0",
+        "whole-0",
+        "whole-1",
+    ]
 
 
 def test_one_job_is_left_out_and_only_those_that_ask_for_nothing_are_asked() -> None:

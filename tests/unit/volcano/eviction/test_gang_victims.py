@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
-from pumice.model.workloads.podgroup import SubGroupPolicy
+from pumice.model.workloads.native_group import NativeGroup
+from pumice.model.workloads.podgroup import PodGroup, SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.eviction.gang_victims import VictimSetKind, may_be_evicted, victim_sets_of
@@ -31,9 +34,10 @@ def gang(name: str, minimum: int, on: Iterable[str] = (), *, waits: int = 0, **m
 WAITING = gang("new", 1, waits=1, priority_class="high")
 
 
-def split(ssn: Session, need: float = 4.0) -> list[tuple[str, VictimSetKind, list[str]]]:
+def split(ssn: Session, need: float = 4.0, without: str = "") -> list[tuple[str, VictimSetKind, list[str]]]:
     tables = ssn.tables
     rows = (tables.tasks.alive & (tables.tasks.node >= 0)).nonzero()[0]
+    rows = rows[[tables.tasks.pods[row].name != without for row in rows.tolist()]]
     job = next(row for row, uid in enumerate(tables.jobs.uids) if uid and uid.endswith("/new"))
     amount = need * tables.classes.req[0]
     context = EvictionContext(EvictionKind.GANG_PREEMPT, Job(tables, job), hypernode=tables.tree.top)
@@ -81,3 +85,11 @@ def test_of_equal_jobs_the_younger_one_goes_first() -> None:
 
 def test_a_group_that_says_nothing_may_be_evicted() -> None:
     assert may_be_evicted(podgroup("g"))
+
+
+def test_a_gang_that_leaves_only_together_is_one_set_or_none() -> None:
+    native = NativeGroup("scheduling.k8s.io/v1beta1", leaves_whole=True)
+    listed = gang("g", 1, on="aaa")
+    whole = [replace(each, native=native) if isinstance(each, PodGroup) else each for each in listed]
+    assert [len(rows) for _, _, rows in split(opened(whole))] == [3]
+    assert split(opened(whole), without="g-0") == [], "one of its pods is in another domain"

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from pumice.model.blockers import Blocker, CannotEvict, Missing, NeverPreempts, Reserved
 from pumice.model.pod import PodCondition
+from pumice.model.workloads.native_group import NativeGroup
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.testing.build import cluster, node, pod, run
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
 
@@ -47,3 +49,12 @@ def test_only_the_pod_that_is_nominated_to_a_node_that_is_gone_is_not_promised_a
     ran = run(cluster(LEVELS, node("n", 3), gang("low", 3, on="n"), group, *members), PREEMPT)
     assert sorted(ran.pipelined) == ["ns/high-0", "ns/high-2"]
     assert sorted(ran.evicted) == ["ns/low-1", "ns/low-2"]
+
+
+def test_nothing_is_evicted_for_a_native_group_that_never_preempts() -> None:
+    group, *members = gang("high", 1, 1, level="high")
+    assert isinstance(group, PodGroup)
+    never = replace(group, native=NativeGroup("scheduling.k8s.io/v1beta1", never_preempts=True))
+    others = LEVELS, node("n", 3), gang("low", 3, on="n")
+    assert not run(cluster(*others, never, *members), PREEMPT).evicted
+    assert run(cluster(*others, group, *members), PREEMPT).evicted
