@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from pumice.framework.cycle.session import Session
 from pumice.model.blockers import Unreadable
-from pumice.volcano.topology.rules import recover_hypernodes
+from pumice.volcano.topology.rules import in_label_domain, recover_hypernodes
 
-#: What a PodGroup of Kubernetes' own may ask for that this language cannot give.
-_LABEL_DOMAINS = "spec.schedulingConstraints: found a topology, wanted none: not yet supported in this policy language"
+#: What a PodGroup of Kubernetes' own may ask for that actions of another language cannot give here.
+_LABEL_DOMAINS = (
+    "spec.schedulingConstraints: found a topology, wanted none: not supported by a policy with actions of two languages"
+)
 
 
 def begin(ssn: Session) -> None:
-    """Recover where jobs run, and hold back gangs that must stay in one domain of a node label."""
+    """Recover where jobs run, and hold back gangs that an action would place outside their domain."""
     recover_hypernodes(ssn)
-    _hold_back_label_domains(ssn)
+    # Volcano's own ``allocate`` keeps domains of node labels, and its other actions leave such gangs alone.
+    if any(action.home is not None and action.home.name == "kai" for action in ssn.policy.actions):
+        _hold_back_label_domains(ssn)
 
 
 def _hold_back_label_domains(ssn: Session) -> None:
-    """Place no pods of PodGroups of Kubernetes' own with a topology.
-
-    Volcano knows domains as HyperNodes only. Pods that were placed without the constraint could never be put right.
-    """
+    """Place no pods of PodGroups of Kubernetes' own with a topology."""
     jobs = ssn.tables.jobs
     for row in (jobs.alive & jobs.has_topology & (jobs.queue >= 0)).nonzero()[0].tolist():
-        group = jobs.groups[row]
-        if group.native is not None:
+        if in_label_domain(ssn.tables, row):
             # After the corrections above, which are kept: this one is taken back with the rest of the session.
             ssn.journal.put(jobs["quarantined"], row, True)
-            ssn.trace.tell(group.key, Unreadable(f"PodGroup {group.key}", _LABEL_DOMAINS))
+            key = jobs.groups[row].key
+            ssn.trace.tell(key, Unreadable(f"PodGroup {key}", _LABEL_DOMAINS))

@@ -78,19 +78,30 @@ def test_pods_of_a_basic_group_are_bound_as_far_as_they_fit(tmp_path: Path, dial
     assert len(found["binds"]) == 2
 
 
-def test_under_kai_a_gang_stays_in_one_domain_of_the_label(tmp_path: Path) -> None:
+RACKED: Raw = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_a_gang_stays_in_one_domain_of_the_label(tmp_path: Path, dialect: str) -> None:
     racks = [node("a1", 2, rack="a"), node("a2", 1, rack="a"), node("b1", 2, rack="b"), node("none", 4)]
-    constraint = {"topology": [{"key": "rack"}]}
-    found = schedule(tmp_path, "kai", *racks, group(3, schedulingConstraints=constraint), *pods("kai", 3)).json
+    found = schedule(tmp_path, dialect, *racks, group(3, **RACKED), *pods(dialect, 3)).json
     assert set(found["binds"].values()) == {"a1", "a2"}
 
 
-def test_under_volcano_a_gang_with_a_label_domain_waits_and_says_why(tmp_path: Path) -> None:
-    constraint = {"topology": [{"key": "rack"}]}
-    objects = (node("a", 8, rack="a"), group(3, schedulingConstraints=constraint), *pods("volcano", 3))
-    found = schedule(tmp_path, "volcano", *objects)
-    assert not found.json["binds"]
-    assert "spec.schedulingConstraints" in found.out and "not yet supported" in found.out
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_a_gang_waits_that_fits_in_no_domain_of_the_label(tmp_path: Path, dialect: str) -> None:
+    racks = [node("a", 2, rack="a"), node("b", 2, rack="b"), node("none", 8)]
+    found = schedule(tmp_path, dialect, *racks, group(3, **RACKED), *pods(dialect, 3)).json
+    assert not found["binds"] and len(found["unscheduled"]) == 3
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_what_comes_later_goes_where_the_gang_is(tmp_path: Path, dialect: str) -> None:
+    first, *others = pods(dialect, 3)
+    first = {**first, "spec": {**first["spec"], "nodeName": "b"}, "status": {"phase": "Running"}}
+    racks = [node("a", 8, rack="a"), node("b", 2, rack="b"), node("c", 1, rack="b")]
+    found = schedule(tmp_path, dialect, *racks, group(1, **RACKED), first, *others).json
+    assert sorted(found["binds"].values()) == ["b", "c"]
 
 
 @pytest.mark.parametrize("dialect", SCHEDULERS)

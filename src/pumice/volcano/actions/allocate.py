@@ -31,7 +31,8 @@ from pumice.volcano.gangs.readiness import job_ready
 from pumice.volcano.gangs.search import place_small_gang
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks, try_nomination
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
-from pumice.volcano.topology.rules import has_hard
+from pumice.volcano.topology.label_domains import label_domains
+from pumice.volcano.topology.rules import has_hard, in_label_domain
 
 #: Points that an attempt asks about the job.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
@@ -188,7 +189,8 @@ class _Allocation:
         if invalid is not None:
             ssn.trace.tell(uid, invalid.blocker or Refused(JOB, invalid.message, invalid.reason))
             return False
-        if not ssn.tables.tree.ready and ssn.tables.jobs.has_topology[job]:
+        has_topology = ssn.tables.jobs.has_topology[job] and not in_label_domain(ssn.tables, job)
+        if has_topology and not ssn.tables.tree.ready:
             ssn.trace.tell(uid, Missing(HYPERNODES))
             return False
         return True
@@ -251,6 +253,8 @@ class _Allocation:
             reached = Progress.READY if job_ready(ssn, job) else Progress.PIPELINED
         if not reached:
             waiting = sub_queue.rows[sub_queue.position :]
+            if in_label_domain(ssn.tables, job):
+                return self._in_label_domain(stmt, job, sub, pending_tasks, attempt)
             top = Domain(ssn, ssn.tables.tree.top)
             reached = allocate_tasks(ssn, stmt, sub, sub_queue, top, attempt, cached=self.cached)
             small = self.small if not reached and self.small.concerns(job, waiting) else None
@@ -269,6 +273,25 @@ class _Allocation:
             ssn.journal.put(subs["nominated"], sub, -1)
         self.pending[job] = pending_tasks
         return bool(pending_tasks.sub_queues.get(sub))
+
+    def _in_label_domain(
+        self, stmt: Statement, job: int, sub: int, pending_tasks: PendingTasks, attempt: OpenAttempt
+    ) -> bool:
+        """Place a job in the first domain of its node label where it gets ready. Return True if it has tasks left."""
+        ssn, sub_queue = self.ssn, pending_tasks.sub_queues[sub]
+        for domain in label_domains(ssn, job, sub, sub_queue.rows[sub_queue.position :]):
+            tried, mark = pending_tasks.copy(), stmt.mark()
+            reached = allocate_tasks(ssn, stmt, sub, tried.sub_queues[sub], domain, attempt, cached=self.cached)
+            if reached is Progress.READY:
+                self._commit(stmt, job, attempt)
+                self.pending[job] = tried
+                return bool(tried.sub_queues.get(sub))
+            # A domain that would do once others have left is not reserved: another one may be free before.
+            stmt.rollback(mark)
+        stmt.discard()
+        attempt.findings.append(NoDomain())
+        self._note(job, attempt.end(stmt))
+        return False
 
     def _commit(self, stmt: Statement, job: int, attempt: OpenAttempt) -> None:
         """Commit the placements of an attempt, and record it if there is anything to report."""

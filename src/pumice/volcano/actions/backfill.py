@@ -20,6 +20,7 @@ from pumice.model.status import TaskStatus
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.readiness import job_ready
+from pumice.volcano.topology.rules import in_label_domain
 
 
 def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
@@ -70,6 +71,8 @@ def tasks_in_order(ssn: Session) -> list[int]:
         _take_back(ssn, row)
     live = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
     live = (live & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
+    # This action places each task by itself, and knows no domain that the others are in.
+    live = live[[not in_label_domain(ssn.tables, job) for job in live.tolist()]]
     lines = ssn.order.lines(live)
     found: list[int] = []
     queues = Heap(ssn.order.queue_keys(), list(lines))

@@ -11,6 +11,7 @@ from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.volcano import points
+from pumice.volcano.topology.rules import in_label_domain
 
 
 def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
@@ -25,6 +26,9 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
     if not with_topology:
         which &= ~jobs.has_topology
+    # Evictions know no domains of node labels: they would vacate nodes in several.
+    for row in (which & jobs.has_topology).nonzero()[0].tolist():
+        which[row] = not in_label_domain(ssn.tables, row)
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     rows = ssn.world.without_refused(which.nonzero()[0])
     if not len(rows):

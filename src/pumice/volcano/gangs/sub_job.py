@@ -26,20 +26,21 @@ from pumice.volcano.gangs.readiness import sub_missing, sub_pipelined, takes_on_
 
 
 class Domain:
-    """The nodes of one hypernode. The top hypernode contains the whole cluster."""
+    """The nodes of one hypernode, or only some of them. The top hypernode contains the whole cluster."""
 
     __slots__ = ("hypernode", "is_top", "name", "nodes")
 
-    def __init__(self, ssn: Session, hypernode: int) -> None:
+    def __init__(self, ssn: Session, hypernode: int, only: NodeRows | None = None) -> None:
         tree = ssn.tables.tree
         self.hypernode = hypernode
         self.is_top = hypernode == len(tree.names) - 1
-        self.nodes = (
+        if only is not None:
+            self.nodes = only
+        elif self.is_top:
             # The same object for the whole cluster lets batches and prefetched placements recognise it.
-            placing_of(ssn).feasible.all_nodes
-            if self.is_top
-            else NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
-        )
+            self.nodes = placing_of(ssn).feasible.all_nodes
+        else:
+            self.nodes = NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
         self.name = "" if self.is_top else tree.names[hypernode]
 
 

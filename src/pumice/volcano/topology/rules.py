@@ -33,6 +33,14 @@ def sub_bound(tables: Tables, sub: int) -> int | None:
     return _bound(tables, topology, int(tables.tree.tier[-1]) if own is None else own)
 
 
+def in_label_domain(tables: Tables, job: int) -> bool:
+    """Return True if all pods of a job must be in one domain of a node label."""
+    if not tables.jobs.has_topology[job]:
+        return False
+    group = tables.jobs.groups[job]
+    return group.native is not None and group.gang is not None and group.gang.topology is not None
+
+
 def has_hard(tables: Tables, job: int) -> bool:
     """Return True if the job or one of its sub-jobs has a bound."""
     jobs = tables.jobs
