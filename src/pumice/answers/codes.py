@@ -178,6 +178,7 @@ _OF_KIND: dict[type[Blocker], Code] = {
     b.NoRoom: Code.ROOM,
     b.NoVictims: Code.ROOM,
     b.Behind: Code.ORDER,
+    b.RoomReserved: Code.ORDER,
     b.Unreadable: Code.UNREADABLE,
     b.PluginFault: Code.FAULT,
     b.SearchCut: Code.SEARCH_CUT,

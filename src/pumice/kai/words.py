@@ -37,6 +37,7 @@ from pumice.model.blockers import (
     NoVictims,
     QueueLimit,
     Refused,
+    RoomReserved,
     SearchCut,
 )
 from pumice.model.instants import stamp
@@ -71,6 +72,8 @@ def text_of(why: Blocker) -> str:
             return why.detail
         case Delayed():
             return _of_delay(why)
+        case RoomReserved():
+            return f"room is reserved for {why.holder} from {stamp(why.start)}"
     return _TEXTS[type(why)]
 
 

@@ -5,13 +5,14 @@ Source: EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995), by cou
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import IDLE, RELEASING
 from pumice.framework.cycle.session import Session
-from pumice.model.instants import stamp
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
@@ -32,8 +33,9 @@ class Plan:
     of a class takes at most.
     """
 
-    def __init__(self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float) -> None:
+    def __init__(self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float, backfill: bool) -> None:
         self.ssn, self.after_s, self.holds_s, self.unknown_s = ssn, after_s, holds_s, unknown_s
+        self.backfill = backfill
         jobs, classes = ssn.tables.jobs.capacity, ssn.tables.classes.capacity
         self.rank, self.late, self.lost = np.zeros(jobs), np.zeros(jobs), np.zeros(classes)
         self.reservation: Reservation | None = None
@@ -44,6 +46,11 @@ class Plan:
         """True if the start of the reservation rests on what runs alone. If jobs before it start in this cycle too,
         their nodes are not decided yet."""
         return self.reservation is not None and int((self.rank > 0).sum()) == 1
+
+    def as_numbers(self) -> F64:
+        """Return the job and the start of the reservation as numbers, none for none."""
+        kept = self.reservation
+        return np.array([] if kept is None else [kept.start, *kept.job.encode()], dtype=np.float64)
 
     def _candidates(self) -> AnyArray:
         """Return waiting jobs that may get a reservation, oldest first."""
@@ -79,7 +86,7 @@ class Plan:
             self._reserve(job, demands, room, start, until)
             estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s)
             # Those that were planned before it are part of the room that its plan rests on.
-            self.late[:] = (now + estimates > start) & (self.rank == 0)
+            self.late[:] = ((now + estimates > start) | (not self.backfill)) & (self.rank == 0)
             self._count_lost(demands)
             return
 
@@ -87,6 +94,7 @@ class Plan:
         free, count = room.at(start), sum(demand.pods for demand in demands)
         there = int(places(free, demands[0]).sum()) if len(demands) == 1 else count
         # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
+        there = there if self.backfill else count
         self.reservation = Reservation(
             self.ssn.tables.jobs.uids[job], count, start, until, there, there - count, self._awaited(start)
         )
@@ -131,7 +139,7 @@ class Plan:
         tables = self.ssn.tables
         tasks = tables.tasks
         rows = (tasks.alive & (tasks.node >= 0) & np.isin(tasks.status, _HOLDING)).nonzero()[0]
-        ends = self._ends()
+        ends = self._ends
         job = tasks.job[rows]
         # Pods without a job, such as those of a DaemonSet, are not expected to end.
         end = np.where(job >= 0, ends[job], np.inf)
@@ -139,6 +147,7 @@ class Plan:
         free = tables.nodes.books[:, IDLE] + tables.nodes.books[:, RELEASING]
         return RoomOverTime(free, tasks.node[rows], tables.classes.req[tasks.cls[rows]], end)
 
+    @cached_property
     def _ends(self) -> F64:
         """Return when each running job is expected to end, ``inf`` for others. Shape (J,)."""
         tables, now = self.ssn.tables, self.ssn.now
@@ -155,13 +164,8 @@ class Plan:
 
     def _awaited(self, start: float) -> tuple[str, ...]:
         """Return the keys of some jobs whose ends the reservation waits for, the latest last."""
-        ends = self._ends()
+        ends = self._ends
         rows = (ends <= start).nonzero()[0]
         return tuple(
             self.ssn.tables.jobs.uids[row] for row in rows[np.argsort(ends[rows], kind="stable")][-3:].tolist()
         )
-
-
-def text_of(kept: Reservation) -> str:
-    """Return the sentence about a reservation for a job that must wait because of it."""
-    return f"room is reserved for {kept.job} from {stamp(kept.start)}"

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from pumice.framework.plugin.registry import plugins_at
 
+#: Hooks that are given tasks and read nothing of them that differs between equal ones, but for the columns that they
+#: name: ``late`` and the plan. ``testing.checks.twins`` asks them about equal jobs.
+_EQUAL_BUT_FOR_COLUMNS = {"reserve": ("allocatable",)}
 PLUGINS = plugins_at(
     {
         "gpuplacement": "pumice.ours.plugins.gpuplacement:GpuPlacement",
         "reserve": "pumice.ours.plugins.reserve:Reserve",
         "shortest": "pumice.ours.plugins.shortest:Shortest",
-    }
+    },
+    equal_but_for_columns=_EQUAL_BUT_FOR_COLUMNS,
 )

@@ -267,6 +267,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.RoomIsFree: lambda _: "there is room for it without an eviction",
     b.CannotEvict: _cannot_evict,
     b.Reserved: _reserved,
+    b.RoomReserved: lambda found: f"room is reserved for {found.holder}, expected to start at {stamp(found.start)}",
     b.Delayed: lambda found: f"nothing is evicted for it before {stamp(found.until)} (its preemption delay)",
     b.SearchCut: _search_cut,
     b.PluginFault: _fault,

@@ -78,6 +78,7 @@ class _Reader:
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
         self.full: dict[str, QueueLimit] = {}
+        self.kept_out: dict[str, str] = {}
         self.no_domain: dict[str, str] = {}
         self.no_room: dict[str, list[str]] = {}
         self.not_placed: dict[int, str] = {}
@@ -86,6 +87,8 @@ class _Reader:
             match entry.finding:
                 case QueueLimit(_, b.CAPACITY) as limit:
                     self.full[entry.subject] = limit
+                case b.RoomReserved():
+                    self.kept_out[entry.subject] = sentence(entry.finding)
                 case QueueLimit(queue, b.DESERVED):
                     self.overused.add(queue)
                 case b.Domain():
@@ -141,6 +144,8 @@ class _Reader:
             return Why(f"no node fits: {most[0]}", text)
         if key in self.full:
             return Why("queue full", sentence(self.full[key]))
+        if key in self.kept_out:
+            return Why("room is reserved", self.kept_out[key])
         rows = jobs.tasks[job]
         if not (tables.tasks.gate[rows] == NO_GATE).any():
             return Why("held back by scheduling gates", "all its pods are held back by scheduling gates")

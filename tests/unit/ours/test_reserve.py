@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Queue
 from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.model.blockers import RoomReserved
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
+from pumice.ours.plugins.reserve import Reserve
+from pumice.reasons.blockers import blockers_of
 from pumice.runtime.policy.languages import builtin_registry
+from pumice.runtime.why import why_jobs_wait
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, node, podgroup, pods, run
 
@@ -101,7 +108,40 @@ def test_pods_that_cannot_use_its_nodes_take_none_of_its_places() -> None:
 def test_the_reason_names_the_job_and_the_moment() -> None:
     ran = run(four(job("whole", 4, "1h"), job("late", 3, "9d", 60.0)), policy(), now=HOUR)
     (why,) = [entry.finding for entry in ran.outcome.entries if entry.subject == "ns/late"]
-    assert "room is reserved for ns/whole from 1970-01-01T10:00:00Z" in str(why)
+    assert why == RoomReserved("ns/whole", 10 * HOUR)
+
+
+def test_equal_jobs_share_a_refusal_only_if_both_would_delay_the_reserved_one() -> None:
+    late = [job(f"late{i}", 2, "9d", 60.0 + i) for i in range(3)]
+    ran = run(four(job("whole", 4, "1h"), *late, job("short", 2, "1h", 90.0)), policy(), now=HOUR)
+    refused = [entry.subject for entry in ran.outcome.entries if isinstance(entry.finding, RoomReserved)]
+    assert refused == ["ns/late0", "ns/late1", "ns/late2"]
+    assert sorted(ran.binds) == ["ns/short-0", "ns/short-1"]
+
+
+def test_equal_tasks_of_a_gang_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    answer = Reserve.allocatable
+
+    def counted(self: Reserve, queue: Queue, tasks: TaskRows) -> int | Unfit:
+        asked.append(len(tasks))
+        return answer(self, queue, tasks)
+
+    monkeypatch.setattr(Reserve, "allocatable", counted)
+    assert started(four(job("whole", 4, "1h"), job("late", 3, "9d", 60.0))) == []
+    assert asked == [4, 1, 3]  # the reserved gang and its fourth pod; then the late one, once
+
+
+def test_without_backfill_no_job_starts_before_the_reserved_one() -> None:
+    found = four(job("whole", 4, "1h"), job("small", 1, "1h", 60.0))
+    assert started(found) == ["small"]
+    assert started(found, backfill="false") == []
+
+
+def test_the_refusal_is_a_reason_of_its_own() -> None:
+    ran = run(four(job("whole", 4, "1h"), job("late", 3, "9d", 60.0)), policy(), now=HOUR)
+    assert why_jobs_wait(ran.outcome)["ns/late"].short == "room is reserved"
+    assert RoomReserved("ns/whole", 10 * HOUR) in blockers_of(ran.outcome)["ns/late"]
 
 
 def test_a_wrong_duration_is_named() -> None:

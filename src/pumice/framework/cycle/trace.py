@@ -57,11 +57,12 @@ class Operation(NamedTuple):
 
 class Question(NamedTuple):
     """How many of the next ``tasks`` (rows, or positions in the job) the queue may take, the answer, and the ``reason``
-    if it may take none. Asked before anything of the attempt was placed."""
+    if it may take none, as a text and as a ``blocker``. Asked before anything of the attempt was placed."""
 
     tasks: tuple[int, ...]
     allowed: int
     reason: str = ""
+    blocker: Blocker | None = None
 
 
 # Not a Blocker: a reader that lists what prevents a job must not have to leave these out by name.

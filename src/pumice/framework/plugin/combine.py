@@ -18,7 +18,7 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.framework.plugin.errors import HookFunction, WrongAnswer
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
-from pumice.model.blockers import QueueLimit
+from pumice.model.blockers import Blocker, QueueLimit
 from pumice.model.decisions import Refusal
 
 Tiers = Sequence[Sequence[HookFunction]]
@@ -253,10 +253,11 @@ def most_missing(tiers: Tiers, *args: object) -> int:
 
 
 class Allowed(NamedTuple):
-    """``tasks``: how many. ``reason``: why none, empty if the plugin gave no reason."""
+    """``tasks``: how many. ``reason``: why none, empty for none given; ``blocker``: the same as a value, if given."""
 
     tasks: int
     reason: str = ""
+    blocker: Blocker | None = None
 
 
 def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
@@ -266,7 +267,7 @@ def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
         for hook in tier:
             answer = hook(subject, rows)
             if isinstance(answer, Unfit):
-                return Allowed(0, answer.reason)
+                return Allowed(0, answer.reason, answer.blocker)
             if not isinstance(answer, _NUMBERS):
                 raise WrongAnswer(hook, answer, "a whole number, True, False or an Unfit")
             count = min(count, int(answer))

@@ -26,12 +26,14 @@ class Code(IntEnum):
 
 class Unfit(Struct, frozen=True):
     """One reason. ``resource``: the one of which there is too little. ``steps``: those of a search that was cut, so
-    that the node may fit."""
+    that the node may fit. ``blocker``: the reason as a value, where a hook at ``allocatable`` has one; the trace keeps
+    it in place of the text."""
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
     resource: str = ""
     steps: int = 0
+    blocker: Blocker | None = None
 
 
 class Invalid(Struct, frozen=True):

@@ -31,7 +31,7 @@ Askable = Question | AnyForms
 
 class Hook(NamedTuple):
     """One function of one plugin at one point. ``reads``: None for the default. ``several``: answers for several
-    classes, or None. ``for_equals``: its answer about one job or task holds for equal ones."""
+    classes, or None. ``for_equals`` and ``for_equal_tasks``: as in ``Wire``."""
 
     plugin: str
     point: Question
@@ -40,6 +40,7 @@ class Hook(NamedTuple):
     call: HookFunction
     several: Callable[[ClassRows, NodeRows], Any] | None = None
     for_equals: bool = False
+    for_equal_tasks: bool = False
 
     def answers(self, question: AnyForms) -> HookFunction:
         """Return what to call for a question, which may be asked in another form than the hook's."""
@@ -178,7 +179,8 @@ class Hooks:
         # Wires are shared by sessions and instances are not, so the two are joined here.
         instance = self._opened[wire.position]
         several = getattr(instance, wire.several) if wire.several else None
-        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), several, wire.for_equals)
+        shared = wire.for_equals, wire.for_equal_tasks
+        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), several, *shared)
 
     def _of(self, plugin: int, point: Question) -> list[Hook]:
         """Return the hooks of the plugin at a position of the policy: those of its class, then those that it added."""

@@ -53,7 +53,8 @@ class PluginSpec(Struct, frozen=True, dict=True):
     (plain state; a rollback then calls ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
     hooks while it opens, besides those at which its class has some. ``page``: path of the page that is served while the
     plugin is in the current policy, empty for none. ``equal_answers``: methods that answer equally for equal jobs and
-    their tasks although they are given single ones, by the table of the plugin's language.
+    their tasks although they are given single ones, by the table of the plugin's language. ``equal_but_for_columns``:
+    those that do so for jobs with equal values in the columns that they name.
     """
 
     name: str
@@ -65,6 +66,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
     adds: tuple[Question, ...] = ()
     page: str = ""
     equal_answers: frozenset[str] = frozenset()
+    equal_but_for_columns: frozenset[str] = frozenset()
 
     def may_answer_at(self, point: Question) -> bool:
         """Return True if it has hooks at the point, or may add some."""

@@ -46,13 +46,18 @@ def actions_at(places: Mapping[str, str], also_when_idle: tuple[str, ...] = ()) 
 
 
 def plugins_at(
-    places: Mapping[str, str], equal_answers: Mapping[str, tuple[str, ...]] | None = None
+    places: Mapping[str, str],
+    equal_answers: Mapping[str, tuple[str, ...]] | None = None,
+    equal_but_for_columns: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Mapping[str, PluginSpec]:
     """Return plugins by name, each imported when a policy names it. ``equal_answers``: for some plugins, the methods
-    that answer equally for equal jobs and their tasks."""
+    that answer equally for equal jobs and their tasks. ``equal_but_for_columns``: those that do so if the jobs also
+    have equal values in the columns of jobs that the method reads by name."""
 
     def spec(name: str, target: Callable[..., object]) -> PluginSpec:
-        return replace(plugin_specs((target,))[name], equal_answers=frozenset((equal_answers or {}).get(name, ())))
+        equal, but_for = ((table or {}).get(name, ()) for table in (equal_answers, equal_but_for_columns))
+        found = plugin_specs((target,))[name]
+        return replace(found, equal_answers=frozenset(equal), equal_but_for_columns=frozenset(but_for))
 
     return OnDemand(places, spec)
 

@@ -29,7 +29,9 @@ V = TypeVar("V")
 
 class Wire(NamedTuple):
     """A hook without its instance: the plugin at ``position`` in the policy has it as ``attribute``, or is the hook
-    itself (empty attribute). ``for_equals``: its answer about one job or task holds for equal ones."""
+    itself (empty attribute). ``for_equals``: its answer about one job or task holds for equal ones.
+    ``for_equal_tasks``: it holds for equal tasks of one job, and for equal jobs with equal values in the columns of
+    jobs that it reads by name."""
 
     position: int
     plugin: str
@@ -39,6 +41,7 @@ class Wire(NamedTuple):
     several: str | None
     attribute: str
     for_equals: bool
+    for_equal_tasks: bool
 
     def call_of(self, instance: Any) -> Any:
         """Return the function to call."""
@@ -169,20 +172,13 @@ class Wiring:
         if point in unused.points:
             return []
         spec = self._policy.options[position].spec
-        return [
-            Wire(
-                position,
-                spec.name,
-                point,
-                form,
-                reads,
-                several,
-                attribute,
-                form in _ABOUT_CLASSES or attribute in spec.equal_answers,
-            )
-            for form, reads, several, attribute in spec.hooks_at(point)
-            if attribute not in unused.hooks
-        ]
+        found = []
+        for form, reads, several, attribute in spec.hooks_at(point):
+            equal = form in _ABOUT_CLASSES or attribute in spec.equal_answers
+            but_for = equal or attribute in spec.equal_but_for_columns
+            if attribute not in unused.hooks:
+                found.append(Wire(position, spec.name, point, form, reads, several, attribute, equal, but_for))
+        return found
 
     def tiers(self, point: Question) -> list[list[Wire]]:
         """Return the hooks at a point by tier, without empty tiers."""

@@ -140,7 +140,7 @@ class Placer:
         allowed = self.ssn.ask(points.tasks_allowed, queue, TaskRows(self.ssn.tables, np.array(part.rows)))
         if allowed.tasks >= len(part.rows):
             return None
-        return QueueLimit(queue.name, CAPACITY, detail=allowed.reason)
+        return allowed.blocker or QueueLimit(queue.name, CAPACITY, detail=allowed.reason)
 
     def _all_or_wait(self, stmt: Statement, part: Part) -> None:
         """Turn allocations into pipelined tasks if a pod set cannot bind its minimum yet. Source: KAI

@@ -36,6 +36,7 @@ from pumice.model.blockers.evictions import (
     Protected,
     Reserved,
     RoomIsFree,
+    RoomReserved,
     TooFewVictims,
     TooSmall,
 )
@@ -153,6 +154,7 @@ __all__ = [
     "ResourceLimit",
     "RoomIsFree",
     "RoomOnClosed",
+    "RoomReserved",
     "SearchCut",
     "Shortage",
     "Taints",

@@ -126,6 +126,20 @@ class Reserved(Blocker, frozen=True):
         return (Wait(),)
 
 
+# A kind of its own beside ``Reserved``: here the room is another job's, and no eviction was needed for it.
+class RoomReserved(Blocker, frozen=True):
+    """Room is reserved for another job (``holder``, its key), which is expected to start at ``start``, in seconds since
+    the epoch. With what the job asks for, and for so long, it would delay that."""
+
+    code: ClassVar[str] = "RoomReserved"
+    holder: str
+    start: float
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (Wait(),)
+
+
 class Delayed(Blocker, frozen=True):
     """Nothing is evicted for the job before ``until``, in seconds since the epoch, because its ``delay``, in seconds,
     has not passed."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from pumice.api import (
     I64,
-    NOW,
     ROWS,
     AnyArray,
     Job,
@@ -25,7 +24,8 @@ from pumice.api import (
     plugin,
     points,
 )
-from pumice.ours.reservation_plan import PLANS_MAX, Plan, text_of
+from pumice.model.blockers import RoomReserved
+from pumice.ours.reservation_plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
 
 NAME = "reserve"
@@ -37,14 +37,22 @@ class Reserve:
 
     ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one always, as in EASY).
     ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``: estimate of jobs that have
-    none. Jobs with a topology or sub-groups get no reservation yet.
+    none. ``backfill`` False: no job starts before the reserved one (with ``after: 0s`` that is first come, first
+    served). Jobs with a topology or sub-groups get no reservation yet.
     """
 
     def __init__(
-        self, ssn: Session, *, after: str = "96h", holdsUpTo: str = "10d", withoutEstimate: str = "24h"
+        self,
+        ssn: Session,
+        *,
+        after: str = "96h",
+        holdsUpTo: str = "10d",
+        withoutEstimate: str = "24h",
+        backfill: bool = True,
     ) -> None:
         self.ssn, self.after = ssn, seconds_of(after)
-        plan = Plan(ssn, after_s=self.after, holds_s=seconds_of(holdsUpTo), unknown_s=seconds_of(withoutEstimate))
+        holds, unknown = seconds_of(holdsUpTo), seconds_of(withoutEstimate)
+        plan = Plan(ssn, after_s=self.after, holds_s=holds, unknown_s=unknown, backfill=backfill)
         self.reservation, self.is_firm = plan.reservation, plan.is_firm
         # Columns, so that what is kept from cycle to cycle is dropped when the plan changes.
         self.rank = ssn.column(f"{NAME}.rank", "job", values=plan.rank)
@@ -52,11 +60,13 @@ class Reserve:
         self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost)
         spare = -1.0 if self.reservation is None else float(self.reservation.spare)
         self.spare = ssn.column(f"{NAME}.spare", values=np.array([spare]))
+        # What the refusals name, so that none is repeated after it has become wrong.
+        self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
         # Without a reservation nothing is asked, so that equal jobs share their failures.
         self.unused_points = (points.allocatable, points.on_allocate) if self.reservation is None else ()
 
     @staticmethod
-    def problems(*, after: str, holdsUpTo: str, withoutEstimate: str) -> Iterator[str]:
+    def problems(*, after: str, holdsUpTo: str, withoutEstimate: str, backfill: bool) -> Iterator[str]:
         yield from wrong_seconds("after", after, least=0)
         yield from wrong_seconds("holdsUpTo", holdsUpTo)
         yield from wrong_seconds("withoutEstimate", withoutEstimate)
@@ -85,7 +95,7 @@ class Reserve:
         rank = self.rank.array[jobs.rows].astype(np.int64)
         return np.where(rank > 0, rank, PLANS_MAX + 1)
 
-    @points.allocatable(reads=(ROWS, NOW, f"{NAME}.late", f"{NAME}.lost", f"{NAME}.spare"))
+    @points.allocatable(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named"))))
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
         """Return how many of the tasks leave the reserved job its room."""
         kept, job, tables = self.reservation, int(tasks.job[0]), self.ssn.tables
@@ -99,7 +109,7 @@ class Reserve:
         missing = int(jobs.min_available[job]) - Job(tables, job).held_count
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
         if each[0] * max(missing, 1) > spare and (each == each[0]).all():
-            return Unfit(text_of(kept))
+            return Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
         return int((np.cumsum(each) <= spare).sum())
 

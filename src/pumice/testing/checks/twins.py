@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from pumice.columns.tables import Tables
+from pumice.framework.plugin.hooks import Hook
 from pumice.model.events import Object
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
 from pumice.model.status import TaskStatus
@@ -69,7 +70,8 @@ def equal_jobs_are_answered_equally(asking: Asking, twins: Twins, dice: Random) 
     if pairs is None or context is None:
         return
     for (_, _, name), hook in asking.hooks.items():
-        question = questions_of(hook, name, context) if hook.for_equals else None
+        shared = hook.for_equals or (hook.for_equal_tasks and _equal_in_columns(asking, twins, hook))
+        question = questions_of(hook, name, context) if shared else None
         if question is None:
             continue
         other = _of_twin(question, pairs)
@@ -80,6 +82,13 @@ def equal_jobs_are_answered_equally(asking: Asking, twins: Twins, dice: Random) 
                 (f"of {twins.twin}, which differs in {twins.field}", two),
             ]
             raise Breach("signature", question.plugin, question.where, _TELLS_APART, facts, _TABLE)
+
+
+def _equal_in_columns(asking: Asking, twins: Twins, hook: Hook) -> bool:
+    """Return True if both jobs have equal values in the columns of jobs that the hook reads by name."""
+    world, (one, two) = asking.ssn.world, (asking.names.jobs[key] for key in (twins.job, twins.twin))
+    names = [name for name in hook.reads or () if name in world.columns and world.axis_of(name) == "job"]
+    return all(world.columns[name].array[one] == world.columns[name].array[two] for name in names)
 
 
 _TELLS_APART = "is listed as answering equally for equal jobs and tells two of them apart"

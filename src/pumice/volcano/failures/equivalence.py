@@ -36,7 +36,7 @@ class Alike:
         budget: Budget | None = None,
     ) -> None:
         self._ssn, self._failures, self._tried, self._budget = ssn, failures, tried, budget
-        self._columns_of = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
+        self._columns_of = telling or failures.told_apart_by
         # A look at all jobs of a queue takes time in proportion to their number. If jobs differ, it is in vain after
         # each of them, so that n jobs would take n² steps. After one in vain, a part of as many jobs must be handled
         # one by one before the next, which bounds the looks together by a multiple of the number of jobs.

@@ -55,7 +55,7 @@ def alike_failures(ssn: Session, what: str, asks: Question, budget: Budget | Non
     )
 
     def columns_of(rows: AnyArray) -> list[AnyArray]:
-        return [jobs.signature[rows], jobs.priority[rows], ssn.trace.failed_with(rows)]
+        return [*failures.told_apart_by(rows), jobs.priority[rows], ssn.trace.failed_with(rows)]
 
     return Alike(ssn, failures, columns_of, budget=budget)
 

@@ -35,7 +35,8 @@ class _Reads(NamedTuple):
     ``about_one``: whether a hook reads a single job or task, and ``of_one`` what they read. ``about_tasks``: what hooks
     about tasks and nodes read. ``but_pods``: the same without pods, since a hook with something to say about pods
     makes the failure the job's own. ``alike``: what hooks read that answer equally for all jobs of one signature.
-    ``of_queue``: what hooks about the queue read.
+    ``of_queue``: what hooks about the queue read. ``apart``: columns by name, in which jobs must be equal to share a
+    failure, if they are columns of jobs.
     """
 
     about_one: bool
@@ -44,6 +45,7 @@ class _Reads(NamedTuple):
     but_pods: Reading
     alike: Reading
     of_queue: Reading
+    apart: tuple[str, ...]
 
     @classmethod
     def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
@@ -51,7 +53,8 @@ class _Reads(NamedTuple):
         about_tasks = [hook for hook in at(*points.ABOUT_NODES) if hook.form not in ("class", "class_node")]
         before, of_queue = at(*asks, points.pre_predicate), at(points.allocatable)
         alike = [hook for hook in before if hook.for_equals]
-        one = [hook for hook in (*before, *of_queue) if not hook.for_equals]
+        one = [hook for hook in (*before, *of_queue) if not hook.for_equal_tasks]
+        apart = [hook for hook in (*before, *of_queue) if hook.for_equal_tasks and not hook.for_equals]
         return cls(
             bool(one),
             of_one=Reading.of(one),
@@ -59,6 +62,7 @@ class _Reads(NamedTuple):
             but_pods=Reading.of(about_tasks, pods=False),
             alike=Reading.of(alike),
             of_queue=Reading.of(of_queue),
+            apart=tuple(dict.fromkeys(word for hook in apart for word in hook.reads or ())),
         )
 
 
@@ -89,6 +93,8 @@ class Failures:
         self._columns_alone = reads.alike.columns(world)
         self._columns = [*reads.but_pods.columns(world), *self._columns_alone, *rest_on]
         self._queue_columns = reads.of_queue.columns(world)
+        names = [name for name in reads.apart if name in world.columns and world.axis_of(name) == "job"]
+        self._apart = [world.columns[name] for name in names]
         self._nominations = some(self._tables.tasks.nominated >= 0)
         self._plain: dict[int, bool] = {}
         # A hook at best_node chooses freely between equal nodes, so attempts of equal jobs may differ.
@@ -127,6 +133,10 @@ class Failures:
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
 
+    def told_apart_by(self, rows: AnyArray) -> list[AnyArray]:
+        """Return columns (rows,) in which jobs must be equal to share a failure, besides what the action adds."""
+        return [self._tables.jobs.signature[rows], *(column.array[rows] for column in self._apart)]
+
     def stands_for_all(self, job: int) -> bool:
         """Return True if a failure of the job holds for equal jobs, and a failure of a task for equal tasks."""
         return self._usable and int(self._tables.jobs.signature[job]) >= 0 and not self._is_single(job)
@@ -161,7 +171,8 @@ class Failures:
     def _kind(self, job: int) -> tuple[Hashable, ...]:
         """Return the key under which failures of equal jobs are kept."""
         jobs = self._tables.jobs
-        return self._what, int(jobs.queue[job]), int(jobs.signature[job]), self._like and self._like(job)
+        apart = tuple(column.array.item(job) for column in self._apart)
+        return self._what, int(jobs.queue[job]), int(jobs.signature[job]), self._like and self._like(job), apart
 
     def _question(self, job: int, *, single: bool, alone: bool) -> Hashable:
         """Return the memo key of a failure. ``single``: of this job only. ``alone``: no node was examined."""
@@ -188,7 +199,8 @@ class Failures:
     def key(self, job: int) -> Hashable:
         """Return what is equal for jobs that share a failure, apart from what earlier actions found."""
         jobs = self._tables.jobs
-        same = self._what, int(jobs.queue[job]), int(jobs.signature[job]), int(jobs.priority[job])
+        apart = tuple(column.array.item(job) for column in self._apart)
+        same = self._what, int(jobs.queue[job]), int(jobs.signature[job]), int(jobs.priority[job]), apart
         return (*same, jobs.uids[job]) if self._is_single(job) else same
 
     def keep(self, job: int, attempt: Attempt, steps: int = 0) -> None:
@@ -250,6 +262,6 @@ class Failures:
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return all(
             self._hooks.ask(points.tasks_allowed, queue, TaskRows(tables, rows[list(each.tasks)]))
-            == (each.allowed, each.reason)
+            == (each.allowed, each.reason, each.blocker)
             for each in failure.asked
         )

@@ -52,7 +52,7 @@ class OpenAttempt:
         # count what this attempt has placed. They need not be kept if they follow from the first one: fewer left by
         # what was placed.
         if not stmt.operations:
-            self.asked.append(Question(tuple(rows), answer.tasks, answer.reason))
+            self.asked.append(Question(tuple(rows), *answer))
         else:
             first, placed = self.asked[0], sum(len(op.placement.rows) for op in stmt.operations)
             follows = first.tasks[placed : placed + len(rows)] == tuple(rows)

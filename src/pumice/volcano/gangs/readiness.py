@@ -46,3 +46,8 @@ def takes_on_by_class(at: At) -> bool:
     # A hook about single tasks may refuse one task and take an equal one, for example by a label. Then a refusal says
     # nothing of the tasks after it.
     return all(hook.form == "run" and hook.for_equals for hook in at(points.allocatable))
+
+
+def refuses_by_class(at: At) -> bool:
+    """Return True if a hook at allocatable that refuses a task of a job would refuse the equal ones of that job."""
+    return all(hook.form == "run" and hook.for_equal_tasks for hook in at(points.allocatable))

@@ -14,6 +14,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
+from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import CAPACITY, PLACEMENT, QueueLimit, Refused
 from pumice.model.status import TaskStatus
@@ -22,7 +23,7 @@ from pumice.placing.choose import Choice
 from pumice.volcano import points
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import SubJobQueue
-from pumice.volcano.gangs.readiness import sub_missing, sub_pipelined, takes_on_by_class
+from pumice.volcano.gangs.readiness import refuses_by_class, sub_missing, sub_pipelined
 
 
 class Domain:
@@ -112,20 +113,21 @@ class _Placer:
         #: Volcano's error cache: per role, the nodes of the domain that have not failed for a task of it. A node that
         #: failed is not tried for the next task, even if that asks for less. None if it makes no difference.
         self.open_to: dict[int, Bool] | None = {} if cached and not sub_queue.uniform_roles else None
-        self.by_class = ssn.hooks.known("queues by class", (points.allocatable,), takes_on_by_class)
+        self.by_class = ssn.hooks.known("refusals by class", (points.allocatable,), refuses_by_class)
         self.missing = sub_missing(ssn, self.sub)
 
     def run(self) -> bool:
         """Place what can be placed. Return True if the sub-job is ready."""
         ssn, sub_queue = self.ssn, self.sub_queue
-        full, reason = False, ""
+        refused: Allowed | None = None
         while sub_queue:
             # At most what is still missing, because Volcano commits a job as soon as it is ready and puts it back into
             # its queue. What is left of it then competes with other jobs.
             rows = sub_queue.next(max(1, self.missing))
-            count, why = self.attempt.allowed(self.queue, rows, self.stmt)
-            if count == 0:
-                full, reason = True, reason or why
+            answer = self.attempt.allowed(self.queue, rows, self.stmt)
+            if answer.tasks == 0:
+                # The first that gives a reason.
+                refused = refused if refused is not None and refused.reason else answer
                 # Volcano skips a task that its queue refuses and asks for the next one. If equal tasks get equal
                 # answers, the whole run is skipped at once.
                 sub_queue.position += sub_queue.run_length() if self.by_class else 1
@@ -135,13 +137,14 @@ class _Placer:
                 continue
             # A gang that can no longer become ready stops at once: its other tasks would be placed only to be taken
             # back.
-            if not self._place(rows[:count]) and not self._go_on():
+            if not self._place(rows[: answer.tasks]) and not self._go_on():
                 break
             self.missing = sub_missing(ssn, self.sub)
             if self.missing == 0:
                 break
-        if full:
-            self.attempt.findings.append(QueueLimit(ssn.tables.queues.names[self.queue], CAPACITY, detail=reason))
+        if refused is not None:
+            limit = QueueLimit(ssn.tables.queues.names[self.queue], CAPACITY, detail=refused.reason)
+            self.attempt.findings.append(refused.blocker or limit)
         return self.missing == 0
 
     def _role_failed(self, row: int) -> bool:
