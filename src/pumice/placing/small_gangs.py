@@ -1,7 +1,8 @@
-"""Search for a placement of a small gang of different pods where the usual way, pod by pod, found none.
+"""Second tries: search for a placement of a gang of different pods where the usual way, pod by pod, found none.
 
-Neither Volcano nor KAI does this, so it is for Kubernetes' own PodGroups alone: which of them can start must not depend
-on the order of their pods. KEP-4671 promises a placement for gangs of equal pods only.
+Neither Volcano nor KAI does this. It is for policies that switch it on (``secondTries`` of ``allocate``), and for
+Kubernetes' own PodGroups: which of them can start must not depend on the order of their pods. KEP-4671 promises a
+placement for gangs of equal pods only.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.algorithms.assignment import NOWHERE, Items, assign
-from pumice.columns.dtypes import EPS
+from pumice.algorithms.packing import best_fit, places
+from pumice.columns.dtypes import EPS, F64, I64, Bool
 from pumice.framework.cycle.session import Session
 from pumice.model.blockers import SearchCut
 from pumice.placing.feasibility import Feasibility
 
-#: Pods of a gang that is searched for.
+#: Pods of a gang for which all placements are searched. Larger ones are only packed.
 PODS_MAX = 16
 #: Steps for one gang, and for all gangs in one run of an action. A step is a node that is looked at for a pod.
 STEPS_MAX, STEPS_IN_ALL_MAX = 20_000, 200_000
@@ -24,54 +26,106 @@ STEPS_MAX, STEPS_IN_ALL_MAX = 20_000, 200_000
 
 class Searched(NamedTuple):
     """``places``: rows of tasks with the rows of their nodes, empty if none were found. ``cut``: the search ended at
-    its limit, so that there may be a placement."""
+    its limit, so that there may be a placement. ``is_refuted``: counting shows that there is none."""
 
     places: list[tuple[int, int]]
     cut: SearchCut | None = None
+    is_refuted: bool = False
+
+
+class _Kinds(NamedTuple):
+    """What is to be placed: kinds of equal tasks, the largest first. ``rows``: tasks of each kind. ``nodes``: their
+    rows. Shapes: K kinds, N nodes, R resources."""
+
+    rows: list[list[int]]
+    needs: F64  # (K, R)
+    counts: I64  # (K,)
+    may: Bool  # (K, N)
+    rooms: F64  # (N, R)
+    nodes: I64  # (N,)
 
 
 class SmallGangs:
-    """The searches of one run of an action."""
+    """The searches of one run of an action. ``for_all``: for gangs of every kind and size, and not for small native
+    ones alone."""
 
-    def __init__(self, ssn: Session, feasible: Feasibility) -> None:
-        self._ssn, self._feasible, self._left = ssn, feasible, STEPS_IN_ALL_MAX
+    def __init__(self, ssn: Session, feasible: Feasibility, *, for_all: bool = False) -> None:
+        self._ssn, self._feasible, self._for_all, self._left = ssn, feasible, for_all, STEPS_IN_ALL_MAX
 
     def concerns(self, job: int, rows: list[int]) -> bool:
-        """Return True if these waiting tasks of a job are searched for: few and different ones of a native gang."""
-        # Equal pods are placed one by one wherever there is a placement at all.
+        """Return True if these waiting tasks of a job are searched for: different ones of a gang."""
         native = self._ssn.tables.jobs.groups[job].native
-        if native is None or not native.is_gang or not 2 <= len(rows) <= PODS_MAX:
-            return False
-        return len(set(self._ssn.tables.tasks.cls[rows].tolist())) > 1
+        is_small_native = native is not None and native.is_gang and len(rows) <= PODS_MAX
+        # Equal pods are placed one by one wherever there is a placement at all.
+        return (self._for_all or is_small_native) and len(set(self._ssn.tables.tasks.cls[rows].tolist())) > 1
 
     def search(self, rows: list[int], wanted: int) -> Searched:
         """Return nodes with idle resources for ``wanted`` of the tasks."""
-        action = self._ssn.trace.action
-        if self._left <= 0:
-            return Searched([], SearchCut(action, STEPS_IN_ALL_MAX))
+        kinds = self._kinds(rows)
+        # Counting costs as much as a first try, and refutes most gangs that wait.
+        if wanted > len(rows) or _is_refuted(kinds, wanted):
+            return Searched([], is_refuted=True)
+        found = _packed(kinds, wanted)
+        return Searched(found) if found else self._searched(kinds, wanted)
+
+    def _kinds(self, rows: list[int]) -> _Kinds:
+        """Return what is to be placed."""
         tables, feasible = self._ssn.tables, self._feasible
         classes = tables.tasks.cls[rows]
         distinct, counts = np.unique(classes, return_counts=True)
-        need = tables.classes.req[distinct]
+        needs = tables.classes.req[distinct]
         allowed = np.array([feasible.of(int(cls)).allowed & feasible.of(int(cls)).idle_fits for cls in distinct])
         nodes = np.nonzero(allowed.any(axis=0))[0]
-        if not len(nodes) or wanted > len(rows):
-            return Searched([])
-        room = tables.nodes.idle[feasible.all_nodes.rows[nodes]]
+        rooms = tables.nodes.idle[feasible.all_nodes.rows[nodes]]
         # The largest first, by the share of all room; then by class, so that the order is the same in each run.
-        share = (need / np.maximum(room.sum(axis=0), EPS)).max(axis=1)
-        kinds = sorted(range(len(distinct)), key=lambda kind: (-share[kind], distinct[kind]))
-        items = Items(
-            [place for place, kind in enumerate(kinds) for _ in range(counts[kind])],
-            [need[kind].tolist() for kind in kinds],
-            [allowed[kind][nodes].tolist() for kind in kinds],
-        )
-        limit = min(STEPS_MAX, self._left)
-        found = assign(items, room.tolist(), wanted, limit, EPS)
+        share = (needs / np.maximum(rooms.sum(axis=0), EPS)).max(axis=1)
+        order = sorted(range(len(distinct)), key=lambda kind: (-share[kind], distinct[kind]))
+        by_kind = [[row for row, cls in zip(rows, classes.tolist(), strict=True) if cls == distinct[k]] for k in order]
+        may = allowed[order][:, nodes]
+        return _Kinds(by_kind, needs[order], counts[order], may, rooms, feasible.all_nodes.rows[nodes])
+
+    def _searched(self, kinds: _Kinds, wanted: int) -> Searched:
+        """Search all placements of a few tasks."""
+        action, limit = self._ssn.trace.action, min(STEPS_MAX, self._left)
+        if kinds.counts.sum() > PODS_MAX:
+            return Searched([])
+        if limit <= 0:
+            return Searched([], SearchCut(action, STEPS_IN_ALL_MAX))
+        items = np.repeat(np.arange(len(kinds.counts)), kinds.counts).tolist()
+        each = Items(items, kinds.needs.tolist(), kinds.may.tolist())
+        found = assign(each, kinds.rooms.tolist(), wanted, limit, EPS)
         self._left -= found.steps
         if found.bins is None:
             return Searched([], SearchCut(action, found.steps) if found.steps >= limit else None)
-        by_class = {cls: [row for row in rows if tables.tasks.cls[row] == cls] for cls in distinct.tolist()}
-        ordered = [row for kind in kinds for row in by_class[int(distinct[kind])]]
-        where = feasible.all_nodes.rows[nodes]
-        return Searched([(row, int(where[at])) for row, at in zip(ordered, found.bins, strict=True) if at != NOWHERE])
+        ordered = [row for rows in kinds.rows for row in rows]
+        return Searched(
+            [(row, int(kinds.nodes[at])) for row, at in zip(ordered, found.bins, strict=True) if at != NOWHERE]
+        )
+
+
+def _packed(kinds: _Kinds, wanted: int) -> list[tuple[int, int]]:
+    """Return tasks with their nodes by one pass, the largest tasks first, empty if too few find room."""
+    found = best_fit(kinds.needs, kinds.counts, kinds.may, kinds.rooms, EPS)
+    if found.sum() < wanted:
+        return []
+    pairs: list[tuple[int, int]] = []
+    for rows, counts in zip(kinds.rows, found, strict=True):
+        at = counts.nonzero()[0]
+        pairs += zip(rows, np.repeat(kinds.nodes[at], counts[at]).tolist(), strict=False)
+    return pairs
+
+
+def _is_refuted(kinds: _Kinds, wanted: int) -> bool:
+    """Return True if counting shows that no placement of so many tasks exists: by places of each kind alone, or by the
+    sum of what the smallest tasks need."""
+    if not len(kinds.nodes):
+        return True
+    alone = [
+        min(int(np.where(kinds.may[kind], places(need, kinds.rooms, EPS), 0).sum()), int(kinds.counts[kind]))
+        for kind, need in enumerate(kinds.needs)
+    ]
+    if sum(alone) < wanted:
+        return True
+    # In each resource, the tasks that need least of it.
+    each = np.sort(np.repeat(kinds.needs, kinds.counts, axis=0), axis=0)[:wanted]
+    return bool((each.sum(axis=0) > kinds.rooms.sum(axis=0) + EPS * len(kinds.rooms)).any())

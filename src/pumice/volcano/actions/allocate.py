@@ -46,6 +46,7 @@ def allocate(
     predicateErrorCacheEnable: bool = True,
     promisedFirst: bool = True,
     maxSearchSteps: int = SEARCH_STEPS_MAX,
+    secondTries: bool = False,
 ) -> None:
     """Place jobs in queue and job order. A job is placed up to its minimum, and comes back into the queue for the
     rest.
@@ -54,8 +55,15 @@ def allocate(
     rolled back. ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
     (decision 0017). ``maxSearchSteps``: counted steps in a cycle for jobs with a topology or sub-groups, shared out
     over queues and namespaces; 0 for no limit. A step is a kind of task that is tried in a domain.
+    ``secondTries``: if a gang of different pods finds no place pod by pod, pack the largest first, then search.
     """
-    allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst, steps=maxSearchSteps)
+    allocation = _Allocation(
+        ssn,
+        cached=predicateErrorCacheEnable,
+        promised_first=promisedFirst,
+        steps=maxSearchSteps,
+        second_tries=secondTries,
+    )
     rows = allocation.waiting()
     if len(rows):
         allocation.take_turns(rows)
@@ -64,8 +72,9 @@ def allocate(
 class _Allocation:
     """One run of the action."""
 
-    def __init__(self, ssn: Session, *, cached: bool, promised_first: bool, steps: int) -> None:
+    def __init__(self, ssn: Session, *, cached: bool, promised_first: bool, steps: int, second_tries: bool) -> None:
         self.ssn, self.cached, self.promised_first, self.steps = ssn, cached, promised_first, steps
+        self.second_tries = second_tries
         self.postponed: dict[int, list[int]] = {}  # by queue
         self.pending: dict[int, PendingTasks] = {}
         self.failed = False  # the last attempt failed and changed nothing
@@ -92,7 +101,7 @@ class _Allocation:
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
-        self.small = SmallGangs(ssn, placing_of(ssn).feasible)
+        self.small = SmallGangs(ssn, placing_of(ssn).feasible, for_all=self.second_tries)
         self.alike = Alike(ssn, failures, tried=self.gated)
         self.budget = Budget(ssn, rows[[self._is_in_domain(job) for job in rows.tolist()]], self.steps)
         if self.promised_first:

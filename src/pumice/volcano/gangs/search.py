@@ -1,4 +1,4 @@
-"""Place a small gang of different pods together where placing it pod by pod found no room."""
+"""Place a gang of different pods together where placing it pod by pod found no room."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def place_small_gang(
     ssn: Session, small: SmallGangs, stmt: Statement, sub: int, rows: list[int], attempt: OpenAttempt
 ) -> bool:
     """Place as many of the tasks as the sub-job misses, on idle resources. Return False if nothing was placed."""
-    # What was found rests on all nodes and all tasks, so an equal gang may not share it.
-    attempt.unlike_others = True
     found = small.search(rows, sub_missing(ssn, sub))
+    # What a search found rests on all nodes and all tasks, so an equal gang may not share it. Where counting refutes
+    # the gang it fails as it would without.
+    attempt.unlike_others = attempt.unlike_others or not found.is_refuted
     if found.cut is not None:
         attempt.findings.append(found.cut)
     if not found.places:
