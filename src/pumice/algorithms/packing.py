@@ -16,7 +16,8 @@ def places(need: F64, rooms: F64, tolerance: float = 0.0) -> I64:
     asks = need > 0
     if not asks.any():
         return np.full(len(rooms), np.iinfo(np.int32).max, dtype=np.int64)
-    return np.maximum(np.floor((rooms[:, asks] + tolerance) / need[asks]).min(axis=1), 0).astype(np.int64)
+    found: I64 = np.maximum(np.floor((rooms[:, asks] + tolerance) / need[asks]).min(axis=1), 0).astype(np.int64)
+    return found
 
 
 def best_fit(needs: F64, counts: I64, may: Bool, rooms: F64, tolerance: float = 0.0) -> I64:

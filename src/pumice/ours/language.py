@@ -5,13 +5,12 @@ A policy file may consist of ``dialect: pumice`` alone. The default policy evict
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.framework.plugin.registry import actions_at
+from pumice.framework.plugin.registry import actions_at, tables_over
 from pumice.volcano.table import VOLCANO
 
 DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
@@ -30,7 +29,7 @@ DEFAULT_TIERS: tuple[Mapping[str, Any], ...] = (
 # Objects and the scheduler name in pods are Volcano's: workloads need no change.
 PUMICE = replace(
     VOLCANO,
-    actions=ChainMap(actions_at({"allocate": "pumice.ours.actions.allocate:allocate"}), VOLCANO.actions),
+    actions=tables_over(actions_at({"allocate": "pumice.ours.actions.allocate:allocate"}), VOLCANO.actions),
     plugins={},
     name="pumice",
     builds_on=VOLCANO.name,

@@ -68,7 +68,7 @@ def plugin_specs(targets: Iterable[Callable[..., object]]) -> dict[str, PluginSp
     return {spec.name: spec for spec in specs}
 
 
-def _over(more: Mapping[str, V], known: Mapping[str, V]) -> Mapping[str, V]:
+def tables_over(more: Mapping[str, V], known: Mapping[str, V]) -> Mapping[str, V]:
     """Return both tables as one, ``more`` before ``known``, without reading a value of either."""
     # A ChainMap wants mutable maps, but nothing writes to what is declared as Mapping. Merging would import each value.
     return ChainMap(cast(MutableMapping[str, V], more), cast(MutableMapping[str, V], known))
@@ -137,8 +137,8 @@ class Registry:
         own = self.dialects[dialect]
         # A user's plugin may replace a built-in one of its name. A registry is a value: the one without it is still in
         # use.
-        extended = replace(own, plugins=_over(plugin_specs(targets), own.plugins))
-        return Registry(_over({dialect: extended}, self.dialects), self.ours)
+        extended = replace(own, plugins=tables_over(plugin_specs(targets), own.plugins))
+        return Registry(tables_over({dialect: extended}, self.dialects), self.ours)
 
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         """Return the dialect to which a name belongs, and the name without a prefix."""

@@ -15,10 +15,13 @@ from pumice.sim.workloads.work import TimeShift
 
 
 def shaken(scene: Scene, by_s: float, dice: np.random.Generator) -> Scene:
-    """Return the scene with every arrival moved by up to ``by_s`` seconds, earlier or later, but not before the
-    start."""
+    """Return the scene with every arrival moved by up to ``by_s`` seconds, earlier or later, but not before the start.
+    What is there at the start stays there: it is a backlog, and no arrival that could have been another."""
     works = []
     for work in scene.works:
+        if work.arrival_s <= 0:
+            works.append(work)
+            continue
         earliest = max(work.arrival_s - by_s, 0.0)
         works.append(TimeShift(work, float(dice.uniform(earliest, work.arrival_s + by_s))))
     works.sort(key=lambda work: (work.arrival_s, work.key))

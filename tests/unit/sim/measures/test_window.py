@@ -41,6 +41,13 @@ def test_a_window_of_nothing_is_refused(until: float | None, warm_up: float | No
         window_of(WORKS, start=5.0, until=until, warm_up_s=warm_up, cool_down_s=cool_down)
 
 
+def test_what_is_there_at_the_start_stays_there() -> None:
+    scene = Scene((), (job("backlog", 1, at=0.0), job("later", 1, at=5.0)))
+    found = {work.key: work.arrival_s for work in shaken(scene, 20.0, np.random.default_rng(1)).works}
+    backlog, later = (found[work.key] for work in scene.works)
+    assert backlog == 0.0 and later not in (0.0, 5.0)
+
+
 def test_arrivals_move_by_seed_and_no_further_than_said() -> None:
     scene = Scene((), tuple(job(f"j{i}", 1, at=5.0 * i) for i in range(200)))
     one, two, other = (shaken(scene, 20.0, np.random.default_rng(seed)) for seed in (1, 1, 2))
