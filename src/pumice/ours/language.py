@@ -10,7 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.framework.plugin.registry import actions_at, tables_over
+from pumice.framework.plugin.registry import action_spec, tables_over
+from pumice.ours.second_tries import allocate
 from pumice.volcano.table import VOLCANO
 
 DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
@@ -29,7 +30,7 @@ DEFAULT_TIERS: tuple[Mapping[str, Any], ...] = (
 # Objects and the scheduler name in pods are Volcano's: workloads need no change.
 PUMICE = replace(
     VOLCANO,
-    actions=tables_over(actions_at({"allocate": "pumice.ours.actions.allocate:allocate"}), VOLCANO.actions),
+    actions=tables_over({"allocate": action_spec("allocate", allocate, only_for_waiting=True)}, VOLCANO.actions),
     plugins={},
     name="pumice",
     builds_on=VOLCANO.name,

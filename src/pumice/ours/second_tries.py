@@ -1,4 +1,4 @@
-"""allocate: Volcano's action, with second tries unless they are switched off."""
+"""The action allocate of ``dialect: pumice``: Volcano's, with second tries unless they are switched off."""
 
 from __future__ import annotations
 
