@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.algorithms.fair_level import fair_shares
+from pumice.algorithms.fair_level import fair_parts
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.report.summary import in_units, jain, summarise
@@ -77,7 +77,8 @@ class Replay:
                 for queue in self.queues
             ]
         )
-        deserved = fair_shares(total, self.weight, np.zeros_like(demand), demand)
+        parts = fair_parts(total[None], self.weight, np.zeros((1, *demand.shape)), demand[None])[0]
+        deserved = parts[:, None] * demand
         contended = (demand.sum(axis=0) > total + 0.1).any()
         for queue, part in zip(self.queues, deserved, strict=True):
             share, due = (held[queue] / total).max() * seconds, min((part / total).max(), 1.0) * seconds

@@ -1,4 +1,4 @@
-"""Fair shares in one step, against the slow and plain way: pour until nobody wants more."""
+"""Fair parts of demand vectors, against the slow and plain way: raise all until something is used up."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.algorithms.fair_level import fair_shares
-from pumice.algorithms.shares import water_filling
+from pumice.algorithms.fair_level import F64, fair_parts
 
 AMOUNT = st.integers(0, 40).map(float)
 
 
 def shares(total: float, weights: list[float], most: list[float], least: list[float] | None = None) -> list[float]:
-    low = np.zeros(len(most)) if least is None else np.array(least)
-    return fair_shares(np.array([total]), np.array(weights), low[:, None], np.array(most)[:, None])[:, 0].tolist()
+    low, demand = (np.array(each, dtype=float)[None, :, None] for each in (least or [0.0] * len(most), most))
+    return (fair_parts(np.array([[float(total)]]), np.array(weights), low, demand) * demand[..., 0])[0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ def shares(total: float, weights: list[float], most: list[float], least: list[fl
         pytest.param(8, [1, 3], [12, 3], [5, 3], id="what-one-does-not-want-goes-to-the-other"),
         pytest.param(8, [1, 3], [1, 2], [1, 2], id="enough-for-all"),
         pytest.param(8, [1, 1, 1], [8, 0, 8], [4, 0, 4], id="who-wants-nothing-gets-nothing"),
-        pytest.param(0, [1, 1], [8, 8], [0, 0], id="nothing-there"),
+        pytest.param(0, [1, 1], [8, 8], [8, 8], id="what-is-not-there-does-not-count"),
         pytest.param(9, [1, 2, 3], [1, 9, 9], [1, 3.2, 4.8], id="three"),
     ],
 )
@@ -47,28 +46,57 @@ def test_guarantees(total: float, least: list[float], expected: list[float]) -> 
     assert shares(total, [1, 1, 1], [9, 9, 9], least) == pytest.approx(expected)
 
 
-def test_nobody() -> None:
-    assert fair_shares(np.array([3.0]), np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1))).shape == (0, 1)
+def test_no_queues() -> None:
+    assert fair_parts(np.array([[3.0]]), np.zeros(0), np.zeros((1, 0, 1)), np.zeros((1, 0, 1))).shape == (1, 0)
+
+
+def parts(total: list[float], weight: list[float], demand: list[list[float]]) -> list[float]:
+    asked = np.array([demand], dtype=float)
+    return fair_parts(np.array([total], dtype=float), np.array(weight), np.zeros_like(asked), asked)[0].tolist()
+
+
+def test_the_example_of_the_paper() -> None:
+    # 9 cores and 18 GB; tasks of 1 core and 4 GB, and of 3 cores and 1 GB: three of the one, two of the other.
+    assert parts([9, 18], [1, 1], [[100, 400], [300, 100]]) == pytest.approx([3 / 100, 2 / 100])
+
+
+def test_a_resource_in_plenty_is_deserved_only_with_one_that_is_short() -> None:
+    # Of 10 GPUs both want 20; cores are in plenty, and each gets those of its half.
+    assert parts([10, 1000], [1, 1], [[20, 40], [20, 400]]) == pytest.approx([5 / 20, 5 / 20])
+
+
+def test_queues_that_do_not_ask_for_what_is_used_up_go_on() -> None:
+    assert parts([10, 10], [1, 1, 1], [[20, 0], [20, 0], [0, 8]]) == pytest.approx([5 / 20, 5 / 20, 1.0])
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 9).map(float), AMOUNT, AMOUNT, AMOUNT, AMOUNT), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(1, 9).map(float), AMOUNT, AMOUNT, AMOUNT, AMOUNT), min_size=1, max_size=8),
     AMOUNT,
     AMOUNT,
 )
-def test_the_same_as_pouring_pass_by_pass(queues: list[tuple[float, ...]], cpu: float, gpu: float) -> None:
+def test_equal_to_raising_all_in_small_steps(queues: list[tuple[float, ...]], cpu: float, gpu: float) -> None:
     weight = np.array([queue[0] for queue in queues])
-    most = 100 * np.array([queue[1:3] for queue in queues])
-    least = np.minimum(20 * np.array([queue[3:5] for queue in queues]), most)
-    total = 100 * np.array([cpu, gpu])
-    found = fair_shares(total, weight, least, most)
-    assert (found >= least - 1e-6).all() and (found <= most + 1e-6).all()
-    if not (least.sum(axis=0) > 0).any():  # Volcano's passes put the guarantee on top of what was poured before
-        assert found == pytest.approx(water_filling(total, weight, most, least, most), abs=1.0)
-    room = np.maximum(total, least.sum(axis=0))
-    assert found.sum(axis=0) == pytest.approx(np.minimum(room, most.sum(axis=0)))
-    level = found / weight[:, None]
-    for one in range(len(queues)):
-        for other in range(len(queues)):  # who has more a weight than another could not have less, or that one not more
-            richer = level[one] > level[other] + 1e-6
-            assert not (richer & (found[one] > least[one] + 1e-6) & (found[other] < most[other] - 1e-6)).any()
+    demand = np.array([queue[1:3] for queue in queues])
+    total = np.array([cpu, gpu])
+    found = fair_parts(total[None], weight, np.zeros((1, *demand.shape)), demand[None])[0]
+    assert found == pytest.approx(poured(total, weight, demand), abs=0.02)
+
+
+def poured(total: F64, weight: F64, demand: F64) -> F64:
+    """Raise all parts together in small steps, until something that a queue asks for is used up."""
+    share = np.divide(demand, total, out=np.zeros_like(demand), where=total > 0).max(axis=1)
+    found, going = np.where(share > 0, 0.0, 1.0), share > 0
+    used = found @ np.where(total > 0, demand, 0.0)
+    step = 0.01 * np.divide(weight, share, out=np.zeros_like(share), where=going)
+    step *= 0.01 / max(step.max(initial=0.0), 1e-12)
+    for _ in range(200_000):
+        more = np.where(going, np.minimum(found + step, 1.0) - found, 0.0)
+        if not more.any():
+            break
+        used = (found + more) @ demand
+        over = (used > total + 1e-9) & (total > 0)
+        if over.any():
+            going &= ~(demand[:, over] > 0).any(axis=1)
+            continue
+        found += more
+    return found

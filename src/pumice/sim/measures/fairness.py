@@ -1,9 +1,10 @@
 """What each queue holds and deserves, by the state of the API server: pods on nodes, and jobs between arrival and end.
 
 A queue deserves its share of the cluster by weight: no more than it requests (its demand) or its capability, and at
-least its guarantee. What a queue does not request goes to others. Demand is all that jobs request from their arrival,
-whether or not the scheduler has admitted them: a queue that must wait does not deserve less because of it. Queues count
-as one level, whatever their parents are.
+least its guarantee. It is a part of its whole demand, all resources together, so that dominant shares are equal by
+weight where something is short. What a queue does not request goes to others. Demand is all that jobs request from
+their arrival, whether or not the scheduler has admitted them: a queue that must wait does not deserve less because of
+it. Queues count as one level, whatever their parents are.
 
 Changes are only recorded, and many moments are computed together, which costs little more than one.
 """
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.algorithms.fair_level import fair_shares
+from pumice.algorithms.fair_level import fair_parts
 from pumice.algorithms.shares import dominant_share
 from pumice.columns.dtypes import F64, Bool
 from pumice.model.node import Node
@@ -187,17 +188,16 @@ class Fairness:
         self._contended_s = float(np.concatenate(([self._contended_s], seconds[counts])).cumsum()[-1])
 
     def _deserved(self, asked: F64, total: F64) -> tuple[F64, Bool]:
-        """Return what queues deserve (M, Q, R), and whether more is requested than exists (M,). Only resources that are
-        short are shared out, each at each moment for itself."""
+        """Return what queues deserve (M, Q, R), and whether more is requested than exists (M,)."""
         demand = np.minimum(asked, self._limit.array())
-        short = (total >= MIN_RESOURCE) & (demand.sum(axis=1) > total + MIN_RESOURCE)
+        short = ((total >= MIN_RESOURCE) & (demand.sum(axis=1) > total + MIN_RESOURCE)).any(axis=1)
         if short.any():
-            by_queue = demand.transpose(1, 0, 2)
-            most = by_queue[:, short]
-            least = np.broadcast_to(self._least.array()[:, None], by_queue.shape)[:, short]
-            totals = np.broadcast_to(total, short.shape)[short]
-            by_queue[:, short] = fair_shares(totals, np.array(self._weight), np.minimum(least, most), most)
-        return demand, short.any(axis=1)
+            # The whole vector: of a resource that is in plenty, a queue deserves no more than its jobs can use with
+            # what it gets of the others.
+            least = np.broadcast_to(self._least.array(), demand[short].shape)
+            totals = np.broadcast_to(total, (len(demand[short]), len(total)))
+            demand[short] *= fair_parts(totals, np.array(self._weight), least, demand[short])[..., None]
+        return demand, short
 
     def _tables_of(self, given: list[list[list[float]] | None]) -> F64:
         """Return the tables of the moments that have one. Shape (tables, Q, R)."""
