@@ -29,6 +29,7 @@ from pumice.model.blockers import (
     TASK,
     Behind,
     Blocker,
+    Domain,
     GangIncomplete,
     GangPartial,
     NoNode,
@@ -75,7 +76,9 @@ class Blockers:
             return (Unreadable(f"PodGroup {uid}", group.unparsable[0]),)
         reserved = gangs.reserved(self._view, job)
         own = self._of_gang(job) if self._is_gang(job) else self._of_job(job)
-        found = tuple(dict.fromkeys([*([reserved] if reserved else ()), *own]))
+        # A reservation for a part of the gang is no promise that it starts, unless pods are leaving for it.
+        helps = reserved is not None and (reserved.leaving or Job(self._tables, job).is_pipelined)
+        found = tuple(dict.fromkeys(filter(None, (reserved, *own) if helps else (*own, reserved))))
         if found:
             return found
         return (gangs.held_back(self._view, job, by_its_queue=True) or room.of_its_domain(self._view, job) or Behind(),)
@@ -202,16 +205,19 @@ class Blockers:
         # KAI's own rules say that no node will do, and not why.
         unnamed = waits is not None and isinstance(waits.why, NoRoom | NoNode)
         pods = self._view.waiting_rows(job) if unnamed else []
-        nearest = nodes.against(self._view, job, pods[0]) if pods else None
+        nearest: Blocker | None = nodes.against(self._view, job, pods[0]) if pods else None
         if pods and nearest is None:
-            nearest = nodes.too_few_fit(self._view, job, pods[0])
+            few = nodes.too_few_fit(self._view, job, pods[0])
+            nearest = few or nodes.too_few_places(self._view, job, pods[0])
+        if waits is not None and isinstance(waits.why, Domain):
+            nearest = room.in_one_label_domain(self._view, job)
         if nearest is not None:
             yield nearest
         for entry in self._found.get(self._tables.jobs.uids[job], ()):
             if isinstance(entry.finding, Blocker):
-                yield entry.finding
+                yield queues.with_amounts(self._view, job, entry.finding)
         if waits is not None:
-            yield waits.why
+            yield queues.with_amounts(self._view, job, waits.why)
             yield from waits.also
         elif not may_wait(self._tables, job):
             rows, minimum = self._tables.jobs.tasks[job], int(self._tables.jobs.min_available[job])

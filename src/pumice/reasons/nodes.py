@@ -6,8 +6,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, Bool
-from pumice.model.blockers import Blocker, GangPartial, Shortage, TooManyPods
+from pumice.model.blockers import Blocker, GangPartial, KeptApart, Shortage, TooManyPods
 from pumice.model.pod import PodSpec
+from pumice.model.selectors import matches
 from pumice.model.status import TaskStatus
 from pumice.reasons import room, selection
 from pumice.reasons.view import View
@@ -63,6 +64,22 @@ def _despite_room(view: View, job: int, row: int, may: Bool, fits: Bool) -> Bloc
         or selection.spread(view, spec, row, may, fits, got)
         or room.all_slots_used(view, there.nonzero()[0], request)
     )
+
+
+def too_few_places(view: View, job: int, row: int) -> GangPartial | None:
+    """Return that pods of the gang keep each other apart, in fewer places with room than the gang needs, or None."""
+    spec, request, needed = view.spec(row), view.request(row), view.needed(job)
+    pod = view.tables.tasks.pods[row]
+    may = selection.selected(view, spec) & selection.open_to(view, spec) & view.fits(request, view.future)
+    for term in spec.affinity.anti_required:
+        if term.selector is None or not matches(term.selector, pod.labels):
+            continue
+        codes = view.derived.label(term.topology_key).codes[may]
+        places = len(set(codes.tolist()) - {-1})
+        if places < needed:
+            apart = KeptApart(term.topology_key, places, selection.selector_text(term.selector))
+            return GangPartial(places, needed, apart)
+    return None
 
 
 def too_few_fit(view: View, job: int, row: int) -> GangPartial | TooManyPods | None:

@@ -9,20 +9,26 @@ from msgspec.structs import replace
 
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import EPS, F64, AnyArray
+from pumice.kai.amounts import shared
 from pumice.model.blockers import (
     CAPABILITY,
     CAPACITY,
     CLOSED,
     DESERVED,
     GUARANTEE,
+    LIMIT,
     OVERCOMMIT,
+    QUOTA,
     Blocker,
     QueueLimit,
     ResourceLimit,
 )
+from pumice.model.devices.gpu import GPU_RESOURCE
+from pumice.model.resources import CPU, MEMORY
 from pumice.reasons.view import View
 
 #: Limits of which some may be promised to jobs that are known by name.
+_SHARED = (CPU, MEMORY, GPU_RESOURCE)  # what queues of KAI share, in the order of their amounts
 _PROMISED = (CAPABILITY, GUARANTEE, OVERCOMMIT)
 
 
@@ -43,6 +49,29 @@ def with_holders(view: View, limit: Blocker) -> Blocker:
     in_vain = bool(who) and not any(view.can_ever_run(job) for job in who)
     without_pods = bool(who) and not jobs.size[who].any()
     return replace(limit, holders=holders, in_vain=in_vain, without_pods=without_pods)
+
+
+def with_amounts(view: View, job: int, limit: Blocker) -> Blocker:
+    """Return a limit or quota of KAI with its amounts, of the first queue at which it is exceeded, the job's own or one
+    above it; KAI gives none."""
+    if not isinstance(limit, QueueLimit) or limit.kind not in (LIMIT, QUOTA) or limit.resources:
+        return limit
+    tables, (tree, held, fast) = view.tables, view.held_in_tree
+    rows = view.waiting_rows(job)[: view.needed(job)]
+    asked = shared(tables, tables.classes.charge[tables.tasks.cls[rows]]).sum(axis=0)
+    for queue in tree.path[int(tables.jobs.queue[job])]:
+        share = tables.queues.objs[queue].sharing
+        if share is None:
+            continue
+        used = (fast if limit.kind == QUOTA else held)[queue]
+        over = []
+        for d, (name, part) in enumerate(zip(_SHARED, (share.cpu, share.memory, share.gpu), strict=True)):
+            most = part.quota if limit.kind == QUOTA else part.limit
+            if most is not None and asked[d] > 0 and used[d] + asked[d] - most >= EPS:
+                over.append(ResourceLimit(name, most, float(used[d]), 0.0, float(asked[d])))
+        if over:
+            return replace(limit, queue=tables.queues.names[queue], resources=tuple(over))
+    return limit
 
 
 def _line(view: View, queue: int) -> Iterator[int]:

@@ -55,14 +55,19 @@ def shortage(view: View, request: F64, rows: AnyArray, d: int, wanted: int, futu
     return Shortage(view.axis.names[d], float(request[d]), wanted, *amounts, short, len(rows), *sizes)
 
 
-def after_some(view: View, job: int, row: int, rows: AnyArray, placed: list[int]) -> Shortage | None:
+def after_some(view: View, job: int, row: int, rows: AnyArray, placed: list[int]) -> Shortage | TooManyPods | None:
     """Return what was short for the next pod after some of the gang were placed, in the try that was undone, or
     None."""
     wanted, request = view.needed(job) - len(placed), view.request(row)
     if not placed or wanted <= 0:
         return None
     # The pods of a gang may differ; each is taken for the one that found no node.
-    left = view.future - np.bincount(placed, minlength=len(view.facts))[:, None] * request
+    taken = np.bincount(placed, minlength=len(view.facts))
+    left = view.future - taken[:, None] * request
+    roomy = rows[view.fits(request, left[rows])]
+    if len(roomy):
+        # No resource is short there, so more of one would not help.
+        return all_slots_used(view, roomy, request, taken)
     return shortage(view, request, rows, view.shortest(request, left[rows]), wanted, left[rows])
 
 
@@ -74,9 +79,11 @@ def too_large(view: View, request: F64, nodes: Bool, wanted: int) -> Shortage | 
     return None
 
 
-def all_slots_used(view: View, rows: AnyArray, request: F64) -> TooManyPods | None:
-    """Return that nodes with room run as many pods as they may, or None."""
+def all_slots_used(view: View, rows: AnyArray, request: F64, taken: AnyArray | None = None) -> TooManyPods | None:
+    """Return that nodes with room run as many pods as they may, or None. ``taken``: pods beside those that run. Shape
+    (N,)."""
     counts, most = view.tables.nodes.view[rows, -1], view.facts.max_pods[rows]
+    counts = counts if taken is None else counts + taken[rows]
     if not len(rows) or (counts < most).any():
         return None
     d = view.scarcest(request, view.future[rows])
@@ -104,6 +111,24 @@ def in_one_hypernode(view: View, job: int) -> Domain | Missing | None:
                 free = float(view.future[:, d].clip(min=0).sum())
                 above = _tier_above(view, bound, d, asked[d]) if is_size else None
                 return Domain("", bound, amount(view, d, asked[d]), free, most, is_size, above)
+    return None
+
+
+def in_one_label_domain(view: View, job: int) -> Domain | None:
+    """Return how much of what a gang of KAI asks for fits within one domain of the label that it requires, or None."""
+    group = view.tables.jobs.groups[job]
+    constraint = group.gang.topology if group.gang is not None else None
+    if constraint is None or not constraint.required:
+        return None
+    codes, asked = view.derived.label(constraint.required).codes, view.asks(job)
+    domains = [(codes == code).nonzero()[0] for code in range(int(codes.max(initial=-1)) + 1)]
+    for room, is_size in ((view.facts.allocatable, True), (view.future, False)):
+        for d in view.asked_in(asked):
+            most = max((float(room[nodes, d].clip(min=0).sum()) for nodes in domains), default=0.0)
+            if asked[d] - most >= EPS:
+                free = float(view.future[:, d].clip(min=0).sum())
+                asks = amount(view, d, asked[d])
+                return Domain(asks=asks, free=free, best=most, is_size=is_size, label=constraint.required)
     return None
 
 

@@ -141,11 +141,12 @@ def _domain(found: b.Domain) -> str:
     if asks is None:
         return f"no domain of the topology has room for all of it{f' in {found.name}' if found.name else ''}"
     name, ask, most = asks.resource, number(asks.resource, asks.value), number(asks.resource, found.best)
+    which = f"domain of {found.label}" if found.label else f"HyperNode of tier {found.tier}"
     if found.is_size:
-        largest = f"the largest HyperNode of tier {found.tier} has {amount(name, found.best)}"
+        largest = f"the largest {which} has {amount(name, found.best)}"
         above = f"; tier {found.above[0]} has {number(name, found.above[1])}" if found.above else ""
         return f"{largest}, it asks for {ask} within one{above}"
-    limit = f"at most {most} in one HyperNode of tier {found.tier}"
+    limit = f"at most {most} in one {which}"
     return f"{is_free(name, found.free)}, {limit}, it asks for {ask} within one"
 
 

@@ -14,6 +14,8 @@ from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.views import Job
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
+from pumice.kai.engine.tree_order import QueueTree
+from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import Derived
@@ -78,6 +80,14 @@ class View:
         which = which & ~self.outcome.figures.get("job.given_back", np.zeros(len(which), dtype=bool))
         rows = (jobs.alive & (jobs.queue >= 0) & jobs.has_min & which).nonzero()[0]
         return rows, np.maximum(jobs.min_resources[rows] - jobs.allocated[rows], 0.0)
+
+    @cached_property
+    def held_in_tree(self) -> tuple[QueueTree, F64, F64]:
+        """The tree of KAI's queues, what each holds with those below it, and the part of it of jobs that are not
+        preemptible. Shapes (Q, 3)."""
+        tree = QueueTree(self.tables)
+        held, fast, _ = (summed_up(tree, own) for own in amounts_by_queue(self.tables))
+        return tree, held, fast
 
     @cached_property
     def idle(self) -> F64:

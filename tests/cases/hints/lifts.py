@@ -30,9 +30,11 @@ from pumice.reasons.selection import text_of
 LITTLE = 1.0
 
 
-def lifted(objects: Sequence[Object], change: Change, less: float = 0.0) -> Iterator[list[Object]]:
+def lifted(
+    objects: Sequence[Object], change: Change, less: float = 0.0, *, job: str = "ns/ask"
+) -> Iterator[list[Object]]:
     """Yield the objects after a change, for each node on which it may be made. ``less``: the amount is smaller by so
-    much."""
+    much. ``job``: the key of the job for which it is made."""
     match change:
         case FreeRoom(name, value, where):
             for node in _nodes(objects):
@@ -42,14 +44,9 @@ def lifted(objects: Sequence[Object], change: Change, less: float = 0.0) -> Iter
         case AddNode((first,)):
             node = _nodes(objects)[0]
             room = _more(_set(node.allocatable, first.resource, 0.0), first.resource, first.value - less)
-            labels = {**node.labels, "kubernetes.io/hostname": "new"}
-            yield [*objects, replace(node, name="new", uid="new", labels=labels, allocatable=room, capacity=room)]
+            yield [*objects, replace(_new(objects), allocatable=room, capacity=room)]
         case AddNode(()):
-            node = _nodes(objects)[0]
-            yield [
-                *objects,
-                replace(node, name="new", uid="new", labels={**node.labels, "kubernetes.io/hostname": "new"}),
-            ]
+            yield [*objects, _new(objects)]
         case RaiseLimit(name, kind, resource, value) if kind == CAPABILITY:
             for each in objects:
                 if isinstance(each, Queue) and each.name == name and each.capability is not None:
@@ -67,8 +64,8 @@ def lifted(objects: Sequence[Object], change: Change, less: float = 0.0) -> Iter
         case RemoveGates(gates):
             yield [_ungated(each, gates) if isinstance(each, Pod) else each for each in objects]
         case AddPods(role, count):
-            like = next(each for each in objects if isinstance(each, Pod) and each.group_key == "ns/ask")
-            names = [f"ask-new-{i}" for i in range(count)]
+            like = next(each for each in objects if isinstance(each, Pod) and each.group_key == job)
+            names = [f"{like.name}-new-{i}" for i in range(count)]
             annotations = {**like.annotations, **({"volcano.sh/task-spec": role} if role else {})}
             yield [*objects, *(replace(like, name=n, uid=n, deletion=None, annotations=annotations) for n in names)]
 
@@ -85,6 +82,13 @@ def has_amount(change: Change) -> bool:
 
 def _nodes(objects: Sequence[Object]) -> list[Node]:
     return [each for each in objects if isinstance(each, Node)]
+
+
+def _new(objects: Sequence[Object]) -> Node:
+    """Return a node like the first one, with a name that none has."""
+    node, name = _nodes(objects)[0], f"new-{len(_nodes(objects))}"
+    labels = {**node.labels, "kubernetes.io/hostname": name}
+    return replace(node, name=name, uid=name, labels=labels, unschedulable=False, taints=())
 
 
 def _with(objects: Sequence[Object], old: Object, new: Object) -> list[Object]:

@@ -228,7 +228,8 @@ class TooManyPods(Blocker, frozen=True):
 
     @property
     def lift(self) -> tuple[Change, ...]:
-        return (FreeRoom("pods", float(self.pods + 1 - self.most), self.node),)
+        # A node may have slots, and not as many as the gang needs there.
+        return (FreeRoom("pods", float(max(self.pods + 1 - self.most, 1)), self.node),)
 
 
 # A reason of its own, because the sums of queues do not show it: pods of another scheduler belong to no queue.
@@ -269,7 +270,8 @@ class Domain(Blocker, frozen=True):
     """No domain of the topology takes the job. ``name``: the domain that was looked at, empty for all of them.
     ``tier``: the highest that the job allows, None where that is not known. It ``asks`` for so much within one domain,
     of which one has at ``best`` so much, of ``free`` in all. ``is_size``: also where all domains are empty; then
-    ``above`` is the next tier where one is large enough, with what that has."""
+    ``above`` is the next tier where one is large enough, with what that has. ``label``: the label of nodes whose values
+    are the domains, in place of a tier."""
 
     code: ClassVar[str] = "Domain"
     name: str = ""
@@ -279,6 +281,7 @@ class Domain(Blocker, frozen=True):
     best: float = 0.0
     is_size: bool = False
     above: tuple[int, float] | None = None
+    label: str = ""
 
     @property
     def lift(self) -> tuple[Change, ...]:

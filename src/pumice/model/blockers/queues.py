@@ -7,7 +7,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from pumice.model.blockers.base import Blocker
-from pumice.model.blockers.changes import Change, Correct, NotKnown, OpenQueue, RaiseLimit
+from pumice.model.blockers.changes import Change, Correct, FreeRoom, NotKnown, OpenQueue, RaiseLimit
 
 
 class ResourceLimit(Struct, frozen=True):
@@ -56,8 +56,17 @@ class QueueLimit(Blocker, frozen=True):
     def lift(self) -> tuple[Change, ...]:
         if self.kind == CLOSED:
             return (OpenQueue(self.queue),)
-        over = tuple(RaiseLimit(self.queue, self.kind, each.resource, each.excess) for each in self.exceeded)
+        over = tuple(self._lift_of(each) for each in self.exceeded)
         return over or (NotKnown("the amounts of the limit are not known"),)
+
+    def _lift_of(self, over: ResourceLimit) -> Change:
+        # A queue without a limit of its own, or that deserves all there is, is limited by the size of the cluster.
+        if self.kind == CAPABILITY and over.limit >= over.total > 0.0:
+            return FreeRoom(over.resource, over.excess)
+        # What others want is never nothing, so no weight gives a queue all there is; as much again is enough.
+        if self.kind == DESERVED and over.used + over.promised + over.asked >= over.total > 0.0:
+            return FreeRoom(over.resource, over.asked)
+        return RaiseLimit(self.queue, self.kind, over.resource, over.excess)
 
 
 #: Kinds of ``QueueLimit``: it is closed; it has what it deserves; it may hold no more of what the pods ask for; it may
