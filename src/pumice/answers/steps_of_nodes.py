@@ -31,7 +31,8 @@ def add_nodes(world: World, job: str) -> Iterator[Step]:
     if not specs:
         return
     kinds: dict[Resource, Node] = {}
-    for node in world.nodes:
+    # Those without taints first: what is added like one that has some is added without them.
+    for node in sorted(world.nodes, key=lambda node: bool(node.taints)):
         if not node.unschedulable and not node.unparsable and _may_use(specs[0], node):
             kinds.setdefault(node.allocatable, node)
     fitting = [node for room, node in kinds.items() if _fits(specs[0].request, room)]
@@ -119,12 +120,14 @@ def _nodes_like(world: World, like: Node, job: str, most: int) -> Step:
             draft.put(replace(like, name=name, uid=name, labels=labels, unschedulable=False, taints=()))
 
     known = any(node is like for node in world.nodes)
+    named = f"like {like.name}{', without its taints' * bool(like.taints)} " if known else ""
     what = _size_text(like, specs)
     return Step(
         min(most, 256),
         apply,
-        lambda count: f"{count} more node{'s' * (count > 1)} {f'like {like.name} ' if known else ''}({what})",
-        changes=(lambda count: (f"--add-nodes {count}x{like.name}",)) if known else nothing,
+        lambda count: f"{count} more node{'s' * (count > 1)} {named}({what})",
+        # `pumice whatif` adds nodes with all that the one has.
+        changes=(lambda count: (f"--add-nodes {count}x{like.name}",)) if known and not like.taints else nothing,
         cost=lambda count: (0.0, size * count, 0.0),
     )
 

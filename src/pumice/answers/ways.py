@@ -6,7 +6,7 @@ was run and places the job; one step less was run and does not, nor does half of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason
 from pumice.answers.step import Step
 from pumice.answers.steps import steps_for
-from pumice.answers.world import Draft, Trial, Trials, starts
+from pumice.answers.world import Draft, Trial, Trials, World, starts
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
 
@@ -44,9 +44,17 @@ class Cost(Struct, frozen=True):
         return (self.lost + self.added + 10.0 * self.lowered, self.edits)
 
 
+class Chosen(Struct, frozen=True):
+    """A step, and how many of it."""
+
+    step: Step
+    count: int
+
+
 class Way(Struct, frozen=True):
     """What to do, as sentences and as commands, with its cost. ``waits``: the job gets nodes that others have yet to
-    leave. ``losers``: jobs that would have started in this cycle and do not, or that lose pods."""
+    leave. ``losers``: jobs that would have started in this cycle and do not, or that lose pods. ``chosen``: the steps
+    that it is made of."""
 
     text: tuple[str, ...]
     commands: tuple[str, ...]
@@ -54,19 +62,13 @@ class Way(Struct, frozen=True):
     cost: Cost
     losers: tuple[str, ...] = ()
     waits: bool = False
-
-
-class _Chosen(Struct, frozen=True):
-    """A step, and how many of it."""
-
-    step: Step
-    count: int
+    chosen: tuple[Chosen, ...] = ()
 
 
 def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     """Return ways out of a reason that were run and place the job, the cheapest first."""
     finder = _Finder(trials, job)
-    found: dict[tuple[str, ...], tuple[_Chosen, ...]] = {}
+    found: dict[tuple[str, ...], tuple[Chosen, ...]] = {}
     general, combined = _combinations(trials, job, reason.lifts)
     for number, steps in enumerate((*general, *islice(combined, _COMBINATIONS_MAX))):
         # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
@@ -107,7 +109,7 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
     yield from (tuple(step for _, step in choice) for choice in choices[_ALWAYS_TRIED:])
 
 
-def _cost(chosen: tuple[_Chosen, ...]) -> Cost:
+def _cost(chosen: tuple[Chosen, ...]) -> Cost:
     costs = [each.step.cost(each.count) for each in chosen]
     lowered, added, lost = (sum(cost[i] for cost in costs) for i in range(3))
     return Cost(lowered, added, lost, sum(each.step.edits(each.count) for each in chosen))
@@ -118,7 +120,7 @@ class _Finder:
         self.trials, self.job = trials, job
         self._known: dict[tuple[tuple[int, int], ...], bool] = {}
 
-    def run(self, chosen: tuple[_Chosen, ...]) -> Trial | None:
+    def run(self, chosen: tuple[Chosen, ...]) -> Trial | None:
         if self.trials.is_cut:
             return None
         draft = Draft(self.trials.world)
@@ -126,7 +128,7 @@ class _Finder:
             each.step.apply(draft, each.count)
         return self.trials.run(draft)
 
-    def succeeds(self, chosen: tuple[_Chosen, ...]) -> bool:
+    def succeeds(self, chosen: tuple[Chosen, ...]) -> bool:
         # The steps of a search live as long as it does, so that they are known by their identity.
         key = tuple((id(each.step), each.count) for each in chosen if each.count)
         if key not in self._known:
@@ -136,9 +138,9 @@ class _Finder:
             self._known[key] = starts(trial, self.trials.world, self.job)
         return self._known[key]
 
-    def smallest(self, steps: tuple[Step, ...]) -> tuple[_Chosen, ...] | None:
+    def smallest(self, steps: tuple[Step, ...]) -> tuple[Chosen, ...] | None:
         """Return the smallest counts with which these steps place the job, None where they do not at all."""
-        most = tuple(_Chosen(step, step.most) for step in steps)
+        most = tuple(Chosen(step, step.most) for step in steps)
         if not self.succeeds(most):
             return None
         chosen = most
@@ -146,26 +148,19 @@ class _Finder:
             chosen = self._with_least(chosen, place)
         return tuple(each for each in chosen if each.count)
 
-    def _with_least(self, chosen: tuple[_Chosen, ...], place: int) -> tuple[_Chosen, ...]:
+    def _with_least(self, chosen: tuple[Chosen, ...], place: int) -> tuple[Chosen, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""
 
-        def at(count: int) -> tuple[_Chosen, ...]:
-            return (*chosen[:place], _Chosen(chosen[place].step, count), *chosen[place + 1 :])
+        def at(count: int) -> tuple[Chosen, ...]:
+            return (*chosen[:place], Chosen(chosen[place].step, count), *chosen[place + 1 :])
 
         found = _least(chosen[place].count, lambda count: self.succeeds(at(count)), may_be_none=len(chosen) > 1)
         return at(found)
 
-    def confirmed(self, chosen: tuple[_Chosen, ...]) -> Way | None:
+    def confirmed(self, chosen: tuple[Chosen, ...]) -> Way | None:
         """Return the way of these steps, run once more with the jobs that leave removed; None where it then fails."""
         leaves = [key for each in chosen for key in each.step.leaving(each.count)]
-        draft = Draft(self.trials.world)
-        for each in chosen:
-            each.step.apply(draft, each.count)
-        for key in leaves:
-            draft.remove(PodGroup, key)
-            for pod in self.trials.world.pods_of.get(key, ()):
-                draft.remove(Pod, pod.key)
-        trial = self.trials.run(draft)
+        trial = self.trials.run(draft_of(self.trials.world, chosen))
         if not starts(trial, self.trials.world, self.job):
             return None
         losers = tuple(dict.fromkeys((*leaves, *losers_by(self.trials, trial, self.job))))
@@ -176,7 +171,21 @@ class _Finder:
             _cost(chosen),
             losers,
             any(key in trial.outcome.pipelined for key in _keys(self.trials, self.job)),
+            chosen,
         )
+
+
+def draft_of(world: World, chosen: Iterable[Chosen]) -> Draft:
+    """Return a world with these steps made, and without the jobs that leave for them."""
+    draft, leaves = Draft(world), list[str]()
+    for each in chosen:
+        each.step.apply(draft, each.count)
+        leaves += each.step.leaving(each.count)
+    for key in leaves:
+        draft.remove(PodGroup, key)
+        for pod in world.pods_of.get(key, ()):
+            draft.remove(Pod, pod.key)
+    return draft
 
 
 def _keys(trials: Trials, job: str) -> list[str]:
