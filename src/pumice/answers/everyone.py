@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from pumice.answers.codes import Code, code_of
 from pumice.answers.lifts import Lift, lift
+from pumice.answers.requests import waiting_amounts
 from pumice.answers.world import Draft, Trial, Trials, new_name
 from pumice.model.resources import CPU
 from pumice.reasons.blockers import Blockers
@@ -75,16 +76,15 @@ def overview(trials: Trials) -> Overview:
 
 def _asked(trial: Trial) -> dict[str, tuple[float, float]]:
     """Return the GPUs and the cores that the waiting pods of each job ask for."""
-    tables, found = trial.outcome.tables, dict[str, tuple[float, float]]()
-    tasks, names = tables.tasks, tables.axis.names
+    tables = trial.outcome.tables
+    names, amounts = tables.axis.names, waiting_amounts(tables) / 1000.0
     columns = [names.index(name) if name in names else None for name in (_GPU, CPU)]
-    rows = (tasks.alive & (tasks.job >= 0) & (tasks.node < 0)).nonzero()[0]
-    amounts = tables.classes.req[tasks.cls[rows]] / 1000.0
-    for job, amount in zip(tasks.job[rows].tolist(), amounts, strict=True):
-        gpus, cores = found.get(tables.jobs.uids[job], (0.0, 0.0))
-        more = [0.0 if column is None else float(amount[column]) for column in columns]
-        found[tables.jobs.uids[job]] = gpus + more[0], cores + more[1]
-    return found
+
+    def of(row: int, column: int | None) -> float:
+        return 0.0 if column is None else float(amounts[row, column])
+
+    rows = trial.outcome.live_jobs.tolist()
+    return {tables.jobs.uids[row]: (of(row, columns[0]), of(row, columns[1])) for row in rows}
 
 
 def _tried(trials: Trials, text: str, draft: Draft, asks: dict[str, tuple[float, float]]) -> Relief:

@@ -22,6 +22,8 @@ from pumice.reasons.blockers import Blockers
 _STEPS_MAX = 6
 #: A larger set is made smaller one by one, and not by all its subsets.
 _SUBSETS_OF_MAX = 5
+#: Pairs of obstacles that are run beside a set of three or more.
+_PAIRS_MAX = 30
 
 
 class Reason(Struct, frozen=True):
@@ -108,6 +110,16 @@ class _Search:
                     return lifts, False
         return lifts, True
 
+    def fewer(self, smallest: tuple[Lift, ...], others: list[Lift]) -> tuple[Lift, ...]:
+        """Return a smaller set without which the job starts, past which the cycle led; empty for none.
+
+        One other obstacle may do alone, and of three or more, two with one among them that is in the set."""
+        # Not that others come first: where they are gone hardly anything is in the way.
+        pairs = [(each, other) for each in smallest for other in others if other.code is not Code.ORDER]
+        sets: list[tuple[Lift, ...]] = [(each,) for each in others]
+        sets += pairs[:_PAIRS_MAX] if len(smallest) > 2 else []
+        return next((each for each in sets if self.succeeds(each)), ())
+
 
 def reason_of(trials: Trials, job: str) -> Reason:
     """Return why a job of the session that does not start does not."""
@@ -118,9 +130,7 @@ def reason_of(trials: Trials, job: str) -> Reason:
         return Reason(tried=tuple(search.said))
     smallest, is_minimal = search.smallest(found)
     if len(smallest) > 1 and is_minimal:
-        # The cycle may have led past one obstacle that does alone.
-        alone = next((each for each in candidates if each not in found and search.succeeds((each,))), None)
-        smallest = (alone,) if alone is not None else smallest
+        smallest = search.fewer(smallest, [each for each in candidates if each not in found]) or smallest
     for each in smallest:
         if each not in search.said:
             _name(search, smallest, each)

@@ -44,7 +44,7 @@ class Cost(Struct, frozen=True):
         return (self.lost + self.added + 10.0 * self.lowered, self.edits)
 
 
-class Chosen(Struct, frozen=True):
+class CountedStep(Struct, frozen=True):
     """A step, and how many of it."""
 
     step: Step
@@ -62,13 +62,13 @@ class Way(Struct, frozen=True):
     cost: Cost
     losers: tuple[str, ...] = ()
     waits: bool = False
-    chosen: tuple[Chosen, ...] = ()
+    chosen: tuple[CountedStep, ...] = ()
 
 
 def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     """Return ways out of a reason that were run and place the job, the cheapest first."""
     finder = _Finder(trials, job)
-    found: dict[tuple[str, ...], tuple[Chosen, ...]] = {}
+    found: dict[tuple[str, ...], tuple[CountedStep, ...]] = {}
     general, combined = _combinations(trials, job, reason.lifts)
     for number, steps in enumerate((*general, *islice(combined, _COMBINATIONS_MAX))):
         # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
@@ -109,7 +109,7 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
     yield from (tuple(step for _, step in choice) for choice in choices[_ALWAYS_TRIED:])
 
 
-def _cost(chosen: tuple[Chosen, ...]) -> Cost:
+def _cost(chosen: tuple[CountedStep, ...]) -> Cost:
     costs = [each.step.cost(each.count) for each in chosen]
     lowered, added, lost = (sum(cost[i] for cost in costs) for i in range(3))
     return Cost(lowered, added, lost, sum(each.step.edits(each.count) for each in chosen))
@@ -120,7 +120,7 @@ class _Finder:
         self.trials, self.job = trials, job
         self._known: dict[tuple[tuple[int, int], ...], bool] = {}
 
-    def run(self, chosen: tuple[Chosen, ...]) -> Trial | None:
+    def run(self, chosen: tuple[CountedStep, ...]) -> Trial | None:
         if self.trials.is_cut:
             return None
         draft = Draft(self.trials.world)
@@ -128,7 +128,7 @@ class _Finder:
             each.step.apply(draft, each.count)
         return self.trials.run(draft)
 
-    def succeeds(self, chosen: tuple[Chosen, ...]) -> bool:
+    def succeeds(self, chosen: tuple[CountedStep, ...]) -> bool:
         # The steps of a search live as long as it does, so that they are known by their identity.
         key = tuple((id(each.step), each.count) for each in chosen if each.count)
         if key not in self._known:
@@ -138,9 +138,9 @@ class _Finder:
             self._known[key] = starts(trial, self.trials.world, self.job)
         return self._known[key]
 
-    def smallest(self, steps: tuple[Step, ...]) -> tuple[Chosen, ...] | None:
+    def smallest(self, steps: tuple[Step, ...]) -> tuple[CountedStep, ...] | None:
         """Return the smallest counts with which these steps place the job, None where they do not at all."""
-        most = tuple(Chosen(step, step.most) for step in steps)
+        most = tuple(CountedStep(step, step.most) for step in steps)
         if not self.succeeds(most):
             return None
         chosen = most
@@ -148,16 +148,16 @@ class _Finder:
             chosen = self._with_least(chosen, place)
         return tuple(each for each in chosen if each.count)
 
-    def _with_least(self, chosen: tuple[Chosen, ...], place: int) -> tuple[Chosen, ...]:
+    def _with_least(self, chosen: tuple[CountedStep, ...], place: int) -> tuple[CountedStep, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""
 
-        def at(count: int) -> tuple[Chosen, ...]:
-            return (*chosen[:place], Chosen(chosen[place].step, count), *chosen[place + 1 :])
+        def at(count: int) -> tuple[CountedStep, ...]:
+            return (*chosen[:place], CountedStep(chosen[place].step, count), *chosen[place + 1 :])
 
         found = _least(chosen[place].count, lambda count: self.succeeds(at(count)), may_be_none=len(chosen) > 1)
         return at(found)
 
-    def confirmed(self, chosen: tuple[Chosen, ...]) -> Way | None:
+    def confirmed(self, chosen: tuple[CountedStep, ...]) -> Way | None:
         """Return the way of these steps, run once more with the jobs that leave removed; None where it then fails."""
         leaves = [key for each in chosen for key in each.step.leaving(each.count)]
         trial = self.trials.run(draft_of(self.trials.world, chosen))
@@ -175,7 +175,7 @@ class _Finder:
         )
 
 
-def draft_of(world: World, chosen: Iterable[Chosen]) -> Draft:
+def draft_of(world: World, chosen: Iterable[CountedStep]) -> Draft:
     """Return a world with these steps made, and without the jobs that leave for them."""
     draft, leaves = Draft(world), list[str]()
     for each in chosen:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 
 from pumice.runtime.cycle_end import CycleEnd
+from pumice.runtime.serving.time_share import SHARE, TimeShare
 from pumice.web.feed import Feed
 from pumice.web.sample import Amounts, amounts_of, sample_of
 from pumice.web.summary import summarize
@@ -15,11 +16,8 @@ from pumice.web.summary import summarize
 _log = logging.getLogger("pumice.run")
 #: How long a summary is made for after the last request of a page.
 _OPEN_S = 30.0
-#: After a summary that took t seconds none is made for so many times t: pages take at most 1/20 of the thread of cycles
-#: while one is open.
-_SHARE = 20
-#: The same for sums, which are made while no page is open too.
-_SAMPLE_SHARE = 100
+#: As ``SHARE``, for sums, which are made while no page is open too.
+_SAMPLE_SHARE = 100.0
 
 
 class Publisher:
@@ -35,12 +33,12 @@ class Publisher:
         loop: asyncio.AbstractEventLoop,
         clock: Callable[[], float],
         *,
-        share: float = _SHARE,
+        share: float = SHARE,
         always: bool = False,
     ) -> None:
         self._feed, self._loop, self._clock = feed, loop, clock
-        self._share, self._always = share, always
-        self._not_before = self._sample_not_before = self._failed_until = 0.0
+        self._always, self._failed_until = always, 0.0
+        self._summaries, self._samples = TimeShare(clock, share), TimeShare(clock, _SAMPLE_SHARE)
         self._shown: object = None
         self._amounts: Amounts | None = None
         self._amounts_of: object = None
@@ -59,8 +57,7 @@ class Publisher:
             self._failed_until = self._clock() + _OPEN_S
 
     def _is_wanted(self, end: CycleEnd) -> bool:
-        began = self._clock()
-        if began < self._not_before or (not self._always and began - self._feed.asked_at > _OPEN_S):
+        if not self._summaries.is_due or (not self._always and self._clock() - self._feed.asked_at > _OPEN_S):
             return False
         # Nothing was written since the last one.
         return self._shown != _state_of(end) or bool(end.decisions)
@@ -70,18 +67,16 @@ class Publisher:
         began = self._clock()
         summary = summarize(end.outcome, end.decisions, end.digest)
         self._shown = _state_of(end)
-        ended = self._clock()
-        self._not_before = ended + self._share * (ended - began)
+        self._summaries.took(began)
         self._loop.call_soon_threadsafe(self._feed.publish, summary)
 
     def _sample(self, end: CycleEnd) -> None:
         """Hand on the sums of a cycle. Each cycle is counted; amounts may be those of one shortly before."""
         began, state = self._clock(), _state_of(end)
-        is_due = self._always or began >= self._sample_not_before
+        is_due = self._always or self._samples.is_due
         if self._amounts is None or (state != self._amounts_of and is_due):
             self._amounts, self._amounts_of = amounts_of(end.outcome), state
-            ended = self._clock()
-            self._sample_not_before = ended + _SAMPLE_SHARE * (ended - began)
+            self._samples.took(began)
         self._loop.call_soon_threadsafe(self._feed.history.take, sample_of(end, self._amounts))
 
 

@@ -8,10 +8,12 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.algorithms.sums import sums_by
-from pumice.columns.counting import PENDING
+from pumice.answers.requests import waiting_amounts
 from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.tables import Tables
 from pumice.web.units import PageUnits
+
+__all__ = ["QueueColumns", "QueuedJobs", "queue_columns", "waiting_amounts"]
 
 
 class QueueColumns(Struct, frozen=True):
@@ -41,17 +43,6 @@ class QueuedJobs(Struct, frozen=True):
     holds: F64
     asks: F64
     waits: Bool
-
-
-def waiting_amounts(tables: Tables) -> F64:
-    """Return what the pods of each job that wait ask for together. Shape (J, R)."""
-    tasks, jobs = tables.tasks, tables.jobs
-    rows = (tasks.alive & (tasks.job >= 0) & (tasks.status == PENDING)).nonzero()[0]
-    found = sums_by(tasks.job[rows], tables.classes.req[tasks.cls[rows]], len(jobs.queue))
-    # Volcano creates the pods of a job only once it is admitted; before, its minimum says what it asks for.
-    unborn = jobs.alive & jobs.has_min & (jobs.size == 0)
-    found[unborn] = jobs.min_resources[unborn]
-    return found
 
 
 def queue_columns(tables: Tables, units: PageUnits, jobs: QueuedJobs) -> QueueColumns:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
+from pumice.answers.requests import waiting_amounts
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64
 from pumice.framework.cycle.outcome import Outcome
@@ -14,7 +15,7 @@ from pumice.framework.cycle.trace import Fault, JobsEntry
 from pumice.model.blockers import SearchCut
 from pumice.model.decisions import Evict
 from pumice.runtime.cycle_end import CycleEnd
-from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns, waiting_amounts
+from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns
 from pumice.web.units import PageUnits, ResourceColumn
 
 #: Faults of one cycle that are kept: a plugin that fails for each of thousands of jobs says the same each time.

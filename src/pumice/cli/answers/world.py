@@ -113,14 +113,13 @@ def _of_manifests(paths: Sequence[str], options: WorldOptions) -> Question:
 
 def saved_cycle(paths: Sequence[str]) -> Cycle:
     """Return the cycle of one snapshot. Raises: InputError, OSError."""
-    from pumice.runtime.files.snapshot_file import SnapshotError, read_cycle
+    from pumice.library import snapshots
+    from pumice.library.errors import InputError as Refused
 
-    if len(paths) > 1:
-        raise InputError("a snapshot contains a whole cluster: wanted no other input")
     try:
-        return read_cycle(Path(paths[0]))
-    except SnapshotError as error:
-        raise InputError(f"{paths[0]}: {error}") from None
+        return snapshots.saved_cycle(paths)
+    except Refused as error:
+        raise InputError(str(error)) from None
 
 
 def policy_of_cycle(cycle: Cycle, path: str, conf: Path | None, plugins_dir: str, *, strict: bool) -> PolicyChoice:
