@@ -11,11 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.runtime.serving.listening import Place
+from pumice.testing.build import policy
 from pumice.web.feed import Feed
+from pumice.web.policy_trials import PolicyTrials, in_world
 from pumice.web.questions import Questions
 from pumice.web.server import serving
 from pumice.web.simulation import results_in
-from tests.unit.web.worlds import sample, summary_of, world
+from tests.unit.web.worlds import CONF, sample, summary_of, world
 from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
 
@@ -28,6 +30,7 @@ SHOWN = {
     "/jobs": ["ns/below", "ns/starts", "QueueLimit"],
     "/nodes": ["3 nodes", "cordoned"],
     "/gantt": ["Jobs over time", "not yet"],
+    "/policy": ["proportion", "enqueue", "What would change"],
     "/cycles": ["Where the time went", "allocate", "Plugin faults", "gang"],
 }
 WAIT_MAX_S = 40.0
@@ -48,7 +51,8 @@ async def served() -> AsyncIterator[Served]:
         spans = {"open session": 0.01, "allocate": 0.02 * second, "plugin gang": 0.001}
         feed.history.take(replace(sample(spans), number=second + 1, at=100.0 + second))
     feed.publish(summary_of(found))
-    async with serving(feed, Place(), Questions(found, "d").explain) as url:
+    policies = PolicyTrials(lambda: CONF, policy, in_world(found))
+    async with serving(feed, Place(), Questions(found, "d").explain, policies) as url:
         yield Served(url, feed)
 
 
@@ -105,15 +109,28 @@ async def test_jobs_are_filtered_and_the_address_keeps_it(served: Served, page: 
     await wait_for(page, "document.querySelectorAll('#jobs tbody tr').length === 4")
 
 
-@pytest.mark.parametrize("path", ["/", "/queues", "/gantt", "/cycles"])
-async def test_one_brush_chooses_the_time_of_all_pictures(served: Served, page: Page, path: str) -> None:
-    await page.open(served.url + path, 1280)
-    pictures = "[...document.querySelectorAll('figure .plot svg')].map((svg) => svg.innerHTML)"
-    before = await page.js(pictures)
+async def choose_a_time(page: Page) -> None:
+    """Drag over the right half of the brush."""
     box = """(() => { const place = document.querySelector('.brush'); place.scrollIntoView({ block: 'center' });
       const box = place.getBoundingClientRect(); return [box.left, box.top, box.width, box.height]; })()"""
     left, top, width, height = await page.js(box)
     await page.drag((left + 0.5 * width, top + height / 2), (left + 0.9 * width, top + height / 2))
+
+
+async def test_a_part_of_the_time_of_jobs_is_chosen(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/gantt")
+    before = await page.js("document.querySelector('#gantt svg').innerHTML")
+    await choose_a_time(page)
+    assert before != await page.js("document.querySelector('#gantt svg').innerHTML")
+    assert await page.js("VIEW.from > 0 && VIEW.to < END") and page.complaints == []
+
+
+@pytest.mark.parametrize("path", ["/", "/queues", "/cycles"])
+async def test_one_brush_chooses_the_time_of_all_pictures(served: Served, page: Page, path: str) -> None:
+    await page.open(served.url + path, 1280)
+    pictures = "[...document.querySelectorAll('figure .plot svg')].map((svg) => svg.innerHTML)"
+    before = await page.js(pictures)
+    await choose_a_time(page)
     after = await page.js(pictures)
     assert len(before) == len(after) > 0
     assert all(one != other for one, other in zip(before, after, strict=True))
@@ -172,6 +189,20 @@ async def test_results_of_a_simulation_are_one_page(page: Page, width: int, sche
         text = await page.js(TEXT)
         assert EVIL in text and "queues cannot be read" in text and "1 min" in text
         assert await page.js(FITS) and page.complaints == []
+
+
+async def test_another_policy_is_tried(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/policy")
+    change = "{ const text = document.querySelector('textarea'); text.value = text.value.replace"
+    await page.js(f"{change}('enqueue, allocate', 'backfill'); }}")
+    await page.js("document.querySelector('#try form').requestSubmit()")
+    await wait_for(page, "document.querySelector('#difference')")
+    text = await page.js("document.querySelector('#try').innerText")
+    assert "1 decide otherwise" in text and "ns/starts (2 pods)" in text
+    await page.js("document.querySelector('textarea').value = 'actions: \"alocate\"'")
+    await page.js("document.querySelector('#try form').requestSubmit()")
+    await wait_for(page, "document.querySelector('#try').innerText.includes('It cannot be used')")
+    assert page.complaints == []
 
 
 async def test_names_are_text(served: Served, page: Page) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.answers.codes import WORDS
+from pumice.answers.difference import Difference
 from pumice.answers.everyone import Overview
 from pumice.answers.explanation import Explanation
 
 EXPLAIN_SCHEMA, OVERVIEW_SCHEMA = "pumice.explain/1", "pumice.explain-all/1"
+WHATIF_SCHEMA = "pumice.whatif/1"
 
 
 def described(found: Explanation, digest: str) -> dict[str, Any]:
@@ -74,4 +76,31 @@ def overview_described(found: Overview, digest: str) -> dict[str, Any]:
         if relief is None
         else {"text": relief.text, "jobs": relief.jobs, "gpus": relief.gpus, "cores": relief.cores},
         "proof": {"digest": digest, "trials": found.trials},
+    }
+
+
+def difference_described(found: Difference, before: str, after: str) -> dict[str, Any]:
+    """Return a difference as ``pumice whatif --json`` prints it, with the digests of both cycles. Amounts are in the
+    units of the core."""
+    return {
+        "schema": WHATIF_SCHEMA,
+        "changes_something": not found.is_empty,
+        "digest": {"before": before, "after": after},
+        "placed": dict(found.placed),
+        "not_placed": dict(found.not_placed),
+        "evicted": list(found.evicted),
+        "spared": list(found.spared),
+        "waiting": [
+            {
+                "job": each.job,
+                "code": each.code.value,
+                "sentence": each.sentence,
+                "code_before": None if each.before is None else each.before.value,
+            }
+            for each in found.waits
+        ],
+        "queues": [
+            {"queue": share.queue, "resource": share.resource, "before": share.before, "after": share.after}
+            for share in found.shares
+        ],
     }

@@ -20,6 +20,7 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "/job": "Job",
         "/nodes": "Nodes",
         "/gantt": "Gantt",
+        "/policy": "Policy",
         "/cycles": "Cycles",
     }
 )
@@ -38,6 +39,7 @@ _FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
                 "job.js",
                 "nodes.js",
                 "gantt.js",
+                "policy.js",
                 "cycles.js",
             ),
             *("simulation.js", "start.js"),

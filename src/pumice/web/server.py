@@ -12,8 +12,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from aiohttp import web
 
 from pumice import __version__
@@ -23,11 +24,16 @@ from pumice.web.assets import PAGES, asset, shell
 from pumice.web.feed import DOCUMENTS, Feed
 from pumice.web.gantt import gantt
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError, query_of
+from pumice.web.policy_trials import PolicyTrials
 
 _AT_WORK_MAX = 256  # each page that is open holds one connection for its stream
 _BEAT_S = 15.0  # a stream says that it is alive, so that a page notices a server that is gone
 _GZIP_FROM = 1 << 10
 _NAME_MAX = 512
+_BODY_MAX = 1 << 18  # a policy that is tried
+_CYCLES_MAX = 1000
+#: A header that pages send with what they post. A page of another site cannot, without being asked whether it may.
+POST_HEADER = "X-Pumice-Page"
 _HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -43,14 +49,21 @@ _TYPES = {"css": "text/css", "js": "text/javascript"}
 Explain = Callable[[str], Awaitable[dict[str, Any]]]
 
 
-class Pages:
-    """``explain``: answers why a job waits, None where nothing can be tried."""
+class _PolicyQuestion(msgspec.Struct, forbid_unknown_fields=True):
+    """A policy, and on how many of the last cycles it is tried."""
 
-    def __init__(self, feed: Feed, explain: Explain | None = None) -> None:
-        self._feed, self._explain = feed, explain
+    conf: str
+    cycles: Annotated[int, msgspec.Meta(ge=1, le=_CYCLES_MAX)] = 1
+
+
+class Pages:
+    """``explain``: answers why a job waits; ``policies``: tries policies. None where nothing can be tried."""
+
+    def __init__(self, feed: Feed, explain: Explain | None = None, policies: PolicyTrials | None = None) -> None:
+        self._feed, self._explain, self._policies = feed, explain, policies
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=1 << 10, middlewares=[_for_this_machine, self._note])
+        app = web.Application(client_max_size=_BODY_MAX, middlewares=[_for_this_machine, self._note])
         app.add_routes([web.get(path, self._page) for path in PAGES])
         app.add_routes(
             [
@@ -61,6 +74,8 @@ class Pages:
                 web.get("/data/jobs", self._jobs),
                 web.get("/data/gantt", self._gantt),
                 web.get("/data/job", self._job),
+                web.get("/data/policy", self._policy),
+                web.post("/data/policy/try", self._try_policy),
                 web.get("/events", self._events),
             ]
         )
@@ -130,6 +145,29 @@ class Pages:
                 raise web.HTTPNotFound(text=f"{error.args[0]}\n") from None
         return _answer(request, self._feed.encoded(lambda _: found), "application/json")
 
+    async def _policy(self, request: web.Request) -> web.Response:
+        trials = self._policies
+        more = (
+            {"text": None, "cycles_max": 0}
+            if trials is None
+            else {"text": trials.text(), "cycles_max": trials.cycles_max}
+        )
+        return _answer(request, self._feed.encoded(lambda summary: {**summary.policy, **more}), "application/json")
+
+    async def _try_policy(self, request: web.Request) -> web.Response:
+        """Answer what a policy would do. It is tried on cycles that are over, and changes nothing."""
+        if request.headers.get(POST_HEADER) != "1":
+            raise web.HTTPForbidden(text=f"wanted the header {POST_HEADER}: 1, which pages send\n")
+        if self._policies is None:
+            raise web.HTTPNotFound(text="these pages have no cycle to try a policy on: see pumice whatif --conf\n")
+        try:
+            asked = msgspec.json.decode(await request.read(), type=_PolicyQuestion)
+        except msgspec.MsgspecError as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from None
+        return _answer(
+            request, msgspec.json.encode(await self._policies.run(asked.conf, asked.cycles)), "application/json"
+        )
+
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send the number of each new summary. A viewer that does not read is cut off by the limits of connections."""
         stream = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
@@ -163,8 +201,10 @@ def _answer(request: web.Request, body: bytes | str, content_type: str) -> web.R
 
 
 @asynccontextmanager
-async def serving(feed: Feed, place: Place, explain: Explain | None = None) -> AsyncIterator[str]:
+async def serving(
+    feed: Feed, place: Place, explain: Explain | None = None, policies: PolicyTrials | None = None
+) -> AsyncIterator[str]:
     """Serve pages. Yields their URL. Raises: OSError if the address or the port is not available."""
     limits = ConnectionLimits(connections_here(_AT_WORK_MAX))
-    async with listening(Pages(feed, explain).application(), place, Connections(limits)) as url:
+    async with listening(Pages(feed, explain, policies).application(), place, Connections(limits)) as url:
         yield url

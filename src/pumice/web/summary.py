@@ -5,7 +5,8 @@ Amounts are in units that people use: cores, GiB and whole devices; times are se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -21,6 +22,7 @@ from pumice.model.node import Node
 from pumice.model.status import TaskStatus
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
+from pumice.runtime.policy.check import described, warnings_of
 from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns, waiting_amounts
 from pumice.web.units import PageUnits, ResourceColumn
 
@@ -95,7 +97,7 @@ class WaitingKind(Struct, frozen=True):
 
 class CycleSummary(Struct, frozen=True):
     """One cycle, as pages show it. ``reserves_from``: from when on the plugin reserve keeps room for the job that waits
-    longest, None if it does not."""
+    longest, None if it does not. ``policy``: as ``pumice check-conf --json`` prints it, with ``warnings``."""
 
     at: float
     digest: str
@@ -109,6 +111,7 @@ class CycleSummary(Struct, frozen=True):
     nodes: NodeColumns
     waiting: tuple[WaitingKind, ...]
     reserves_from: float | None = None
+    policy: Mapping[str, Any] = {}
 
 
 def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> CycleSummary:
@@ -130,6 +133,7 @@ def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> C
         _nodes(tables, units),
         _kinds(jobs),
         _reserves_from(outcome),
+        described(outcome.policy) | {"warnings": warnings_of(outcome.policy)},
     )
 
 

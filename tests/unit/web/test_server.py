@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from importlib.resources import files
 from typing import Any
 
 import aiohttp
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from pumice.runtime.serving.listening import Place
 from pumice.runtime.serving.this_machine import is_loopback
+from pumice.web.assets import asset
 from pumice.web.feed import Feed
 from pumice.web.questions import Questions
 from pumice.web.server import serving
@@ -43,7 +45,7 @@ async def at() -> AsyncIterator[At]:
         yield At(url, feed, http)
 
 
-@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes", "/gantt", "/cycles"])
+@pytest.mark.parametrize("path", ["/", "/queues", "/jobs", "/job", "/nodes", "/gantt", "/policy", "/cycles"])
 async def test_pages_allow_their_own_script_and_nothing_else(at: At, path: str) -> None:
     async with at.http.get(at.url + path) as answer:
         text = await answer.text()
@@ -143,3 +145,10 @@ def test_which_addresses_are_of_this_machine() -> None:
     own = ["127.0.0.1", "127.8.0.1", "::1", "localhost"]
     assert all(map(is_loopback, own))
     assert not any(map(is_loopback, ["", "0.0.0.0", "::", "10.0.0.1", "node", "localhost.example"]))
+
+
+async def test_each_script_and_style_is_in_what_is_served() -> None:
+    folder = files("pumice.web").joinpath("static")
+    served = asset("pages.js") + asset("pages.css")
+    left_out = [file.name for file in folder.iterdir() if file.name != "shell.html" and file.read_text() not in served]
+    assert left_out == []

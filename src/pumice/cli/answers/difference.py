@@ -1,9 +1,9 @@
-"""What a change would do, as text and as JSON."""
+"""What a change would do, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
@@ -14,7 +14,6 @@ from pumice.runtime.printing import escaped
 if TYPE_CHECKING:
     from pumice.answers.difference import Difference
 
-WHATIF_SCHEMA = "pumice.whatif/1"
 _SHOWN_MAX = 20
 
 
@@ -58,29 +57,3 @@ def _summary(found: Difference) -> str:
 def _jobs(lines: Table, what: tuple[str, str], jobs: Mapping[str, int]) -> None:
     for key, count in list(jobs.items())[:_SHOWN_MAX]:
         lines.add(what, escaped(f"{key}  {counted(count, 'pod')}"))
-
-
-def described(found: Difference, before: str, after: str) -> dict[str, Any]:
-    """Return the stable shape of ``pumice whatif --json``. Amounts are in the units of the core."""
-    return {
-        "schema": WHATIF_SCHEMA,
-        "changes_something": not found.is_empty,
-        "digest": {"before": before, "after": after},
-        "placed": dict(found.placed),
-        "not_placed": dict(found.not_placed),
-        "evicted": list(found.evicted),
-        "spared": list(found.spared),
-        "waiting": [
-            {
-                "job": each.job,
-                "code": each.code.value,
-                "sentence": each.sentence,
-                "code_before": None if each.before is None else each.before.value,
-            }
-            for each in found.waits
-        ],
-        "queues": [
-            {"queue": share.queue, "resource": share.resource, "before": share.before, "after": share.after}
-            for share in found.shares
-        ],
-    }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,9 +18,7 @@ from pumice.runtime.printing import escaped
 STDIN = "-"
 
 if TYPE_CHECKING:
-    from pumice.framework.plugin.policy_file import PluginOption, Policy
-
-_EVICTING = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
+    from pumice.framework.plugin.policy_file import Policy
 
 
 @click.command("check-conf")
@@ -42,6 +39,7 @@ def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -
       kubectl get cm -n volcano-system volcano-scheduler-configmap -o yaml | pumice check-conf -
     """
     from pumice.framework.plugin.errors import PolicyError
+    from pumice.runtime.policy.check import described, warnings_of
 
     shown = "standard input" if conf == STDIN else conf
     try:
@@ -54,10 +52,10 @@ def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -
                 say(f"error: {problem}")
             say(f"{shown}: {counted(len(error.problems), 'problem')}")
         ctx.exit(2)
-    for warning in (*policy.warnings, *_ignored_budgets(policy)):
+    for warning in warnings_of(policy):
         say(f"warning: {warning}")
     if as_json:
-        print_json({"ok": True, "problems": [], "policy": _described(policy)})
+        print_json({"ok": True, "problems": [], "policy": described(policy)})
         return
     _print(shown, policy)
 
@@ -72,48 +70,9 @@ def _read(conf: str, plugins_dir: str) -> Policy:
     return loaded_from_bytes(raw, registry_of(plugins_dir), where="standard input").policy
 
 
-def _ignored_budgets(policy: Policy) -> Iterator[str]:
-    """Yield a warning for actions that evict pods of Volcano's jobs although no plugin asks disruption budgets."""
-    if policy.dialect.name == "kai" or any(option.spec.name == "pdb" for option in policy.options):
-        return
-    evicting = [action.name for action in policy.actions if action.name in _EVICTING]
-    if evicting:
-        actions = ", ".join(evicting)
-        yield f"{actions}: no tier has the plugin pdb, so pods are evicted that a PodDisruptionBudget protects"
-
-
-def _described(policy: Policy) -> dict[str, Any]:
-    return {
-        "dialect": policy.dialect.name,
-        "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
-        "tiers": [
-            [
-                {
-                    "name": o.spec.name,
-                    "arguments": _arguments(o),
-                    "off": _off(o),
-                    "on": [s for s, on in o.switches.items() if on],
-                }
-                for o in tier
-            ]
-            for tier in policy.tiers
-        ],
-    }
-
-
-def _arguments(option: PluginOption) -> dict[str, Any]:
-    """What is given, and the default of what is not."""
-    known = {name: argument.default for name, argument in option.spec.arguments.items() if name != "hierarchy"}
-    return {name: option.arguments.get(name, default) for name, default in known.items()}
-
-
-def _off(option: PluginOption) -> list[str]:
-    """Switches that are off and would matter: the plugin has hooks behind them."""
-    points = {point for point, *_ in option.spec.hooks}
-    return sorted({switch for point in points for switch in point.any_switch if not option.switches.get(switch, False)})
-
-
 def _print(conf: str, policy: Policy) -> None:
+    from pumice.runtime.policy.check import arguments_of, switched_off
+
     out = console()
     out.print(escaped(f"{conf}: OK"))
     out.print(f"dialect {policy.dialect.name}; actions: " + ", ".join(action.name for action in policy.actions))
@@ -123,7 +82,7 @@ def _print(conf: str, policy: Policy) -> None:
     table = Table("tier", "plugin", "arguments", "switched off")
     for number, tier in enumerate(policy.tiers, 1):
         for option in tier:
-            given = ((name, value) for name, value in _arguments(option).items() if value not in (None, ""))
+            given = ((name, value) for name, value in arguments_of(option).items() if value not in (None, ""))
             arguments = escaped(", ".join(f"{name} = {value}" for name, value in given))
-            table.add(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
+            table.add(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in switched_off(option)))
     out.print_table(table)

@@ -102,7 +102,7 @@ async def _serve(source: Source, address: str, port: int) -> None:
         raise InputError(f"--listen {address or ':'}: pages are for this machine only; wanted a loopback address")
     feed = Feed()
     try:
-        async with serving(feed, Place(address, port), source.explain) as url:
+        async with serving(feed, Place(address, port), source.explain, source.policies) as url:
             say(f"pages on {url}; Ctrl-C stops")
             await source.fill(feed)
             await asyncio.Event().wait()

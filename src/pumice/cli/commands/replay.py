@@ -177,9 +177,9 @@ def _reasons(found: ReplayedCycle) -> dict[str, int]:
 
 
 def _described(found: ReplayedCycle, difference: Difference | None) -> dict[str, Any]:
-    from pumice.cli.answers.difference import described
+    from pumice.answers.plain import difference_described
 
-    beside = None if difference is None else described(difference, *_digests(found, difference))
+    beside = None if difference is None else difference_described(difference, *_digests(found, difference))
     return {
         "schema": SCHEMA,
         "cycle": found.number,

@@ -98,7 +98,8 @@ def whatif(
 def _print(draft: Draft, expect: str | None, until: float | None, *, as_json: bool) -> int:
     """Print what the changes do, and return the exit code."""
     from pumice.answers.difference import compare
-    from pumice.cli.answers.difference import described, print_difference
+    from pumice.answers.plain import difference_described
+    from pumice.cli.answers.difference import print_difference
     from pumice.cli.answers.forecast import forecasts_described, forecasts_of, print_forecasts
     from pumice.runtime.digest import digest_of
 
@@ -106,7 +107,8 @@ def _print(draft: Draft, expect: str | None, until: float | None, *, as_json: bo
     digests = tuple(digest_of(draft.world.now, each.decisions) for each in (found.before, found.after))
     ahead = None if until is None else forecasts_of(draft, until)
     if as_json:
-        print_json(described(found, *digests) | ({} if ahead is None else {"ahead": forecasts_described(ahead)}))
+        ahead_described = {} if ahead is None else {"ahead": forecasts_described(ahead)}
+        print_json(difference_described(found, *digests) | ahead_described)
     else:
         print_difference(found, *digests)
         if ahead is not None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.cli.answers.recording import recorded_policy
 from pumice.cli.errors import InputError
-from pumice.cli.pages.source import Source
+from pumice.cli.pages.source import Source, policy_reader
 
 if TYPE_CHECKING:
     from pumice.runtime.record.replay import PolicyOf, ReplayedCycle
     from pumice.web.feed import Feed
+    from pumice.web.policy_trials import CycleInput
     from pumice.web.publisher import Publisher
     from pumice.web.questions import Questions
 
@@ -25,13 +26,15 @@ _SHARE = 1.0
 def recorded_source(folder: Path, plugins_dir: str) -> Source:
     """Return what runs a record again for pages. Raises: InputError if it has nothing to run."""
     from pumice.runtime.record.reading import RecordError, read_record
+    from pumice.web.policy_trials import CYCLES_MAX, PolicyTrials, on_cycles
 
     try:
         next(iter(read_record(folder)), None)
     except RecordError as error:
         raise InputError(str(error)) from None
     found = _Recorded(folder, recorded_policy(plugins_dir))
-    return Source(found.fill, found.explain)
+    policies = PolicyTrials(found.text, policy_reader(plugins_dir), on_cycles(found.kept), CYCLES_MAX)
+    return Source(found.fill, found.explain, policies)
 
 
 class _Recorded:
@@ -41,6 +44,8 @@ class _Recorded:
         self._folder, self._policy_of = folder, policy_of
         self._stop = Event()
         self._questions: Questions | None = None
+        self._text = ""
+        self._cycles: list[CycleInput] = []
 
     async def fill(self, feed: Feed) -> None:
         """Run all cycles again. If this is cancelled, the thread ends after its cycle."""
@@ -52,6 +57,14 @@ class _Recorded:
             await asyncio.to_thread(self._run, feed, publisher, loop)
         finally:
             self._stop.set()
+
+    def text(self) -> str:
+        """Return the text of the policy of the last cycle."""
+        return self._text
+
+    def kept(self) -> list[CycleInput]:
+        """Return the inputs of the last cycles, the oldest first."""
+        return self._cycles
 
     async def explain(self, job: str) -> dict[str, Any]:
         """Answer about the last cycle. Raises: KeyError with a sentence."""
@@ -77,6 +90,7 @@ class _Recorded:
                     note(f"The record is damaged: {each.why}. What is whole is shown.")
                     continue
                 differ += not each.is_equal
+                self._keep(each)
                 last, end = each, CycleEnd(each.number, each.outcome, each.decisions, each.digest, watch.taken())
                 publisher.take(end)
         except (RecordError, PolicyError, InputError, OSError) as error:
@@ -88,6 +102,14 @@ class _Recorded:
             return
         publisher.show(end)
         self._questions = _questions_of(last)
+
+    def _keep(self, cycle: ReplayedCycle) -> None:
+        from pumice.web.policy_trials import CYCLES_MAX, CycleInput
+
+        self._text = cycle.conf.text
+        kept = [*self._cycles, CycleInput(cycle.number, cycle.now, cycle.snapshot, cycle.policy)]
+        # Replaced and not changed, because another thread may be reading it.
+        self._cycles = kept[-CYCLES_MAX:]
 
 
 def _questions_of(cycle: ReplayedCycle) -> Questions:

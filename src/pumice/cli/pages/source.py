@@ -11,17 +11,30 @@ from msgspec import Struct
 
 from pumice.cli.answers.world import Question, WorldOptions, read_world
 from pumice.cli.errors import InputError
+from pumice.cli.policies import registry_of
 
 if TYPE_CHECKING:
+    from pumice.framework.plugin.policy_file import Policy
     from pumice.web.feed import Feed
+    from pumice.web.policy_trials import PolicyTrials
     from pumice.web.server import Explain
 
 
 class Source(Struct, frozen=True):
-    """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job."""
+    """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job.
+    ``policies``: tries policies."""
 
     fill: Callable[[Feed], Awaitable[None]]
     explain: Explain | None = None
+    policies: PolicyTrials | None = None
+
+
+def policy_reader(plugins_dir: str) -> Callable[[str], Policy]:
+    """Return what makes a policy of a text that a viewer wrote."""
+    from pumice.runtime.policy.conf import policy_of
+
+    registry = registry_of(plugins_dir)
+    return lambda text: policy_of(text, registry, where="the policy")
 
 
 def source_of(paths: Sequence[str], options: WorldOptions) -> Source:
@@ -35,7 +48,7 @@ def source_of(paths: Sequence[str], options: WorldOptions) -> Source:
         return recorded_source(folder, options.plugins_dir)
     if len(paths) == 1 and (found := _simulation(Path(paths[0]))) is not None:
         return found
-    return _of_world(read_world(paths, options))
+    return _of_world(read_world(paths, options), options.plugins_dir)
 
 
 def _simulation(path: Path) -> Source | None:
@@ -54,10 +67,12 @@ def _simulation(path: Path) -> Source | None:
     return Source(fill)
 
 
-def _of_world(asked: Question) -> Source:
+def _of_world(asked: Question, plugins_dir: str) -> Source:
     from pumice.answers.world import REASON_TRIALS_MAX, Trials
     from pumice.runtime.cycle_end import CycleEnd
     from pumice.runtime.digest import digest_of
+    from pumice.runtime.policy.conf import shown_text
+    from pumice.web.policy_trials import PolicyTrials, in_world
     from pumice.web.publisher import Publisher
     from pumice.web.questions import Questions
 
@@ -68,4 +83,6 @@ def _of_world(asked: Question) -> Source:
         publisher = Publisher(feed, asyncio.get_running_loop(), lambda: 0.0)
         publisher.show(CycleEnd(1, base.outcome, base.decisions, digest))
 
-    return Source(fill, Questions(asked.world, digest).explain)
+    shown = shown_text(asked.chosen.text)
+    policies = PolicyTrials(lambda: shown, policy_reader(plugins_dir), in_world(asked.world))
+    return Source(fill, Questions(asked.world, digest).explain, policies)
