@@ -55,6 +55,11 @@ def setting_text(setting: Setting) -> str:
     return f"{Path(setting.policy).name}{arguments}{f' on {setting.nodes}' if setting.nodes else ''}"
 
 
+def cell_text(value: float, figure: str) -> str:
+    """Return a mean as the table shows it."""
+    return _value(value, figure)
+
+
 def _interval(found: Interval, figure: str) -> str:
     return f"{_value(found.low, figure)} to {_value(found.high, figure)}" if found.size > 1 else "–"
 

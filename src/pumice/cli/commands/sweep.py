@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,11 @@ from pumice.cli.errors import FAILED, INTERRUPTED, InputError
 from pumice.cli.output import fail_for, print_json, say, tell_input
 
 if TYPE_CHECKING:
+    from pumice.sweeps.engines import Engine
     from pumice.sweeps.plan import Plan
+    from pumice.sweeps.precision import Precision
     from pumice.sweeps.request import Request
+    from pumice.sweeps.results import Setting
     from pumice.sweeps.running import Failure
     from pumice.sweeps.store import Store
 
@@ -33,6 +36,8 @@ class _Options(Struct, frozen=True):
     workers: int
     figure: str
     as_json: bool
+    heat: Path | None
+    precision: Precision | None
 
 
 @click.command()
@@ -47,7 +52,12 @@ class _Options(Struct, frozen=True):
 )
 @click.option("--nodes", multiple=True, metavar="SPEC,…", help="Cluster sizes, such as 100x8gpu,120x8gpu.")
 @click.option("--seeds", default="0", show_default=True, metavar="A..B", help="Seeds of --shake: 0..19 or 1,5,7.")
-@click.option("--until", metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d.")
+@click.option(
+    "--until",
+    multiple=True,
+    metavar="T|RULE",
+    help="Stop after this much simulated time (7d); and take seeds until 'wait.mean ± 2 %'. Can be given for both.",
+)
 @click.option("--period", default="1s", show_default=True, metavar="T", help="Schedule period.")
 @click.option("--warm-up", metavar="T", help="Measure from T after the start.")
 @click.option("--cool-down", metavar="T", help="Measure until T before the last arrival, or before --until.")
@@ -62,6 +72,13 @@ class _Options(Struct, frozen=True):
     "--engine", default="local", show_default=True, metavar="E", help="Where to run: local, or dask://HOST:PORT."
 )
 @click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Local processes.  [default: one per core]")
+@click.option(
+    "--heat-map",
+    "heat",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="F.html",
+    help="Write a heat map of settings that differ in two things.",
+)
 @click.option("--figure", default="wait_mean", show_default=True, metavar="NAME", help="Figure that decides the best.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 def sweep(
@@ -72,6 +89,7 @@ def sweep(
     workers: int | None,
     figure: str,
     as_json: bool,
+    heat: Path | None,
     **given: Any,
 ) -> None:
     """Simulate INPUTs under all combinations of policies, arguments, sizes and seeds, and show which setting is best.
@@ -88,6 +106,7 @@ def sweep(
       pumice sweep examples/sweep.toml
       pumice sweep traces/philly --policy default --policy drf.conf --nodes 100x8gpu,120x8gpu --seeds 0..19 --until 7d
       pumice sweep jobs.yaml --set nodeorder.leastrequested.weight=1,5,10 --seeds 0..4 --shake 5min
+      pumice sweep jobs.yaml --policy default,drf.conf --until 7d --until "wait.mean ± 2 %"
       pumice sweep examples/sweep.toml --shard 1/4 --out part-1
       pumice sweep examples/sweep.toml merge part-1 part-2 part-3 part-4 --out whole
     """
@@ -97,6 +116,9 @@ def sweep(
     ctx = click.get_current_context()
     inputs, parts = _divided(words)
     defaults = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT}
+    precision = _precision_of(given, in_parts=bool(parts or shard))
+    if given["until"] is None:
+        defaults.add("until")  # a rule is no part of a plan file
     request = _request(inputs, given, defaults)
     options = _Options(
         out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep"),
@@ -105,6 +127,8 @@ def sweep(
         workers or len(os.sched_getaffinity(0)),
         figure,
         as_json,
+        heat,
+        precision,
     )
     try:
         plan = plan_of(request)
@@ -127,6 +151,26 @@ def _divided(words: Sequence[str]) -> tuple[list[str], list[Path]]:
     if gone := [path for path in parts if not path.is_dir()]:
         raise InputError(f"{path}: no such folder" for path in gone)
     return inputs, parts
+
+
+def _precision_of(given: dict[str, Any], *, in_parts: bool) -> Precision | None:
+    """Take the rule out of ``until``, and name seeds for it where none are named. Raises: InputError."""
+    from pumice.sweeps.precision import SEEDS, is_precision, parse
+
+    rules = [text for text in given["until"] if is_precision(text)]
+    times = [text for text in given["until"] if not is_precision(text)]
+    if len(rules) > 1 or len(times) > 1:
+        raise InputError(f"--until: found {', '.join(map(repr, given['until']))}, wanted one time and one rule at most")
+    given["until"] = times[0] if times else None
+    if not rules:
+        return None
+    if in_parts:
+        raise InputError(f"--until {rules[0]}: each shard would stop for itself; wanted no --shard and no merge")
+    given["seeds"] = SEEDS if given["seeds"] == "0" else given["seeds"]
+    try:
+        return parse(rules[0])
+    except ValueError as error:
+        raise InputError(f"--until: {error}") from None
 
 
 def _request(inputs: list[str], given: dict[str, Any], defaults: set[str]) -> Request:
@@ -185,7 +229,10 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
                 done += 1
                 show(done, len(wanted), str(universe))
 
-            failures = run_all(wanted, engine, store, finished)
+            if options.precision is None:
+                failures = run_all(wanted, engine, store, finished)
+            else:
+                plan, failures = _until_precise(plan, options.precision, engine, store, finished)
     except Wrong as error:
         raise InputError(error.problems) from None
     except KeyboardInterrupt:
@@ -199,6 +246,30 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
         say(f"shard {options.shard[0]} of {options.shard[1]}: {done} of {len(wanted)} universes are finished")
     if failures:
         ctx.exit(FAILED)
+
+
+def _until_precise(
+    plan: Plan, rule: Precision, engine: Engine, store: Store, finished: Callable[[object], None]
+) -> tuple[Plan, list[Failure]]:
+    """Run seeds until the rule holds. Return the plan of those that were run. Raises: library InputError."""
+    from pumice.library.errors import InputError as Wrong
+    from pumice.sweeps.precision import rounds, up_to, widest
+    from pumice.sweeps.results import rows_of
+    from pumice.sweeps.running import run_all
+
+    failures: list[Failure] = []
+    for seeds, universes in rounds(plan):
+        failures += run_all(universes, engine, store, finished)
+        known = up_to(plan, seeds)
+        try:
+            share = widest(rows_of(known, store), rule.figure)
+        except ValueError as error:
+            raise Wrong(f"--until: {error}") from None
+        if share <= rule.share or failures:
+            say(f"{rule}: ± {100 * share:.2g} % after {seeds} seeds")
+            return known, failures
+    say(f"warning: {rule}: ± {100 * share:.2g} % after all {seeds} seeds; name more with --seeds")
+    return plan, failures
 
 
 def _merge(ctx: click.Context, plan: Plan, parts: Sequence[Path], options: _Options) -> None:
@@ -234,3 +305,22 @@ def _conclude(plan: Plan, store: Store, options: _Options, failures: Sequence[Fa
     else:
         print_settings(settings, options.figure, len(found))
     say(f"wrote {store.table_path}")
+    _map(settings, options)
+
+
+def _map(settings: Sequence[Setting], options: _Options) -> None:
+    """Write the heat map, if one is wanted. Raises: InputError for settings that have none."""
+    from pumice.cli.answers.sweep import cell_text
+    from pumice.cli.output import written_whole
+    from pumice.report.comparison import less_is_better
+    from pumice.sweeps.heat import heat_map, html_of
+
+    if options.heat is None:
+        return
+    found = heat_map(settings, options.figure, less_is_better=bool(less_is_better(options.figure)))
+    if found is None:
+        raise InputError("--heat-map: wanted settings that differ in two of policy, nodes and arguments")
+    shown = [["" if each is None else cell_text(each, options.figure) for each in row] for row in found.cells]
+    with written_whole(options.heat) as page:
+        page.write(html_of(found, shown))
+    say(f"wrote {options.heat}")

@@ -61,6 +61,7 @@ def pod_rows(events: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
     """Return a row for each time that a pod was bound, or left a node on which it was from the start, in order."""
     rows: list[list[object]] = []
     present: dict[object, dict[object, list[object]]] = {}  # by job, by pod
+    done_at: dict[object, object] = {}
     for t, event, job, pod, node, *_ in events:
         if event == "bind":
             row: list[object] = [pod, job, node, t, None, None, "bound"]
@@ -68,10 +69,13 @@ def pod_rows(events: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
             rows.append(row)
         elif event == "done":
             # Pods that are there at the end of their job have no event of their own.
+            done_at[job] = t
             for row in present.pop(job, {}).values():
                 row[5], row[6] = t, "succeeded"
         elif event in _STATES:
             of_job = present.setdefault(job, {})
+            if pod not in of_job and done_at.get(job) == t:
+                continue  # its end ended the job, which was said first
             if pod not in of_job:
                 # It was on its node before the run.
                 of_job[pod] = [pod, job, node, None, None, None, "running"]
