@@ -17,7 +17,7 @@ FUZZ_SEEDS  ?= 0..9999
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test conformance test-long test-kube test-pages fuzz fuzz-input kube-assets check format bench lock clean
+.PHONY: help setup demo site test conformance test-long test-kube test-pages fuzz fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,14 @@ setup: $(VENV)/.installed ## make .venv with pumice in it (again: costs nothing)
 
 demo: setup ## simulate the example cluster and write a report
 	$(DEMO)
+
+site: $(VENV)-site/.installed ## the documentation as a site, in build/site: a broken link ends it
+	$(VENV)-site/bin/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
+
+$(VENV)-site/.installed: requirements-site.txt
+	"$(PYTHON)" -m venv $(VENV)-site
+	$(VENV)-site/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 test: setup ## all tests but the long ones and those that need a Kubernetes API server
 	$(BIN)/python -m pytest -n auto -m "not kube and not long" $(TEST_ARGS)
@@ -96,7 +104,8 @@ lock: ## pin the requirements anew (needs uv; UPGRADE=--upgrade for newer versio
 	$(LOCK) $(UPGRADE) --extra dev --extra run --extra bounds --extra dra -o requirements-dev.txt
 	$(LOCK) -c requirements-dev.txt -o requirements.txt
 	$(LOCK) -c requirements-dev.txt --extra run -o deploy/image/requirements.txt
+	printf "furo>=2025,<2027\nmyst-parser>=5,<6\nsphinx>=9,<10\n" | $(subst pyproject.toml,-,$(LOCK)) -o requirements-site.txt
 
 clean: ## remove all that make and the tools made
-	rm -rf $(VENV) tests/web/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
+	rm -rf $(VENV) $(VENV)-site tests/web/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
