@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.figures import CYCLE_CPU, FIGURES, TO_EQUAL, Figure
+from bench.pairs import Pairs, missed_pairs, pairs_table
 from bench.processes import PUMICE, ROOT, Run, RunError, run
 from bench.table import Result, number, table, written
 
@@ -21,6 +22,8 @@ _RUNS_QUICK = 2
 def main(arguments: Sequence[str] | None = None, figures: Sequence[Figure] = FIGURES) -> int:
     """0: every figure reached what it must; 1: one did not, or failed; 2: wrong arguments; 130: interrupted."""
     options = _options(arguments, figures)
+    if options.against:
+        return _compare(options, figures)
     results: list[Result] = []
     failed: list[str] = []
     code = 0
@@ -47,6 +50,40 @@ def main(arguments: Sequence[str] | None = None, figures: Sequence[Figure] = FIG
     return code or int(bool(missed or failed))
 
 
+def _compare(options: argparse.Namespace, figures: Sequence[Figure]) -> int:
+    """Run each figure in pairs with the Pumice of ``--against``: 1 where a ratio is above the limit or one failed."""
+    found: list[Pairs] = []
+    failed: list[str] = []
+    code = 0
+    try:
+        for figure in _chosen(options, figures):
+            try:
+                found.append(Pairs(figure, list(_pairs(figure, options.runs, options.against))))
+            except RunError as error:
+                failed.append(f"{figure.name}: {error}")
+                _say(failed[-1])
+    except KeyboardInterrupt:
+        _say("interrupted: these are the figures that were whole until then")
+        code = 130
+    if options.json:
+        print(json.dumps({"pairs": [each.to_json() for each in found], "failed": failed}, indent=2))
+    else:
+        print(pairs_table(found))
+    missed = missed_pairs(found, options.limit)
+    for text in missed:
+        _say(f"missed: {text}")
+    return code or int(bool(missed or failed))
+
+
+def _pairs(figure: Figure, asked: int | None, other: Path) -> Iterator[tuple[Run, Run]]:
+    count = asked or figure.runs or _RUNS
+    for i in range(count):
+        this, that = (run((*command, *figure.arguments), {}, i, figure.within) for command in (PUMICE, (str(other),)))
+        pair = Pairs(figure, [(this, that)])
+        _say(f"{figure.name} {i + 1}/{count}: {pair.measure} ratio {number(pair.ratio)}")
+        yield this, that
+
+
 def _options(arguments: Sequence[str] | None, figures: Sequence[Figure]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m bench", description="The figures of docs/performance.md.")
     parser.add_argument("--quick", action="store_true", help=f"the short figures only, {_RUNS_QUICK} runs each")
@@ -54,9 +91,19 @@ def _options(arguments: Sequence[str] | None, figures: Sequence[Figure]) -> argp
     parser.add_argument("--runs", type=int, metavar="N", help=f"runs of each figure (default {_RUNS})")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures between the markers of this page")
+    parser.add_argument(
+        "--against", type=Path, metavar="PUMICE", help="pair each run with one of this other executable of pumice"
+    )
+    parser.add_argument("--limit", type=float, metavar="RATIO", help="with --against: fail above this ratio of CPU")
     options = parser.parse_args(arguments)
     if options.runs is not None and options.runs < 1:
         parser.error(f"--runs: found {options.runs}, wanted at least 1")
+    if options.against and not options.against.is_file():
+        parser.error(f"--against {options.against}: found no such file, wanted the executable of another pumice")
+    if options.write and options.against:
+        parser.error("--write: found with --against, wanted one of them: a page holds the figures of one Pumice")
+    if options.limit is not None and not options.against:
+        parser.error("--limit: wanted --against too: a ratio needs two")
     if options.quick and options.runs is None:
         options.runs = _RUNS_QUICK
     if options.write:
@@ -92,7 +139,7 @@ def _runs(figure: Figure, asked: int | None) -> Iterator[Run]:
 def _run(figure: Figure, seed: int) -> Run:
     """One run, between two of the figure that it is held against."""
     if figure.equal is None:
-        return run((*PUMICE, *figure.arguments), figure.holds, seed, figure.ends, figure.within)
+        return run((*PUMICE, *figure.arguments), figure.holds, seed, figure.within)
     before, found, after = (_run(each, seed) for each in (figure.equal, replace(figure, equal=None), figure.equal))
     times = 2 * found.values[CYCLE_CPU] / (before.values[CYCLE_CPU] + after.values[CYCLE_CPU])
     return replace(found, values={**found.values, TO_EQUAL: times})

@@ -23,16 +23,18 @@ WALL = "wall s"  # of the whole process
 
 
 class Measure(Struct, frozen=True):
-    """``limit``: what must be reached, None where nothing is promised. ``volcano``: its figure for the same work."""
+    """``limit``: what must be reached, None where nothing is promised.
+
+    ``original``: the figure of Volcano or KAI for the same work.
+    """
 
     name: str
     limit: float | None = None
-    volcano: float | None = None
+    original: float | None = None
 
 
 class Figure(Struct, frozen=True):
-    """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given, and the
-    exit code as ``ends`` says.
+    """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given.
 
     ``runs``: how many, where that is not the caller's choice. ``needs``: a path without which there is no such figure.
     ``equal``: what is run before and after each run, for TO_EQUAL: the machine's speed changes, and cancels out.
@@ -44,7 +46,6 @@ class Figure(Struct, frozen=True):
     arguments: tuple[str, ...]
     measures: tuple[Measure, ...]
     holds: Mapping[str, object] = {}
-    ends: int = 0
     runs: int | None = None
     quick: bool = False
     needs: Path | None = None
@@ -65,18 +66,18 @@ def cycle(
     return Figure(name, what, arguments, (cpu, memory, Measure(PROCESS_CPU), *more), {"bound": pods}, quick=quick)
 
 
-def cpu(limit: float | None = None, volcano: float | None = None) -> Measure:
-    return Measure(CYCLE_CPU, limit, volcano)
+def cpu(limit: float | None = None, original: float | None = None) -> Measure:
+    return Measure(CYCLE_CPU, limit, original)
 
 
-def peak(limit: float | None = None, volcano: float | None = None) -> Measure:
-    return Measure(PEAK, limit, volcano)
+def peak(limit: float | None = None, original: float | None = None) -> Measure:
+    return Measure(PEAK, limit, original)
 
 
-def evict(scenario: str, what: str, volcano: float) -> Figure:
+def evict(scenario: str, what: str, original: float) -> Figure:
     """One cycle in which every waiting pod has another one evicted, and is promised its place."""
     arguments = ("bench", "--scenario", scenario, *["--nodes", "1000", "--pods", "500", "--gang", "10", "--json"])
-    measures = (cpu(0.2, volcano), peak(None, 320 if scenario == "preempt" else 280), Measure(PROCESS_CPU))
+    measures = (cpu(0.2, original), peak(None, 320 if scenario == "preempt" else 280), Measure(PROCESS_CPU))
     return Figure(scenario, what, arguments, measures, {"evicted": 500, "pipelined": 500})
 
 
@@ -91,6 +92,14 @@ def hostile(name: str, what: str, pods: int) -> Figure:
     arguments = ("bench", "--scenario", name, *["--nodes", "1000", "--pods", str(pods), "--gang", "1", "--json"])
     measures = (cpu(2.0), peak(500.0), Measure(PROCESS_CPU), Measure(NEXT, 2000.0))
     return Figure(name, what, arguments, measures, runs=2, within=_HOSTILE_WITHIN)
+
+
+def kai(name: str, what: str, nodes: int, pods: int, gang: int, limit: float | None, original: float | None) -> Figure:
+    """One cycle of KAI's actions, beside KAI's figure (v0.13) for the same objects."""
+    sizes = ["--nodes", str(nodes), "--pods", str(pods), "--gang", str(gang)]
+    arguments = ("bench", "--scenario", f"kai-{name}", *sizes, "--json")
+    what = f"in KAI's language, {nodes:,} nodes × {pods:,} pods: {what}"
+    return Figure(f"kai-{name}", what, arguments, (cpu(limit, original), peak(), Measure(PROCESS_CPU)))
 
 
 def diverse(scenario: str, what: str) -> Figure:
@@ -115,6 +124,16 @@ _HOSTILE = (
 _KAI_HOSTILE = (
     ("tries", "300 gangs over 50 queues, each of two pods that must share a node and do not fit on one", 600),
     ("groups", "5 gangs of 300 sub-groups, each within a node, of which the last does not fit", 3000),
+)
+_KAI = (
+    ("alloc", "gangs of 8 anywhere", 1000, 8000, 8, 0.4, 26.9),
+    ("reclaim", "single pods of another queue evict for their share", 1000, 1000, 1, 0.5, 50.9),
+    ("reclaimbig", "one gang of 100 of another queue", 1000, 100, 100, 1.0, 132.0),
+    ("consolidate", "single pods for which others move", 500, 50, 1, 3.0, 497.0),
+    ("unschedulable", "single pods that fit on no node", 500, 4000, 1, 0.1, 17.8),
+    ("full", "single pods on full nodes that evict no other", 500, 4000, 1, 1.0, None),
+    ("preempt", "single pods of high priority", 500, 500, 1, None, None),
+    ("topology", "gangs of 8, each within a rack", 512, 512, 8, None, None),
 )
 _TRACE = Path("..", "shared", "traces", "philly-gavel")
 
@@ -225,7 +244,6 @@ FIGURES = (
         ("simulate", "examples/demo", "--json"),
         (Measure(WALL), Measure(PEAK)),
         {"jobs": 25, "completed": 24, "pending": 1},
-        ends=1,  # one job can never run
         runs=20,
     ),
     Figure(
@@ -237,6 +255,7 @@ FIGURES = (
         runs=2,
         needs=_TRACE,
     ),
+    *(kai(name, what, *sizes) for name, what, *sizes in _KAI),
     *(hostile(f"hostile-{name}", what, pods) for name, what, pods in _HOSTILE),
     *(
         hostile(f"kai-hostile-{name}", f"in KAI's language: {what}", pods)

@@ -36,12 +36,10 @@ class Run(Struct, frozen=True):
     digest: str
 
 
-def run(
-    command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
-) -> Run:
+def run(command: Sequence[str], holds: Mapping[str, object], seed: int, within: float | None = None) -> Run:
     """Run it in the root of the repository, with ``seed`` for the hashes of Python.
 
-    Raises: RunError when its exit code is not ``ends``, when a field of its answer is not as ``holds`` says, or when it
+    Raises: RunError when its exit code is not 0, when a field of its answer is not as ``holds`` says, or when it
     takes more than ``within`` CPU seconds.
     """
     environment = os.environ | {"PYTHONHASHSEED": str(seed)}
@@ -65,7 +63,7 @@ def run(
         err.seek(0)
         if within is not None and process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             raise RunError(f"not done within {within:g} CPU seconds: {' '.join(command)}")
-        if process.returncode != ends:
+        if process.returncode:
             complaint = err.read().decode(errors="replace").splitlines()[-_TAIL:]
             raise RunError("\n  ".join((f"exit code {process.returncode}: {' '.join(command)}", *complaint)))
         answer = _document(out.read(), command)

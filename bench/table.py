@@ -16,7 +16,7 @@ END = "<!-- end of figures -->"
 #: Measures with a column of their own; the others share one.
 COLUMNS = (CYCLE_CPU, PEAK, PROCESS_CPU)
 HEAD = (
-    f"| figure | what | command | {' | '.join(COLUMNS)} | other | Volcano (of its median) |",
+    f"| figure | what | command | {' | '.join(COLUMNS)} | other | its Go original (of its median) |",
     "|---|---|---|--:|--:|--:|---|---|",
 )
 
@@ -51,7 +51,7 @@ class Result(Struct, frozen=True):
         measures = {measure.name: measure for measure in self.figure.measures}
         own = [self._cell(measures[name]) if name in measures else "" for name in COLUMNS]
         other = ", ".join(f"{name} {self._cell(each)}" for name, each in measures.items() if name not in COLUMNS)
-        peer = ", ".join(self._beside(each) for each in measures.values() if each.volcano is not None)
+        peer = ", ".join(self._beside(each) for each in measures.values() if each.original is not None)
         return f"{begin_of(self.figure)} {' | '.join((*own, other, peer))} |"
 
     def _cell(self, measure: Measure) -> str:
@@ -60,8 +60,8 @@ class Result(Struct, frozen=True):
         return f"{number(min(values))} / {number(median(values))}{limit}"
 
     def _beside(self, measure: Measure) -> str:
-        assert measure.volcano is not None
-        return f"{measure.name} {measure.volcano:,g} ({number(measure.volcano / median(self.values(measure)))}×)"
+        assert measure.original is not None
+        return f"{measure.name} {measure.original:,g} ({number(measure.original / median(self.values(measure)))}×)"
 
     def to_json(self) -> dict[str, object]:
         return {

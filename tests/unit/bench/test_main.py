@@ -27,7 +27,7 @@ class Machine:
     seen: list[tuple[str, int]] = field(default_factory=list)
 
     def __call__(
-        self, command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
+        self, command: Sequence[str], holds: Mapping[str, object], seed: int, within: float | None = None
     ) -> Run:
         self.seen.append((command[-1], seed))
         if command[-1] not in self.seconds:
@@ -62,9 +62,7 @@ def test_a_figure_is_held_against_the_runs_around_it(monkeypatch: pytest.MonkeyP
     seconds = iter((0.125, 1.5, 0.375, 0.25, 3.0, 0.75))
     seen: list[tuple[str, int]] = []
 
-    def took(
-        command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
-    ) -> Run:
+    def took(command: Sequence[str], holds: Mapping[str, object], seed: int, within: float | None = None) -> Run:
         seen.append((command[-1], seed))
         return Run({CYCLE_CPU: next(seconds)}, command[-1])
 
@@ -103,6 +101,29 @@ def test_a_missed_figure_and_a_failed_one_are_said(machine: Machine, capsys: pyt
     assert "`gang-1k`" in said.out and "`topo-1`" not in said.out
 
 
+def test_each_run_is_followed_by_one_of_the_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The machine is half as fast at the second pair, and the ratio is the same."""
+    other = tmp_path / "pumice"
+    other.touch()
+    seconds = iter((1.5, 1.0, 3.0, 2.0))
+    digests = iter("aaab")
+    seen: list[tuple[bool, int]] = []
+
+    def took(command: Sequence[str], holds: Mapping[str, object], seed: int, within: float | None = None) -> Run:
+        seen.append((command[0] == str(other), seed))
+        return Run({CYCLE_CPU: next(seconds)}, next(digests))
+
+    monkeypatch.setattr(runner, "run", took)
+    asked = ["--only", "gang-1k", "--runs", "2", "--against", str(other), "--limit", "1.1"]
+    assert runner.main(asked, (SHORT,)) == 1
+    assert seen == [(False, 0), (True, 0), (False, 1), (True, 1)]
+    printed = capsys.readouterr()
+    assert "| `gang-1k` | cycle CPU s | 2.25 / 1.5 | 1.5 | differs |" in printed.out
+    assert "missed: gang-1k: ratio 1.5, must reach 1.1" in printed.err
+
+
 def test_the_page_is_written(machine: Machine, tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(f"# Figures\n{BEGIN}\n{END}\n", encoding="utf-8")
@@ -113,9 +134,7 @@ def test_the_page_is_written(machine: Machine, tmp_path: Path) -> None:
 def test_interrupted_tells_what_was_whole_and_writes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(
-        command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0, within: float | None = None
-    ) -> Run:
+    def interrupt(command: Sequence[str], holds: Mapping[str, object], seed: int, within: float | None = None) -> Run:
         if command[-1] == "long":
             raise KeyboardInterrupt
         return Run({"s": 1.0}, "digest")
@@ -137,6 +156,8 @@ def test_interrupted_tells_what_was_whole_and_writes_nothing(
         ["--runs", "many"],
         ["--write", "no-such-page.md"],
         ["--write", "LICENSE"],
+        ["--against", "no-such-pumice"],
+        ["--limit", "1.1"],
     ],
     ids=" ".join,
 )

@@ -36,12 +36,6 @@ def test_the_seed_is_that_of_the_hashes() -> None:
     assert [run(python(code), {}, seed=seed).digest for seed in (0, 7)] == ["0", "7"]
 
 
-def test_an_exit_code_that_is_expected_is_no_failure() -> None:
-    assert run(python("print('{}'); raise SystemExit(1)"), {}, seed=0, ends=1).values
-    with pytest.raises(RunError, match="exit code 0"):
-        run(python("print('{}')"), {}, seed=0, ends=1)
-
-
 @pytest.mark.parametrize(
     ("code", "complaint"),
     [

@@ -9,7 +9,7 @@ from bench.figures import FIGURES, PEAK, Figure, Measure
 from bench.processes import ROOT, Run
 from bench.table import BEGIN, END, Result, begin_of, number, written
 
-FIGURE = Figure("gang-1k", "some pods", ("bench",), (Measure("s", limit=2.0, volcano=39.0), Measure("MB")))
+FIGURE = Figure("gang-1k", "some pods", ("bench",), (Measure("s", limit=2.0, original=39.0), Measure("MB")))
 
 
 def runs(*seconds: float, digest: str = "d") -> list[Run]:
@@ -17,7 +17,7 @@ def runs(*seconds: float, digest: str = "d") -> list[Run]:
 
 
 def test_a_line_has_best_median_limit_and_ratio() -> None:
-    figure = replace(FIGURE, measures=(*FIGURE.measures, Measure(PEAK, limit=60.0, volcano=500.0)))
+    figure = replace(FIGURE, measures=(*FIGURE.measures, Measure(PEAK, limit=60.0, original=500.0)))
     found = [Run({**run.values, PEAK: 50.0}, run.digest) for run in runs(3.0, 1.0, 1.5)]
     assert Result(figure, found).line() == (
         "| `gang-1k` | some pods | `pumice bench` |  | 50 / 50 ≤ 60 |  |"
