@@ -29,12 +29,6 @@ def pod_request(spec: _Raw, status: _Raw | None = None) -> Resource:
     return _with_overhead(_with_pod_level(total, spec, "requests"), spec)
 
 
-def pod_request_without_init(spec: _Raw, status: _Raw | None = None) -> Resource:
-    """Return the request without init containers, sidecars and the entry ``pods``."""
-    running = _sum_of_containers(spec, _held(status, "requests"))
-    return _with_overhead(_with_pod_level(running, spec, "requests"), spec)
-
-
 def pod_limit(spec: _Raw, status: _Raw | None = None) -> Resource:
     """Return the limits, without an entry ``pods``."""
     peak = _at_peak(spec, _held(status, "limits"), _declared("limits"))

@@ -191,13 +191,3 @@ def _nanoseconds(whole: str, fraction: str, unit: str) -> int:
     """Return the nanoseconds of one number with its unit."""
     places: int = 10 ** len(fraction)
     return int(whole + fraction) * _NANOSECONDS[unit] // places
-
-
-def saturating_add(a: int, b: int) -> int:
-    """Return ``a + b`` within the bounds of an int64. Source: Volcano's counts of dynamic resources."""
-    return min(max(a + b, INT64_MIN), INT64_MAX)
-
-
-def saturating_mul(a: int, b: int) -> int:
-    """Return ``a * b`` within the bounds of an int64. Source: Volcano's counts of dynamic resources."""
-    return min(max(a * b, INT64_MIN), INT64_MAX)

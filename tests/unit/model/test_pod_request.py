@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.model.pod_request import nonzero_request, pod_limit, pod_request, pod_request_without_init
+from pumice.model.pod_request import nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError
 from pumice.model.resources import Resource
 
@@ -47,7 +47,7 @@ def spec(*containers: dict[str, Any], init: list[dict[str, Any]] | None = None, 
 @pytest.mark.parametrize("status", [None, {}, {"containerStatuses": None, "conditions": None}])
 def test_a_pod_that_asks_for_nothing(empty: dict[str, Any], status: dict[str, Any] | None) -> None:
     assert pod_request(empty, status) == Resource(scalars={"pods": 1.0})
-    assert pod_request_without_init(empty, status) == pod_limit(empty, status) == Resource()
+    assert pod_limit(empty, status) == Resource()
 
 
 #: init containers, milli-cores that all take together with one container of 1
@@ -69,7 +69,6 @@ def test_init_containers_count_when_they_run(init: list[dict[str, Any]], milli: 
     pod = spec(cpu("1"), init=init)
     assert pod_request(pod) == Resource(milli, 0.0, {"pods": 1.0})
     assert pod_limit(pod) == Resource(milli)
-    assert pod_request_without_init(pod) == Resource(1000.0)
     assert nonzero_request(pod)[0] == milli
 
 
@@ -83,7 +82,6 @@ def test_pod_level_amounts_replace_those_of_the_containers() -> None:
     pod = spec(container({"cpu": "2", "memory": "9Mi"}, {"cpu": "9", GPU: "1"}), resources=level)
     scalars = {"hugepages-2Mi": 2000 * MI}
     assert pod_request(pod) == Resource(2000.0, 8 * MI, {**scalars, "pods": 1.0})
-    assert pod_request_without_init(pod) == Resource(2000.0, 8 * MI, scalars)
     assert pod_limit(pod) == Resource(4000.0, 0.0, {GPU: 1000.0})
     assert nonzero_request(pod) == (2000.0, 8 * MI)
 
@@ -91,7 +89,6 @@ def test_pod_level_amounts_replace_those_of_the_containers() -> None:
 def test_overhead_comes_on_top_and_limits_nothing_that_was_free() -> None:
     pod = spec(container({"cpu": "1"}, {"cpu": "2"}), init=[cpu("3")], overhead={"cpu": "250m", "memory": "1Mi"})
     assert pod_request(pod) == Resource(3250.0, MI, {"pods": 1.0})
-    assert pod_request_without_init(pod) == Resource(1250.0, MI)
     assert pod_limit(pod) == Resource(3250.0)
     assert nonzero_request(pod) == (3250.0, 201 * MI)
 
@@ -123,7 +120,6 @@ RESIZED = [
 @pytest.mark.parametrize(("declared", "status", "milli"), RESIZED)
 def test_a_resize_counts_with_the_larger_until_it_is_refused(declared: str, status: Any, milli: float) -> None:
     assert pod_request(spec(cpu(declared)), status) == Resource(milli, 0.0, {"pods": 1.0})
-    assert pod_request_without_init(spec(cpu(declared)), status) == Resource(milli)
 
 
 def test_limits_are_resized_by_the_limits_of_the_status() -> None:
@@ -238,7 +234,7 @@ def test_a_resized_pod_is_counted_moment_by_moment(
     assert pod_request(lists, status).milli_cpu == max(*moments, sidecars + mains)
 
 
-@pytest.mark.parametrize("read", [pod_request, pod_request_without_init, pod_limit, nonzero_request])
+@pytest.mark.parametrize("read", [pod_request, pod_limit, nonzero_request])
 def test_a_bad_quantity_is_named(read: Any) -> None:
     with pytest.raises(QuantityError, match="^memory: '1GiB' is not a quantity"):
         read(spec(container({"memory": "1GiB"}, {"memory": "1GiB"})))

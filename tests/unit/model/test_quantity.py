@@ -18,8 +18,6 @@ from pumice.model.quantity import (
     format_quantity,
     milli_value,
     parse_duration,
-    saturating_add,
-    saturating_mul,
     whole_value,
 )
 
@@ -281,15 +279,3 @@ def test_a_duration_is_a_text(thing: str, said: str) -> None:
 def test_refuses_a_duration_beyond_an_int64_of_nanoseconds() -> None:
     with pytest.raises(DurationError, match="is longer than 9223372036854775807 nanoseconds"):
         parse_duration("2562047h47m16.854775808s")
-
-
-# --------------------------------------------------------------------------------------------------- saturation
-
-
-@given(a=st.integers(INT64_MIN, INT64_MAX), b=st.integers(INT64_MIN, INT64_MAX))
-def test_saturating_arithmetic_stays_within_an_int64(a: int, b: int) -> None:
-    for answer, exact in ((saturating_add(a, b), a + b), (saturating_mul(a, b), a * b)):
-        if INT64_MIN <= exact <= INT64_MAX:
-            assert answer == exact
-        else:
-            assert answer == (INT64_MAX if exact > 0 else INT64_MIN)

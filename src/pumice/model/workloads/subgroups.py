@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from pumice.model.pod import LabelSelector
 from pumice.model.selectors import matches
@@ -107,14 +106,6 @@ def topology_of(key: SubJobKey, group: PodGroup) -> NetworkTopology | None:
     """Return the topology of the sub-job: its policy's, or the gang's for the default."""
     # Pods outside all policies follow the gang's topology alone.
     return group.topology if key.policy is None else key.policy.topology
-
-
-def hardened(topology: NetworkTopology | None, max_tier: int) -> NetworkTopology | None:
-    """Return a soft topology as a hard one bounded by ``max_tier``, and others unchanged."""
-    # A session knows hard topologies only. As in Volcano, the widest tier makes a soft one always satisfiable.
-    if topology is None or topology.mode != "soft":
-        return topology
-    return replace(topology, mode="hard", highest_tier=max_tier, highest_tier_name="")
 
 
 def _fnv1a_32(data: bytes) -> int:
