@@ -31,7 +31,7 @@ _EQUAL_ANSWERS = {
     "gpupack": ("",),
     "gpuspread": ("",),
     "minruntime": ("preempt_valid", "preempt_victims", "reclaim_valid", "reclaim_victims"),
-    "proportion": ("may_reclaim", "reclaim_valid"),
+    "proportion": ("may_reclaim", "reclaim_valid", "reclaim_victims"),
 }
 PLUGINS = plugins_at(
     {

@@ -2,6 +2,8 @@
 
 import pytest
 
+from pumice.kai.engine.counters import Tally, tallies
+from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.blockers import NoRoom
 from tests.unit.kai.cluster import NOW, PLUGINS, cycle, job, node, policy, queue, store
 
@@ -183,3 +185,13 @@ def test_a_simulated_placement_leaves_a_node_available_to_the_next_task() -> Non
     )
     ran = cycle(found, policy(["reclaim"]))
     assert [ran.states[f"new-{i}"] for i in range(4)] == [f"Pipelined@{at}" for at in "aabb"]
+
+
+def test_equal_jobs_are_tried_once_under_the_default_policy() -> None:
+    """A plugin of the default policy that KAI's table forgets to list would have each of them tried."""
+    waiting = [job(f"w{i}", "q", [""]) for i in range(20)]
+    running = [job(f"r{i}", "p", ["a"], age=10 - i) for i in range(4)]
+    found = store(node("a", 4), queue("p", 4), queue("q", 0), *running, *waiting)
+    ran = cycle(found, policy(plugins=DEFAULT_PLUGINS))
+    tried = tallies(ran.outcome.trace.counts, Tally.TRIED)
+    assert ran.decisions == [] and tried and set(tried.values()) == {1}
