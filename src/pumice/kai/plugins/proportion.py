@@ -9,7 +9,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from pumice.algorithms.groups import distinct
 from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, has_candidates, is_reclaimable, may_reclaim
@@ -162,9 +161,11 @@ class Proportion:
         states = self._states(self.allocated.array, self.held_fast.array)
         need = shared(self.ssn.tables, part.amount(self.ssn.tables))
         # One answer for each queue, since there are fewer of them than of jobs; the last one is for jobs without one.
-        may = np.zeros(len(self._path) + 1, dtype=bool)
+        # Marks and no sort: every waiting job asks, and each time about all jobs.
         queues = self.ssn.tables.jobs.queue[jobs.rows]
-        for each in distinct(queues[queues >= 0]).tolist():
+        has_jobs, may = np.zeros((2, len(self._path) + 1), dtype=bool)
+        has_jobs[queues] = True
+        for each in has_jobs[:-1].nonzero()[0].tolist():
             may[each] = has_candidates(states, job.queue.row, need, each)
         return np.asarray(may[queues])
 
