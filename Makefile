@@ -35,8 +35,8 @@ $(VENV)-site/.installed: requirements-site.txt
 	$(VENV)-site/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-test: setup ## all tests but the long ones and those that need a Kubernetes API server
-	$(BIN)/python -m pytest -n auto -m "not kube and not long" $(TEST_ARGS)
+test: setup ## all tests but the long ones, those of pages, and those that need a Kubernetes API server
+	$(BIN)/python -m pytest -n auto -m "not kube and not long and not web" $(TEST_ARGS)
 
 conformance: setup ## every recorded case of both references, on all cores; skipped where ../shared is not there
 	$(BIN)/python -m tests.conformance
@@ -53,7 +53,7 @@ test-kube: setup ## the tests against a real Kubernetes API server, and a real P
 	$(BIN)/python -m pytest -m "kube and not long" $(TEST_ARGS) tests/kube
 
 test-pages: setup ## pages and reports in a headless Chromium (on PATH, or PUMICE_CHROMIUM); says so loudly where there is none
-	@if command -v npm >/dev/null; then npm ci --silent --ignore-scripts --no-audit --no-fund --prefix tests/web \
+	@if command -v npm >/dev/null; then npm ci --silent --fetch-retries=1 --fetch-timeout=20000 --ignore-scripts --no-audit --no-fund --prefix tests/web \
 		|| echo "axe-core could not be installed by npm: accessibility rules are not checked" >&2; \
 		else echo "no npm on PATH: accessibility rules (axe-core) are not checked" >&2; fi
 	$(BIN)/python -m pytest -m web $(TEST_ARGS) tests/web
