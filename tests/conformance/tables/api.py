@@ -266,7 +266,7 @@ def request_without_init(row: Row, wanted: str) -> str | None:
     pod = row["pod"]
     # Pumice has no function for this sum: it needs the request that admits a pod, which init containers are part of.
     request = pod_request({**pod["spec"], "initContainers": None}, pod.get("status"))
-    scalars = {name: amount for name, amount in request.scalars.items() if name != "pods"}
+    scalars = {name: amount for name, amount in (request.scalars or {}).items() if name != "pods"}
     return compared(Resource(request.milli_cpu, request.memory, scalars), row[wanted])
 
 

@@ -166,11 +166,12 @@ class Budget:
         """Take the steps of an answer that the session may have had before. Return False if none was left."""
         # Once per account and action: the second use of an answer costs the session nothing, whether or not it was in
         # the memo when the cycle began (rule 4).
-        if self.is_paid(key):
+        answer = self._account, self.changes, key
+        if answer in self._paid:
             return True
         if not self.spend(steps):
             return False
-        self.paid(key)
+        self._paid.add(answer)
         return True
 
     # -- the end ------------------------------------------------------------------------------------------------------

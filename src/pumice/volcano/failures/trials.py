@@ -50,20 +50,19 @@ class Trials:
                 spoke.append(hook)
         return self._columns + Reading.of(spoke).columns(self._world), tuple(alike)
 
-    def recall(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray) -> Any | None:
-        """Return the result of an equal trial on these nodes, or None if it is unknown or may have changed.
+    def recall(self, kind: Hashable, rests_on: Ground) -> Any | None:
+        """Return the result of an equal trial, or None if it is unknown or may have changed.
 
-        ``kind`` names all that the trial depends on, besides nodes, topology and what plugins keep.
+        ``kind`` names all that the trial depends on, besides what ``rests_on`` has: see ``ground``.
         """
-        return self._memo.recall(kind, self.ground(columns, nodes))
+        return self._memo.recall(kind, rests_on)
 
-    def keep(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray, found: object) -> None:
-        """Keep the result of a trial after the trial is undone."""
-        # Undoing restores the versions, so the result rests on the state before the trial.
-        self._memo.keep(kind, self.ground(columns, nodes), found)
+    def keep(self, kind: Hashable, rests_on: Ground, found: object) -> None:
+        """Keep the result of a trial. ``rests_on``: the versions before it, which undoing it restores."""
+        self._memo.keep(kind, rests_on, found)
 
     def ground(self, columns: list[Column[Any]], nodes: AnyArray) -> Ground:
-        """Return the versions on which a trial rests."""
+        """Return the versions on which a trial on these nodes rests."""
         tables = self._tables
         return (
             tables.nodes.facts.version,

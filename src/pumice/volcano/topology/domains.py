@@ -4,8 +4,7 @@ allocate action (allocateForJob, allocateForSubJob).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from itertools import takewhile
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -119,6 +118,7 @@ class JobTrials:
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
+        self._steps: int | None = None  # of one trial, equal in all domains
         self._last: TrialResult | None = None  # the trial last recalled, whose undone operations are not recorded yet
 
     def _kind(self) -> Hashable:
@@ -166,12 +166,14 @@ class JobTrials:
             tried = self._try(hypernode)
             return None if self.budget is not None and self.budget.is_cut() else tried
         question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
+        rests_on = self.known.ground(self.columns, nodes)
         if self.budget is not None:
-            key = question, self.known.ground(self.columns, nodes)
-            ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
-            if not self.budget.spend_once(key, _cost(sub_queue)):
+            if self._steps is None:
+                ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
+                self._steps = _cost(sub_queue)
+            if not self.budget.spend_once((question, rests_on), self._steps):
                 return None
-        known: TrialResult | None = self.known.recall(question, self.columns, nodes)
+        known: TrialResult | None = self.known.recall(question, rests_on)
         if known is not None:
             return self._recalled(hypernode, known)
         # Now the trial writes its own undone operations, after those of the trial recalled before.
@@ -194,8 +196,19 @@ class JobTrials:
             candidate.works,
             found.subs.get(sub, -1),
         )
-        self.known.keep(question, self.columns, nodes, known)
+        self.known.keep(question, rests_on, known)
         return candidate
+
+    def of_all(self, hypernodes: Sequence[int]) -> tuple[list[Candidate], bool]:
+        """Return the domains that work, in order, and True if no steps were left for one of them, which ends it."""
+        working: list[Candidate] = []
+        for hypernode in hypernodes:
+            candidate = self.of(hypernode)
+            if candidate is None:
+                return working, True
+            if candidate.works:
+                working.append(candidate)
+        return working, False
 
     def end(self) -> None:
         """Record what the last recalled trial left undone."""
@@ -311,10 +324,9 @@ def allocate_for_job(
         return None
     trials = JobTrials(ssn, stmt, job, pending_tasks, attempt, budget)
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
-        tried = list(takewhile(_is_known, map(trials.of, gradient)))
-        working = [candidate for candidate in tried if candidate is not None and candidate.works]
+        working, is_cut = trials.of_all(gradient)
         trials.end()
-        if not working and len(tried) < len(gradient):
+        if not working and is_cut:
             return None
         if not working:
             continue
@@ -325,10 +337,6 @@ def allocate_for_job(
         _decide(ssn, job, best.hypernode, found.subs)
         return found.pending_tasks
     return None
-
-
-def _is_known(candidate: Candidate | None) -> bool:
-    return candidate is not None
 
 
 def _cost(sub_queue: SubJobQueue) -> int:
