@@ -1,4 +1,4 @@
-"""How the documentation becomes a site: `make site`. Read by Sphinx (decision 0045)."""
+"""How the documentation becomes a site: `make site`. Read by Sphinx (decision 0037)."""
 
 from __future__ import annotations
 

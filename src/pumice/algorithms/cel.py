@@ -2,7 +2,7 @@
 
 Every user who may create a claim can write an expression, so its cost is bounded before it runs: by its length, and by
 refusing loops within loops. Patterns are RE2's. The library is an extra (``dra``) and is imported for the first
-selector, because few clusters have any. Decision 0022 has the figures.
+selector, because few clusters have any. Decision 0021 has the figures.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _compiled(expression: str) -> tuple[Any, Tree]:
 @cache
 def _environment() -> Any:
     # The library cannot declare types of its own. So quantities are numbers, of thousandths, and versions are texts.
-    from cel_expr_python import cel  # noqa: PLC0415, TID251 - late and here only: decision 0022
+    from cel_expr_python import cel  # noqa: PLC0415, TID251 - late and here only: decision 0021
     from cel_expr_python.ext import ext_optional  # noqa: PLC0415, TID251
 
     kind = cel.Type

@@ -117,7 +117,7 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
 
 def nominations(outcome: Outcome) -> Iterator[PodNotice]:
     """Yield a notice with the node for each pod that waits for releases there; the node is kept for it
-    (decision 0017)."""
+    (decision 0016)."""
     tables, tasks = outcome.tables, outcome.tables.tasks
     for row in (tasks.alive & (tasks.status == PIPELINED)).nonzero()[0].tolist():
         pod, node = tasks.pods[row], tables.nodes.facts.names[int(tasks.node[row])]

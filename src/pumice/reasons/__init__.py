@@ -1,1 +1,1 @@
-"""From a cycle's outcome to what would help: a sentence with numbers for each job that waits (docs/decisions/0034)."""
+"""From a cycle's outcome to what would help: a sentence with numbers for each job that waits (docs/decisions/0032)."""

@@ -1,7 +1,7 @@
 """A hint for each job that waits: one sentence with numbers, made of the blocker that is nearest to its being placed.
 
 Beside Volcano's texts, which stay as they are. What a hint names, changed as it says, changes the decision
-(docs/decisions/0034; ``tests/cases/hints`` holds each to that).
+(docs/decisions/0032; ``tests/cases/hints`` holds each to that).
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ preemptable_victims: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQues
 reclaimable_victims: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQuestion(
     (reclaimable,), _VICTIMS, combine.intersect_by_node
 )
-#: Variants of these, and of ``unified_evictable``, for which every plugin must agree (decision 0018). Volcano drops
+#: Variants of these, and of ``unified_evictable``, for which every plugin must agree (decision 0017). Volcano drops
 #: some votes when it combines tiers.
 preemptable_agreed: MultiFormQuestion[[Task, Candidates], Bool] = MultiFormQuestion(
     (preemptable,), _VICTIMS, combine.agree_by_node

@@ -1,4 +1,4 @@
-"""Situations in which a gang waits, each with the hint that it should get (docs/decisions/0034): is what it says true?
+"""Situations in which a gang waits, each with the hint that it should get (docs/decisions/0032): is what it says true?
 
 True is: as things are the gang waits; changed as the hint says, and nothing else, it runs; with a little less it does
 not. And it is the sentence that ``reasons/hints`` makes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_TWICE = "docs/decisions/0039-accepted-differences.md: a later allocate places nobody twice"
+_TWICE = "docs/decisions/0033-kai-0-17.md: a later allocate places nobody twice"
 #: ``folder/file.yaml`` -> ``docs/decisions/NNNN-title.md: why in a few words``.
 ACCEPTED: dict[str, str] = {f"gangpreempt/{number}.yaml": _TWICE for number in ("0027", "0042", "0079", "0144")}
 
@@ -19,7 +19,7 @@ _REPLACED = (
     "topology/1158",
     "whole/0070",
 )
-_OLDER = "docs/decisions/0041-kai-0-17.md: recorded from an older version that decides otherwise"
+_OLDER = "docs/decisions/0033-kai-0-17.md: recorded from an older version that decides otherwise"
 #: (``folder/file.yaml``, commit from which it was recorded) -> as above.
 ACCEPTED_OF_COMMIT: dict[tuple[str, str], str] = {(f"{case}.yaml", "72de64fc"): _OLDER for case in _REPLACED}
 

@@ -16,7 +16,7 @@ from tests.conformance.runner.result import NotYet, Unusable
 
 _ANY_ACTION = "allocate"
 
-#: Switches of rules that Pumice has beside Volcano's, as they must be for what Volcano decided (decision 0019).
+#: Switches of rules that Pumice has beside Volcano's, as they must be for what Volcano decided (decision 0018).
 _AS_VOLCANO: Mapping[str, Mapping[str, Any]] = {"gang": {"finishPartialGangs": False}}
 
 

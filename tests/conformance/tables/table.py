@@ -53,7 +53,7 @@ _NO_ERROR = "an error where Volcano's maps of nodes and jobs disagree; Pumice ha
 _TASKS_LOST = "the recording left out tasks without fields, so the counts that the rows want cannot be derived"
 _FUNCTIONS = "the rows hold Go functions"
 _TYPE_LOST = "the rows are about a wrong Go type, which the recording lost; without it they contradict each other"
-_NO_CLOCK = "reads how long a filter may take; a cycle has no clock, Pumice bounds how much is tried, see decision 0022"
+_NO_CLOCK = "reads how long a filter may take; a cycle has no clock, Pumice bounds how much is tried, see decision 0021"
 _TIME = "measures how long it takes; the row wants no values"
 #: ``folder/TestName.yaml`` -> the detail of Go, or of the recording, that Pumice has no counterpart of.
 NOT_APPLICABLE: dict[str, str] = {
@@ -85,7 +85,7 @@ NOT_APPLICABLE: dict[str, str] = {
     "Pumice's filters are its own and are called at its own points",
     "plugins-predicates/TestSetUpDynamicResourcesArgs_OverideSeconds.yaml": _NO_CLOCK,
     "plugins-predicates/TestSetUpVolumeBindingArgs.yaml": "reads how long a bind may wait, and a shape for"
-    " scores by storage capacity, which Volcano has off; Pumice has neither, see decision 0022",
+    " scores by storage capacity, which Volcano has off; Pumice has neither, see decision 0021",
     "plugins-resource-strategy-fit/TestResourceStrategyFitPlugin_OnSessionOpen.yaml": "the row wants nothing",
     "plugins-numaaware/TestNuma_OnSessionClose.yaml": "the recording left out what the mocks of the rows hold",
     "plugins-util-k8s/TestSnapshot.yaml": "reads back from a Go struct what it was made of",

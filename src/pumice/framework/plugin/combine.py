@@ -122,7 +122,7 @@ class Named(NamedTuple):
 
 def agree(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
     """Return victims as ``intersect``, but count all votes: a tier whose plugins agree on no victim names none
-    (decision 0018)."""
+    (decision 0017)."""
     return intersect(tiers, subject, candidates, afresh=False)
 
 

@@ -23,7 +23,7 @@ def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
     """Place pending jobs. A gang is placed whole; then an elastic job grows by one task at a time.
 
     ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
-    (decision 0017).
+    (decision 0016).
     """
     rows = waiting_jobs(ssn)
     if promisedFirst:

@@ -1,7 +1,7 @@
 """Evictions that wait: those of a cycle are sent after the nominations of the pods for which they make room.
 
 If a scheduler ends in between, it leaves nominations for which no pod has left yet, and the next one can resume them.
-In the other order, it would leave free nodes without a record of which pod they are for (decision 0017).
+In the other order, it would leave free nodes without a record of which pod they are for (decision 0016).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a job waits, as values: one kind of blocker for each thing that can stand in its way (docs/decisions/0040).
+"""Why a job waits, as values: one kind of blocker for each thing that can stand in its way (docs/decisions/0032).
 
 An action, a filter or a search that says no hands a blocker to the cycle trace (``trace.tell``, ``trace.rejected``,
 ``Attempt.findings``, ``FitErrors.against``). What equal jobs share in the trace names no job; ``explain.blockers``

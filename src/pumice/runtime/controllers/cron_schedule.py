@@ -2,7 +2,7 @@
 
 Source: the cron library of Kubernetes' and Volcano's controllers. If both kinds of days are restricted, either is
 enough; a step restricts. An hour that a change of clocks skips is skipped, and one that occurs twice counts twice
-(decision 0038).
+(decision 0001).
 """
 
 from __future__ import annotations

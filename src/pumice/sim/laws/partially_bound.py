@@ -1,7 +1,7 @@
 """S11, S12: a gang that was partially bound when its scheduler stopped is completed as soon as there is room.
 
 Checked on the state of the API server, and only if the rest of the gang would certainly have room: plain, equal pods
-that only nodes could reject. (docs/decisions/0019)
+that only nodes could reject. (docs/decisions/0018)
 """
 
 from __future__ import annotations

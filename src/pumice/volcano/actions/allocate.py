@@ -53,7 +53,7 @@ def allocate(
 
     Ready jobs are committed. Jobs that are only pipelined keep their reservations for the session. Everything else is
     rolled back. ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
-    (decision 0017). ``maxSearchSteps``: counted steps in a cycle for jobs with a topology or sub-groups, shared out
+    (decision 0016). ``maxSearchSteps``: counted steps in a cycle for jobs with a topology or sub-groups, shared out
     over queues and namespaces; 0 for no limit. A step is a kind of task that is tried in a domain.
     ``secondTries``: if a gang of different pods finds no place pod by pod, pack the largest first, then search.
     """
@@ -206,7 +206,7 @@ class _Allocation:
 
     def _look_again(self, job: int, *, in_domain: bool) -> None:
         """Record reasons for a job whose tasks are all pipelined."""
-        # The placements stand; only what is reported changes (decision 0017). Volcano tries such pods once more. With
+        # The placements stand; only what is reported changes (decision 0016). Volcano tries such pods once more. With
         # topology it forgets earlier errors before that; without, it marks the tasks as skipped because their role
         # failed.
         ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)

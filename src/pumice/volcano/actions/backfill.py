@@ -27,7 +27,7 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
     """Place each such task alone; the job's allocated tasks are bound once the job is ready.
 
     ``predicateErrorCacheEnable`` has no effect: filters answer per task class anyway. ``promisedFirst``: if
-    ``allocate`` runs later in the cycle, leave nodes alone that other jobs were promised (decision 0017).
+    ``allocate`` runs later in the cycle, leave nodes alone that other jobs were promised (decision 0016).
     """
     # Promises matter only if allocate still runs: it would find the nodes taken.
     held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None

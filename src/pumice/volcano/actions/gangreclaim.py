@@ -26,8 +26,8 @@ def gangreclaim(
     ``maxDomains``: number of domains to try per job; values below 1 mean 8. ``allowWholeBundle``: jobs may lose tasks
     below their minimum. ``onlyInNeed``: evict nothing for a gang that fits without; Volcano has no such option and
     evicts in any case. ``promisedKept``: try domains first in which victims were evicted for the gang before
-    (decision 0017). ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some
-    (decision 0018). ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no
+    (decision 0016). ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some
+    (decision 0017). ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no
     limit. A step is a task in a plan that is tried, or some pods that are looked at.
     """
     limits = limits_of(

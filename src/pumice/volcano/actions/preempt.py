@@ -53,11 +53,11 @@ def preempt(
     """Process queues in order. In each, the starving jobs in order evict tasks of other jobs, all or nothing per job.
     Then each of their pending tasks may evict tasks of its own job.
 
-    ``promisedKept``: a gang counts nodes that earlier evictions vacated for its pods (decision 0017).
-    ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some (decision 0018).
-    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0018).
-    ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0018).
-    ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0018).
+    ``promisedKept``: a gang counts nodes that earlier evictions vacated for its pods (decision 0016).
+    ``allMustAgree``: count the votes of all plugins about victims; Volcano drops some (decision 0017).
+    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0017).
+    ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0017).
+    ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0017).
     ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit. A step is a
     task that is tried, or a few nodes on which victims are sought in vain (``NodeSearch.cost``).
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
@@ -235,7 +235,7 @@ class _Preemption:
         with stmt.trial() as trial:
             if found.victims:
                 stmt.evict(found.victims, REASON)
-            # Filters are asked again: only some plugins take part in Volcano's simulation of victims (decision 0018).
+            # Filters are asked again: only some plugins take part in Volcano's simulation of victims (decision 0017).
             allowed = not self.allocatable_asked or self._allowed(task)
             let_in = allowed and self.search.passes(task, found.node)
             if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:

@@ -37,9 +37,9 @@ def reclaim(
     """Process queues and starving jobs in order, and make room for the tasks of each, all or nothing per job.
 
     ``predicateErrorCacheEnable`` has no effect: Volcano creates the cache per task here. ``promisedKept``: a gang
-    counts nodes that earlier evictions vacated for its pods (decision 0017). ``allMustAgree``: count the votes of all
-    plugins about victims; Volcano drops some (decision 0018).
-    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0018).
+    counts nodes that earlier evictions vacated for its pods (decision 0016). ``allMustAgree``: count the votes of all
+    plugins about victims; Volcano drops some (decision 0017).
+    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0017).
     ``maxSearchSteps``: counted steps in a cycle, as for ``preempt``.
     """
     starving = starving_jobs(ssn, with_topology=True)
@@ -144,5 +144,5 @@ class _Reclamation:
         """Return True if the queue of the task may take it."""
         tables = self.ssn.tables
         rows = TaskRows(tables, np.array([task.row]))
-        # Volcano does not ask here, and may evict for a task that its queue then refuses (decision 0018).
+        # Volcano does not ask here, and may evict for a task that its queue then refuses (decision 0017).
         return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0

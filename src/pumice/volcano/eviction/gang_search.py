@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 
     ``domains``: how many to try. ``whole``: jobs may lose tasks below their minimum. ``only_in_need``: evict nothing
     for a gang that fits without. ``promised_kept``: try domains first that contain all nodes to which its tasks are
-    nominated (decision 0017). ``all_must_agree``: count the votes of all plugins about victims (decision 0018).
+    nominated (decision 0016). ``all_must_agree``: count the votes of all plugins about victims (decision 0017).
     """
 
     domains: int

@@ -52,7 +52,7 @@ def victim_sets_of(
     """Return the victim sets of a domain, in eviction order.
 
     ``candidates``: tasks that the kind of eviction may touch. ``need`` (R,): request of the gang. ``whole`` False:
-    leave out victim sets that break a job. ``agreed``: count the votes of all plugins (decision 0018).
+    leave out victim sets that break a job. ``agreed``: count the votes of all plugins (decision 0017).
     """
     found = _in_order(ssn, context.kind, context.job.row, list(_split(ssn, candidates, need)))
     found = _allowed(ssn, context, found, agreed=agreed)

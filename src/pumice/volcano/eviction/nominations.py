@@ -61,7 +61,7 @@ def pipelined_again(stmt: Statement, task: Task, fits: Callable[[Task, int], boo
     """Return True if the task was pipelined to its nominated node again, because it fits there without evictions.
 
     Volcano lets such a task wait for allocate, which does not place a part of a gang. If a scheduler stopped when only
-    some nodes of a gang were vacated, the gang would wait forever (decision 0017).
+    some nodes of a gang were vacated, the gang would wait forever (decision 0016).
     """
     node = int(task.tables.tasks.nominated[task.row])
     return node >= 0 and fits(task, node) and stmt.pipeline([task.row], [node], evicted=False) is None

@@ -2,7 +2,7 @@
 
 If two gangs each hold what the other lacks, waiting never ends. The last such gang in job order is evicted whole, if
 another one could then start at once. A gang that is below its minimum for long can give back what it holds. Volcano
-has no such rules (decision 0019).
+has no such rules (decision 0018).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Gang:
     group has no pods, and again once it has some. Empty: for ever, as in Volcano.
 
     ``gatedCount``: a pending pod without requests counts as placed even if a scheduling gate holds it, as in Volcano.
-    Otherwise only those count that backfill can place (decision 0020).
+    Otherwise only those count that backfill can place (decision 0019).
 
     ``halvesFirst`` and ``halvesGoAfter`` are the former names of the first two, and still have an effect.
     """

@@ -55,8 +55,8 @@ class Pdb:
     @points.victim_tasks
     def victim_tasks(self, tasks: TaskRows) -> MayGo:
         """Return the tasks that budgets allow to evict, over all nodes together."""
-        # Budgets allow evictions but ask for none; in Volcano this hook names every pod that they allow (decision
-        # 0018).
+        # Budgets allow evictions but ask for none; in Volcano this hook names every pod that they allow (see
+        # decision 0017).
         return MayGo(self._spared(tasks, np.zeros(len(tasks), dtype=np.int64)))
 
     def protectors(self, tasks: TaskRows) -> Iterator[str]:

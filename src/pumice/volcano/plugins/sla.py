@@ -29,7 +29,7 @@ class Sla:
 
     ``sla-waiting-time``: waiting time of jobs without one of their own; invalid or not above 0: none. ``waits`` (J,):
     seconds, 0 for none. ``evictsForPart``: also evict for an overdue job if only a part of it would be placed, as
-    Volcano does. Such a job is incomplete once the victims are gone, and what they held stays idle (decision 0018).
+    Volcano does. Such a job is incomplete once the victims are gone, and what they held stays idle (decision 0017).
     """
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "", evictsForPart: bool = False) -> None:

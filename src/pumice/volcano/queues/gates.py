@@ -2,7 +2,7 @@
 scheduling gates of queue admission.
 
 A pod whose gate is removed is placed in a later cycle, after the API server has confirmed it. In Volcano this needs a
-feature gate of the scheduler. Here the annotation of the pod suffices (decision 0020).
+feature gate of the scheduler. Here the annotation of the pod suffices (decision 0019).
 """
 
 from __future__ import annotations

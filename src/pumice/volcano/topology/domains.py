@@ -349,7 +349,7 @@ def is_for_allocate(ssn: Session, job: int, budget: Budget | None = None) -> boo
     if not ssn.policy.comes_after(ssn.trace.action, "allocate"):
         return False
     # If the job were pipelined by this action, allocate would not place it, and the same would happen in every cycle
-    # (decision 0018). The statement is discarded at the end of the block.
+    # (decision 0017). The statement is discarded at the end of the block.
     with ssn.statement() as trial:
         left = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job), budget)
         return left is not None and job_ready(ssn, job)

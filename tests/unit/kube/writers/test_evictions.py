@@ -1,4 +1,4 @@
-"""What goes out first when a cycle evicts some for others: who was promised which node (decision 0017)."""
+"""What goes out first when a cycle evicts some for others: who was promised which node (decision 0016)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evictions that come to an end: nobody leaves for nothing, and what was promised is not given away (decision 0018)."""
+"""Evictions that come to an end: nobody leaves for nothing, and what was promised is not given away (decision 0017)."""
 
 from __future__ import annotations
 
