@@ -6,6 +6,7 @@ Source: AzureTracesForPacking2020 (Hadary et al., OSDI'20). The tables are found
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def read(path: Path) -> Trace:
     problems = Problems()
     try:
         # Read only and never waiting: a file that another program writes is an error.
-        with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True) as database:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
             requests = _table(path, database, REQUESTS)
             kinds = _table(path, database, TYPES)
     except sqlite3.Error as error:
