@@ -1,6 +1,6 @@
 """Check ``scenarioSearchBudgets`` of a policy file, which limits the search for victims by wall clock in KAI.
 
-Here tries are counted (``kai.engine.budget``), so that one input gives one decision on every machine: the section is
+Here steps are counted (``kai.engine.budget``), so that one input gives one decision on every machine: the section is
 checked and has no effect. Source: KAI search_budget, its validation.
 """
 

@@ -16,7 +16,7 @@ such as a task tried in a domain.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Protocol
 from zlib import crc32
 
@@ -36,7 +36,15 @@ _NOTE = "search"
 Account = tuple[int, str]
 
 
-class Jobs(Protocol):
+class TakesJobs(Protocol):
+    """Jobs in order, as far as jobs can be put back."""
+
+    def push(self, job: int, /) -> None:
+        """Add a job with its present key."""
+        ...
+
+
+class Jobs(TakesJobs, Protocol):
     """Jobs in order: a ``Heap`` or a ``Line``."""
 
     def __len__(self) -> int: ...
@@ -45,16 +53,16 @@ class Jobs(Protocol):
         """Remove and return the first job."""
         ...
 
-    def push(self, job: int, /) -> None:
-        """Add a job with its present key."""
-        ...
-
 
 class Budget:
     """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
-    below 1 there is no limit."""
+    below 1 there is no limit. ``least``: how many steps an account has in any case if it begins with a job, by row;
+    default: ``FLOOR``."""
 
-    def __init__(self, ssn: Session, rows: AnyArray, steps: int) -> None:
+    def __init__(
+        self, ssn: Session, rows: AnyArray, steps: int, *, least: Callable[[int], int] = lambda _: FLOOR
+    ) -> None:
+        self._least = least
         self._ssn, self._action = ssn, ssn.trace.action
         self._limited, self._free = steps > 0, steps
         self._of = {job: self._account_of(job) for job in rows.tolist()}
@@ -95,7 +103,7 @@ class Budget:
             del self._resume[account]
         return account in self._resume
 
-    def resume(self, jobs: Jobs, postponed: list[int]) -> None:
+    def resume(self, jobs: TakesJobs, postponed: list[int]) -> None:
         """Put postponed jobs back. Those after them had their turn, or the first of those has gone."""
         for job in postponed:
             self._resume.pop(self._of[job], None)
@@ -110,7 +118,7 @@ class Budget:
         account = self._account = self._of[job]
         self._job, self._is_cut, self.taken, self._is_free = job, False, 0, False
         if self._limited and account in self._not_begun:
-            self._open(account)
+            self._open(account, job)
         if not self._limited or self._left[account] > 0:
             return True
         self._note(job)
@@ -197,14 +205,14 @@ class Budget:
         jobs = self._ssn.tables.jobs
         return int(jobs.queue[job]), jobs.groups[job].namespace
 
-    def _open(self, account: Account) -> None:
-        """Give an account its part."""
+    def _open(self, account: Account, job: int) -> None:
+        """Give an account its part. ``job``: the one with which it begins."""
         # A part of what is left, so that later accounts also get what earlier ones did not use. What is left may be
-        # negative, because FLOOR is given even if nothing is left.
+        # negative, because the least is given even if nothing is left.
         part = max(self._free, 0) // len(self._not_begun)
         self._not_begun.remove(account)
         self._free -= part
-        self._left[account] = max(part, FLOOR)
+        self._left[account] = max(part, self._least(job))
 
     def _note(self, job: int) -> None:
         """Note a job that was cut, or not tried."""

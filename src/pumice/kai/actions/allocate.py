@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
-from pumice.kai.engine.budget import tries
+from pumice.kai.engine.budget import STEPS_MAX, budget_for, in_turn
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import Alike
@@ -19,43 +20,46 @@ from pumice.kai.engine.tree_order import Turns, waiting_jobs
 from pumice.placing.small_gangs import SmallGangs
 
 
-def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
+def allocate(ssn: Session, *, promisedFirst: bool = True, maxSearchSteps: int = STEPS_MAX) -> None:
     """Place pending jobs. A gang is placed whole; then an elastic job grows by one task at a time.
 
     ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
-    (decision 0016).
+    (decision 0016). ``maxSearchSteps``: counted steps in a cycle for jobs with a topology or nested sub-groups, shared
+    out over queues and namespaces; 0 for no limit.
     """
     rows = waiting_jobs(ssn)
+    grouped = [job for job in rows.tolist() if placer(ssn).is_grouped(job)]
+    budget = budget_for(ssn, np.array(grouped, dtype=np.int64), maxSearchSteps)
     if promisedFirst:
         promised = np.intersect1d(rows, ssn.tables.tasks.nominated_jobs())
-        failed = _place_nominated(ssn, promised) if len(promised) else []
+        failed = _place_nominated(ssn, promised, budget) if len(promised) else []
         # Allocation only takes resources, so a job that failed once fails again in this cycle.
         rows = rows[~np.isin(rows, failed)] if failed else rows
-    _take_turns(ssn, rows, grow=True)
+    _take_turns(ssn, rows, budget, grow=True)
+    budget.end()
 
 
-def _place_nominated(ssn: Session, rows: AnyArray) -> list[int]:
+def _place_nominated(ssn: Session, rows: AnyArray, budget: Budget) -> list[int]:
     """Place nominated jobs, each task on its nominated node if possible, and return the jobs that failed."""
     # The flag is reset in any case: it also changes how later actions place.
     placer(ssn).as_promised = True
     try:
-        return _take_turns(ssn, rows, grow=False)
+        return _take_turns(ssn, rows, budget, grow=False)
     finally:
         placer(ssn).as_promised = False
 
 
-def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
+def _take_turns(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bool) -> list[int]:
     """Place one chunk per job in queue order, more chunks for elastic jobs if ``grow``, and return the jobs that
     failed."""
-    turns, alike, allowed = Turns(ssn, rows), Alike(ssn, rows), tries(ssn)
+    turns, alike = Turns(ssn, rows), Alike(ssn, rows)
     small, failed = SmallGangs(ssn, placer(ssn).feasible), list[int]()
-    for job, part in turns:
+    for job, part in in_turn(turns, budget, counted=placer(ssn).is_grouped):
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
             failed.append(job)
             continue
         tally(ssn, Tally.TRIED)
-        allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]):
             refused = _allocate(ssn, small, part)
             if refused is not None:
@@ -66,8 +70,8 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
                 if grow and not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
-                alike.fails(job, placer(ssn).why, alike=not allowed.cut)
-                allowed.failed()
+                cut = placer(ssn).is_grouped(job) and budget.is_cut()
+                alike.fails(job, placer(ssn).why, alike=not cut)
                 turns.drop(job, alike.leading)
                 failed.append(job)
     alike.tell()

@@ -14,6 +14,7 @@ from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.points import consolidate_victims
 from pumice.kai.amounts import gpu_column
+from pumice.kai.engine.budget import STEPS_MAX, steps_of
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.points import consolidate_valid
 from pumice.kai.engine.search import preemptible_jobs, search
@@ -21,19 +22,24 @@ from pumice.kai.engine.solve import Rules
 from pumice.kai.victims import let_through
 from pumice.model.status import TaskStatus
 
+#: Jobs that are sorted at the cost of one comparison of queues.
+_SORTED_A_COMPARISON = 32
 
-def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None:
+
+def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16, maxSearchSteps: int = STEPS_MAX) -> None:
     """Move jobs for each waiting preemptible job.
 
     ``maxConsolidationPreemptees``: largest number of jobs to move for one job; -1: no limit; 0: the action does
-    nothing.
+    nothing. ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit.
     """
     if maxConsolidationPreemptees == 0:
         return
     may_leave = partial(_may_leave, most=maxConsolidationPreemptees)
     asks = (consolidate_victims, consolidate_valid)
     search(
-        ssn, Rules("consolidation", _may_try, _everywhere, may_leave, consolidate_valid, asks, every_victim_placed=True)
+        ssn,
+        Rules("consolidation", _may_try, _everywhere, may_leave, consolidate_valid, asks, every_victim_placed=True),
+        maxSearchSteps,
     )
 
 
@@ -87,6 +93,8 @@ def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:
     if most < 0:
         return allowed
     rows = [row for row in preemptible_jobs(ssn).tolist() if allowed(row)]
+    # The sort is repeated for each waiting job. If no step is left for it, the search that follows is cut at once.
+    steps_of(ssn).compare(len(rows) // _SORTED_A_COMPARISON)
     # KAI cuts the list in the order of a Go map, which is random, and keeps one job more than the limit. Here, those
     # that the job order would evict first are kept.
     keys = ssn.order.job_keys()(rows)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
 from pumice.kai import points
+from pumice.kai.engine.budget import STEPS_MAX
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.search import search
 from pumice.kai.engine.solve import Rules
@@ -14,10 +15,13 @@ from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA
 from pumice.kai.victims import let_through
 
 
-def preempt(ssn: Session) -> None:
-    """Search victims of strictly lower priority for each pending job."""
+def preempt(ssn: Session, *, maxSearchSteps: int = STEPS_MAX) -> None:
+    """Search victims of strictly lower priority for each pending job.
+
+    ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit.
+    """
     asks = (points.preempt_victims, points.preempt_valid)
-    search(ssn, Rules("preempt", _may_try, _of_queue, _may_leave, points.preempt_valid, asks))
+    search(ssn, Rules("preempt", _may_try, _of_queue, _may_leave, points.preempt_valid, asks), maxSearchSteps)
 
 
 def _may_try(ssn: Session, part: Part) -> bool:

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.kai import points
+from pumice.kai.engine.budget import STEPS_MAX
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.search import search
 from pumice.kai.engine.solve import Rules
 from pumice.kai.victims import let_through
 
 
-def reclaim(ssn: Session) -> None:
-    """Search victims in other queues for each pending job whose queue stays within its fair share."""
+def reclaim(ssn: Session, *, maxSearchSteps: int = STEPS_MAX) -> None:
+    """Search victims in other queues for each pending job whose queue stays within its fair share.
+
+    ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit.
+    """
     asks = (points.may_reclaim, points.reclaim_victims, points.reclaim_valid)
-    search(ssn, Rules("reclaim", _may_try, _of_queue, _may_leave, points.reclaim_valid, asks))
+    search(ssn, Rules("reclaim", _may_try, _of_queue, _may_leave, points.reclaim_valid, asks), maxSearchSteps)
 
 
 def _may_try(ssn: Session, part: Part) -> bool:

@@ -22,7 +22,7 @@ from pumice.columns.views import Node, Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
-from pumice.kai.engine.budget import tries
+from pumice.kai.engine.budget import steps_of
 from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
 from pumice.kai.engine.parts import Part, active_of
@@ -69,7 +69,7 @@ class Placer:
         self._by_name = nodes_by_name(ssn)
         self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
         self._outside = self.feasible.outside
-        self._tries = tries(ssn)
+        self._steps = steps_of(ssn)
 
     def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
         """Place all tasks of a part, or none.
@@ -161,21 +161,21 @@ class Placer:
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
     def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
-        """Place all tasks of a group in the first node subset that takes it. Return False if none does or no tries are
+        """Place all tasks of a group in the first node subset that takes it. Return False if none does or no steps are
         left."""
-        if not self._tries.spend():
+        if not self._steps.spend():
             return False
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
             self.why = Domain()
         for subset in found:
-            # Counting rejects most subsets and spends no try.
+            # Counting rejects most subsets and spends no step.
             if subset.nodes is not None and lacks_room(
                 self.ssn, self.feasible, self.ssn.tables.tasks.cls[list(group.rows)], subset.nodes
             ):
                 self.why = NoRoom()
                 continue
-            if not self._tries.spend():
+            if not self._steps.spend():
                 return False
             with stmt.trial() as trial:
                 if group.sub >= 0:

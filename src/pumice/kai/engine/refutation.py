@@ -8,16 +8,21 @@ reject only what a walk or a search would reject.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 
 from pumice.columns.dtypes import EPS, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session
-from pumice.kai.engine.groups import Group, Subset, pod_sets_in
+from pumice.kai.engine.groups import Group, Subset, groups_of, pod_sets_in
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.points import node_subsets
+from pumice.kai.label_trees import label_tree
 from pumice.placing.feasibility import Feasibility
+
+#: The plugin that offers domains of Topologies as node subsets.
+_TOPOLOGY = "topology"
 
 
 def is_too_large(ssn: Session, part: Part) -> bool:
@@ -32,6 +37,47 @@ def is_too_large(ssn: Session, part: Part) -> bool:
         if known[cls]:
             return True
     return False
+
+
+def lacks_empty_domain(ssn: Session, part: Part) -> bool:
+    """Return True if some group of a part is larger than each domain that it must be within, even with nothing there,
+    so that no evictions can help."""
+    if not ssn.tables.jobs.has_topology[part.job] or not _domains_are_of_labels(ssn):
+        return False
+    group = groups_of(ssn.tables, part, lambda member: member.inside)
+    return any(_is_larger(ssn, each) for each in _groups_in(group))
+
+
+def _domains_are_of_labels(ssn: Session) -> bool:
+    """Return True if all node subsets are domains of a Topology, and not what another plugin offers."""
+    hooks = ssn.hooks.at(node_subsets)
+    return bool(hooks) and all(hook.plugin == _TOPOLOGY for hook in hooks)
+
+
+def _groups_in(group: Group) -> Iterator[Group]:
+    """Yield a group and all groups inside it."""
+    yield group
+    for each in group.inside:
+        yield from _groups_in(each)
+
+
+def _is_larger(ssn: Session, group: Group) -> bool:
+    """Return True if no domain of a group's required level holds all of its tasks, each class counted by itself."""
+    wanted, tables = group.topology, ssn.tables
+    tree = label_tree(ssn, wanted) if wanted is not None and wanted.required else None
+    level = tree.level(wanted.required) if tree is not None and wanted is not None else -1
+    if tree is None or level < 0:
+        return False
+    domain = tree.domains[level]
+    there, rest = domain >= 0, np.ones(len(tree.ids[level]), dtype=bool)
+    for cls, count in Counter(tables.tasks.cls[list(group.rows)].tolist()).items():
+        req = tables.classes.req[cls]
+        asked = req > 0
+        if asked.any():
+            # What a node has in all is a bound of what evictions can free there, whichever order is tried.
+            room = np.floor((tables.nodes.facts.allocatable[there][:, asked] + EPS) / req[asked]).min(axis=1)
+            rest &= np.bincount(domain[there], room, len(rest)) >= count
+    return not rest.any()
 
 
 def lacks_domain(ssn: Session, group: Group, within: Subset) -> bool:

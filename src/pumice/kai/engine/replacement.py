@@ -14,6 +14,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
+from pumice.kai.engine.budget import steps_of
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count, needs_gpus
@@ -90,7 +91,7 @@ class Replacement:
         *,
         every: bool = False,
     ) -> None:
-        self._every = every
+        self._every, self._steps = every, steps_of(ssn)
         self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
         evicted = list(evicted)
         self._chunks: dict[int, Part | None] = {}
@@ -128,6 +129,9 @@ class Replacement:
             leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
             # Only a pending job was passed over, which has no placement of its own.
             if leaf not in entries:
+                # Their number is what a tenant chooses: each that asks for something else is one more comparison.
+                if not self._steps.compare(len(passed)):
+                    return False
                 continue
             _, job = entries[leaf].pop()
             if job == self._part.job:

@@ -6,12 +6,12 @@ from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
 from pumice.kai.delay import note_evictions, past_delay
-from pumice.kai.engine.budget import tries
+from pumice.kai.engine.budget import budget_for, in_turn
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import Alike
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import active_count
-from pumice.kai.engine.refutation import is_too_large
+from pumice.kai.engine.refutation import is_too_large, lacks_empty_domain
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution
@@ -19,8 +19,11 @@ from pumice.kai.engine.tree_order import Turns, queue_tree, waiting_jobs
 from pumice.model.blockers import NoCase, NoVictims
 
 
-def search(ssn: Session, rules: Rules) -> None:
-    """Search victims once for each pending job in queue order, and commit each solution before the next search."""
+def search(ssn: Session, rules: Rules, steps: int) -> None:
+    """Search victims once for each pending job in queue order, and commit each solution before the next search.
+
+    ``steps``: the action's ``maxSearchSteps``.
+    """
     rows = waiting_jobs(ssn)
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     eligible = ssn.world.without_refused(past_delay(ssn, rows))
@@ -33,15 +36,14 @@ def search(ssn: Session, rules: Rules) -> None:
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     sorted_jobs = SortedJobs(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, eligible), Alike(ssn, eligible, rules.asks)
-    following, allowed = Following(ssn, rules, waiting, sorted_jobs), tries(ssn)
-    for job, part in turns:
+    following, budget = Following(ssn, rules, waiting, sorted_jobs), budget_for(ssn, eligible, steps)
+    for job, part in in_turn(turns, budget):
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
             continue
         tally(ssn, Tally.TRIED)
-        allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            if is_too_large(ssn, part):
+            if is_too_large(ssn, part) or lacks_empty_domain(ssn, part):
                 # Not shared with equal jobs: they are found as quickly, and KAI does not remember it either.
                 alike.fails(job, NoVictims(), alike=False)
             elif not rules.may_try(ssn, part):
@@ -60,9 +62,9 @@ def search(ssn: Session, rules: Rules) -> None:
                 # After simulations the outcome depends on the queue's position in the order; it then says nothing
                 # about equal jobs.
                 alike.fails(job, NoVictims(), alike=found is NoSolution.WITHOUT_A_TRY)
-                allowed.failed()
         turns.drop(job, alike.leading)
     alike.tell()
+    budget.end()
 
 
 def preemptible_jobs(ssn: Session) -> AnyArray:

@@ -22,7 +22,7 @@ from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.point import Point, Question
-from pumice.kai.engine.budget import tries
+from pumice.kai.engine.budget import steps_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
@@ -118,7 +118,7 @@ class _Search:
         self, ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, candidates: Candidates
     ) -> None:
         self.ssn, self.stmt, self.part, self.rules, self.waiting = ssn, stmt, part, rules, waiting
-        self.candidates, self.tries, self._allowed = candidates, 0, tries(ssn)
+        self.candidates, self.tries, self._allowed = candidates, 0, steps_of(ssn)
         self._start = stmt.mark()
         self._sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
         # What failed once for a number of tasks fails again, whichever generator it comes from.

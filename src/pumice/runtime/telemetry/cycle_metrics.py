@@ -13,7 +13,8 @@ import numpy as np
 from pumice.algorithms.shares import at_most
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.trace import MakesRoom
+from pumice.framework.cycle.trace import JobsEntry, MakesRoom
+from pumice.model.blockers import SearchCut
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.telemetry.metrics import Labels, Metrics
 from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
@@ -84,6 +85,7 @@ def report_cycle(metrics: Metrics, outcome: Outcome) -> None:
     _report_jobs(metrics, outcome)
     _report_queues(metrics, outcome)
     _report_evictions(metrics, outcome)
+    _report_cut_searches(metrics, outcome)
 
 
 def report_bound(metrics: Metrics, group: PodGroup, now: float) -> None:
@@ -172,3 +174,15 @@ def _report_evictions(metrics: Metrics, outcome: Outcome) -> None:
     for entry in outcome.entries:
         if isinstance(entry.finding, MakesRoom):
             metrics.add("eviction_transactions_total", 1.0, entry.action)
+
+
+# -- searches
+
+
+def _report_cut_searches(metrics: Metrics, outcome: Outcome) -> None:
+    """Count jobs whose search was cut, in either language."""
+    for entry in outcome.trace.log:
+        if isinstance(entry.finding, SearchCut):
+            metrics.add(
+                "searches_cut_total", float(len(entry.jobs)) if isinstance(entry, JobsEntry) else 1.0, entry.action
+            )

@@ -103,6 +103,17 @@ FAMILIES: Mapping[str, Family] = {
     )
 }
 
+#: What Volcano does not have: its searches end by wall clock or not at all.
+OWN_FAMILIES: Mapping[str, Family] = {
+    "searches_cut_total": Family(
+        "searches_cut_total",
+        "counter",
+        "Jobs whose search an action ended at its bound or did not begin",
+        ("action",),
+        prefix="pumice_",
+    ),
+}
+
 
 def exponential(first: float, last: float, count: int) -> tuple[float, ...]:
     """Return upper bounds of buckets, each larger by the same factor. Source: Prometheus
@@ -131,7 +142,7 @@ class Metrics(Collector):
 
     def __init__(self, more: Mapping[str, Family] = MappingProxyType({})) -> None:
         self._lock = threading.Lock()
-        self._families = {**FAMILIES, **more}
+        self._families = {**FAMILIES, **OWN_FAMILIES, **more}
         self._values: dict[str, dict[Labels, float]] = {}
         self._histograms: dict[str, dict[Labels, _Histogram]] = {}
         for name, family in self._families.items():

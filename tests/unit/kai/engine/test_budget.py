@@ -3,28 +3,28 @@ proof."""
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
-from pumice.kai.engine import budget as module
-from pumice.kai.engine.budget import QUEUE_TRIES_MAX, TRIES_MAX, SearchBudget
-from pumice.kai.engine.parts import Part
+from pumice.kai.engine.budget import Steps, budget_for
+from pumice.kai.engine.counters import Tally, tallies
+from pumice.model.blockers import NoVictims, SearchCut
+from pumice.model.decisions import Evict
 from pumice.model.events import Object
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import SubGroup, TopologyConstraint
+from pumice.runtime.telemetry.cycle_metrics import report_cycle
+from pumice.runtime.telemetry.metrics import Metrics
 from pumice.state.store import Store
 from tests.unit.kai.cluster import GPU, Ran, cycle, job, node, opened, policy, queue, store
 
 
-def test_a_tree_of_groups_is_tried_so_often_and_its_pods_are_told_that_this_is_no_proof(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert "Not all was tried" not in told(cycle(groups_in_groups(), policy(["allocate"])))
-    monkeypatch.setattr(module, "TRIES_MAX", 110)
-    message = told(cycle(groups_in_groups(), policy(["allocate"])))
-    assert message.endswith("Not all was tried: allocate was cut off after 110 tries.")
+def test_a_tree_of_groups_is_tried_so_often_and_its_pods_are_told_that_this_is_no_proof() -> None:
+    free = cycle(groups_in_groups(), policy(["allocate"], allocate={"maxSearchSteps": 0}))
+    assert "Not all was tried" not in told(free)
+    message = told(cycle(groups_in_groups(), policy(["allocate"], allocate={"maxSearchSteps": 110})))
+    assert "Not all was tried: allocate was cut off after" in message
 
 
 def groups_in_groups() -> Store:
@@ -61,60 +61,73 @@ def told(ran: Ran) -> str:
     return next(iter(ran.outcome.notices())).message
 
 
-def test_sets_of_nodes_that_lack_room_for_one_task_cost_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TRIES_MAX", 1)
+def test_sets_of_nodes_that_lack_room_for_one_task_cost_no_step() -> None:
     racks = [node(f"n{i:03}", 8, labels={"rack": f"r{i // 2}"}) for i in range(200)]
     small, large = (job("near", "q", ["", ""], gpus, topology=TopologyConstraint("t", "rack")) for gpus in (0, 9))
     found = store(*racks, Topology("t", ("rack",)), *queued(*small[:-1], large[-1]))
-    assert "Not all was tried" not in told(cycle(found, policy(["allocate"])))
+    assert "Not all was tried" not in told(cycle(found, policy(["allocate"], allocate={"maxSearchSteps": 1})))
 
 
-def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof() -> None:
     within_quota = [job(f"runs-{i}", "p", [f"n{i // 8}"]) for i in range(72)]
     found = store(
         *(node(f"n{i}") for i in range(9)), queue("p", 72), queue("q", 1), *within_quota, job("new", "q", [""])
     )
-    under = policy(["allocate", "reclaim"])
-    assert "Not all was tried" not in told(cycle(found, under))
-    monkeypatch.setattr(module, "TRIES_MAX", 1)
-    assert told(cycle(found, under)).endswith("Not all was tried: reclaim was cut off after 68 tries.")
+    assert "Not all was tried" not in told(cycle(found, policy(["allocate", "reclaim"], reclaim={"maxSearchSteps": 0})))
+    ran = cycle(found, policy(["allocate", "reclaim"], reclaim={"maxSearchSteps": 1}))
+    assert "Not all was tried: reclaim was cut off after" in told(ran)
+    metrics = Metrics()
+    report_cycle(metrics, ran.outcome)
+    assert b'pumice_searches_cut_total{action="reclaim"} 1.0' in metrics.text()
 
 
-def test_jobs_of_a_queue_share_what_may_be_tried_in_vain_and_each_may_try_something(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "ACTION_TRIES_MAX", 10 * QUEUE_TRIES_MAX)
-    ssn = opened(store(node("a"), queue("q"), queue("r"), job("x", "q", [""]), job("y", "r", [""])))
-    allowed = SearchBudget(ssn)
-    x, y = (Part(row, {row: [row]}) for row in range(2))
-    counts = [in_vain(allowed, x) for _ in range(20)]
-    assert counts[0] == TRIES_MAX
-    assert counts == sorted(counts, reverse=True)
-    assert counts[-1] == 64 + 4
-    assert sum(each - counts[-1] for each in counts) <= QUEUE_TRIES_MAX
-    assert in_vain(allowed, y) == TRIES_MAX
-
-
-def test_an_action_has_a_limit_over_all_queues_beyond_which_each_job_has_a_few_tries() -> None:
+def test_a_job_begins_with_steps_for_its_tasks_however_many_queues_wait() -> None:
     names = [f"q{i}" for i in range(12)]
-    ssn = opened(store(node("a"), *map(queue, names), *(job(f"j-{name}", name, [""]) for name in names)))
-    allowed = SearchBudget(ssn)
-    counts = [in_vain(allowed, Part(row, {row: [row]})) for row in range(12)]
-    assert sum(counts) <= module.ACTION_TRIES_MAX + 12 * 16
-    assert counts[-1] == 16
+    ssn = opened(store(node("a"), *map(queue, names), *(job(f"j-{name}", name, [""] * 9) for name in names)))
+    budget = budget_for(ssn, ssn.jobs.rows, 1)
+    for row in range(len(names)):
+        assert budget.begin(row)
+        assert [budget.spend() for _ in range(16 + 2 * 9)] == [True] * 34
+        assert not budget.spend()
+        assert budget.is_cut()
 
 
-def test_a_scenario_of_many_tasks_counts_as_several_tries() -> None:
-    allowed = SearchBudget(opened(store(node("a"), queue("q"), job("x", "q", [""]))))
-    assert in_vain(allowed, Part(0, {0: [0]}), tasks=24) == TRIES_MAX // 4
+def test_a_scenario_of_many_tasks_and_comparisons_of_many_queues_count_as_several_steps() -> None:
+    steps = Steps()
+    ssn = opened(store(node("a"), queue("q"), job("x", "q", [""])))
+    steps.budget = budget_for(ssn, ssn.jobs.rows, 100)
+    assert steps.budget.begin(0)
+    assert steps.spend(tasks=24)
+    assert steps.budget.taken == 4
+    assert all(steps.compare(10) for _ in range(16))
+    assert steps.budget.taken == 4 + 5
+    assert not steps.compare(32 * 100)
+    assert steps.cut
 
 
-def in_vain(allowed: SearchBudget, part: Part, tasks: int = 0) -> int:
-    """Try until nothing is left, and fail. Return how often that was."""
-    allowed.begin(part)
-    count = 0
-    while allowed.spend(tasks):
-        count += 1
-    assert allowed.cut
-    allowed.failed()
-    return count
+def test_jobs_that_were_not_tried_come_first_in_the_next_cycle() -> None:
+    """The storm of one tenant uses up its steps in each cycle, and all of it has its turn."""
+    within_quota = [job(f"runs-{i}", "p", [f"n{i // 8}"]) for i in range(72)]
+    # Unlike priorities, so that none is refuted with another.
+    storm = [job(f"storm-{i:02d}", "q", [""], priority=50 + i) for i in range(9)]
+    found = store(*(node(f"n{i}") for i in range(9)), queue("p", 72), queue("q", 1), *within_quota, *storm)
+    few, tried, cuts = policy(["reclaim"], reclaim={"maxSearchSteps": 1}), set[str](), 0
+    for _ in range(12):
+        ran = cycle(found, few)
+        assert not [each for each in ran.decisions if isinstance(each, Evict)]
+        found.remember(ran.outcome.writes)
+        not_tried = {each.subject for each in ran.outcome.entries if isinstance(each.finding, SearchCut)}
+        tried |= {each.subject for each in ran.outcome.entries if isinstance(each.finding, NoVictims)}
+        cuts += bool(not_tried)
+    assert cuts
+    assert len(tried) == 9
+
+
+def test_a_gang_larger_than_each_domain_is_refuted_before_victims_are_sought() -> None:
+    racks = [node(f"n{i:03}", 8, labels={"rack": f"r{i // 2}"}) for i in range(8)]
+    full = [job(f"runs-{i}", "p", [f"n{i:03}"], gpus=8) for i in range(8)]
+    for count, sought in ((2, True), (3, False)):
+        near = job("near", "q", [""] * count, gpus=8, topology=TopologyConstraint("t", "rack"))
+        found = store(*racks, Topology("t", ("rack",)), queue("p", 0), queue("q", 64), *full, *near)
+        ran = cycle(found, policy(["reclaim"]))
+        assert bool(tallies(ran.outcome.trace.counts, Tally.SIMULATED)) == sought

@@ -14,6 +14,7 @@ from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.job_rows import JobRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
+from pumice.kai.engine.budget import steps_of
 from pumice.kai.engine.chunks import active_tasks, victims_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Chunk, amount_of
@@ -59,6 +60,7 @@ class Candidates:
         self, ssn: Session, sorted_jobs: SortedJobs, queues: Collection[int], may_leave: Callable[[int], bool]
     ) -> None:
         self._ssn, self._sorted, self._queues, self._may_leave = ssn, sorted_jobs, queues, may_leave
+        self._steps = steps_of(ssn)
         self.known: list[Chunk] = []
         self.simple: list[bool] = []
         self._place_of: dict[int, int] = {}
@@ -117,7 +119,8 @@ class Candidates:
             yield from self._alone(next(iter(lines.values())), recorded)
         while True:
             last = {leaf: entry for leaf, line in lines.items() if (entry := line.last()) is not None}
-            if not last:
+            # With many queues this comparison is the largest cost of a search on a full cluster.
+            if not last or not self._steps.compare(len(last)):
                 return
             leaf = self._last(last, left, popped)
             entry = last[leaf]
