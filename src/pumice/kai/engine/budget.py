@@ -16,7 +16,7 @@ from pumice.kai.engine.parts import Part
 from pumice.kai.engine.tree_order import Turns
 
 #: Default of ``maxSearchSteps`` of KAI's actions. A step costs more than one of Volcano's: it places jobs again.
-STEPS_MAX = 1024
+STEPS_MAX = 2048
 #: Tasks of a scenario that make one step. Each task is evicted or placed, so the work grows with their number.
 _TASKS_A_STEP = 8
 #: Comparisons of sibling queues that make one step.
