@@ -28,7 +28,7 @@ from pumice.columns.label_values import LabelValues
 from pumice.framework.cycle.world import World
 from pumice.kai.engine.groups import Group, Subset
 from pumice.kai.engine.parts import Scenario
-from pumice.kai.engine.points import Turn
+from pumice.kai.engine.points import QueueRequest
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
@@ -54,7 +54,7 @@ OBJECTS: dict[str, type] = {
 #: What single points give beside these.
 OF_POINTS: dict[str, type] = {
     "EvictionContext": EvictionContext,
-    "Turn": Turn,
+    "QueueRequest": QueueRequest,
     "Group": Group,
     "Subset": Subset,
     "Scenario": Scenario,
@@ -62,7 +62,7 @@ OF_POINTS: dict[str, type] = {
 OF_POINTS_OPENING = (
     "## What single points give",
     "",
-    "`EvictionContext` is of Volcano's language; `Turn`, `Group`, `Subset` and `Scenario` are of KAI's. The `part` of a"
+    "`EvictionContext` is of Volcano's language; `QueueRequest`, `Group`, `Subset` and `Scenario` are of KAI's. The `part` of a"
     " scenario has `job` (a row), `rows` (its tasks) and `amount(tables)` (R,).",
     "",
 )

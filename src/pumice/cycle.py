@@ -62,7 +62,7 @@ def run_cycle(
         ssn.trace.action = action.name
         # The outermost block: a fault that happens outside the block of a job ends this action only, and its writes are
         # undone.
-        with ssn.turn(f"action {action.name}"):
+        with ssn.fault_scope(f"action {action.name}"):
             action.run(ssn, **action.arguments)
     observe("close")
     # Also after a failed opening, because the outcome names the fault, and plugins that are open may still have to be

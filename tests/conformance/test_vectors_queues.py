@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.algorithms.queue_order import compare_turns, turn_key
+from pumice.algorithms.queue_order import compare_requests, request_key
 from pumice.algorithms.queue_tree import F64, allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
 
@@ -91,14 +91,14 @@ def test_which_queue_goes_first() -> None:
         nothing = [0.0, 0.0, 0.0]
         total = [float(row["total_gpus"]), *PLENTY.tolist()]
         keys = [
-            turn_key(
+            request_key(
                 *(each["allocated"], nothing, nothing, each["fair"], each["quota"], each["share"]),
                 total,
                 float(queue["priority"]),
             )
             for each, queue in zip(held, both, strict=True)
         ]
-        found = compare_turns(*keys, held[0]["share"], held[1]["share"]) or both[0]["created"] - both[1]["created"]
+        found = compare_requests(*keys, held[0]["share"], held[1]["share"]) or both[0]["created"] - both[1]["created"]
         if ("left" if found < 0 else "right") != row["first"]:
             wrong.append(row)
     assert not wrong

@@ -14,7 +14,7 @@ from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine import single_task as following
-from pumice.kai.engine.equivalence import Alike
+from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Chunk, Part, Scenario
 from pumice.kai.engine.place_part import Placer
@@ -170,8 +170,8 @@ def test_the_search_finds_what_the_obvious_one_finds(seed: int, monkeypatch: pyt
     monkeypatch.setattr(following, "solve", slow_solve)
     monkeypatch.setattr(Following, "_is_led", lambda *_: False)
     monkeypatch.setattr(Placer, "_sole", lambda *_: -1)
-    monkeypatch.setattr(Replacement, "_pass_over_alike", lambda *_: None)
-    monkeypatch.setattr(Alike, "failed", lambda *_: False)
+    monkeypatch.setattr(Replacement, "_pass_over_equal", lambda *_: None)
+    monkeypatch.setattr(EqualJobs, "failed", lambda *_: False)
     slow = cycle(crowded(seed), policy())
     assert quick.decisions == slow.decisions
     assert quick.states == slow.states

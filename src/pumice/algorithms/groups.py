@@ -100,8 +100,8 @@ def neighbours(columns: Iterable[npt.NDArray[Any]]) -> Iterator[tuple[tuple[Any,
     if all(map(all_equal, listed)):
         yield tuple(values[0] for values in listed), len(listed[0])
         return
-    for values, alike in groupby(zip(*listed, strict=True)):
-        yield values, sum(1 for _ in alike)
+    for values, equal in groupby(zip(*listed, strict=True)):
+        yield values, sum(1 for _ in equal)
 
 
 class RowsOf:

@@ -12,7 +12,7 @@ _INF = float("inf")
 _NO_SHARE = 1000.0
 
 
-def turn_key(
+def request_key(
     allocated: Amounts,
     job: Amounts,
     victims: Amounts,
@@ -44,7 +44,7 @@ def turn_key(
     return over, beyond, -priority, unshared, then, now
 
 
-def compare_turns(left: Key, right: Key, left_share: Amounts, right_share: Amounts) -> int:
+def compare_requests(left: Key, right: Key, left_share: Amounts, right_share: Amounts) -> int:
     """Return a negative number if the left queue goes first, a positive one if the right does, else 0."""
     # Not part of the key: the shares are compared in all resources at once, which orders only some pairs of queues.
     if left != right:

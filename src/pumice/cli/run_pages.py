@@ -16,7 +16,7 @@ from pumice.cli.run_flags import place
 if TYPE_CHECKING:
     from pumice.runtime.serving.listening import Place
 
-Wish = tuple[str, int, bool]  # address, port, whether over TLS
+PageAddress = tuple[str, int, bool]  # address, port, whether over TLS
 Files = tuple[Path, Path, Path | None]  # certificate, its key, who signs those of clients
 
 
@@ -41,7 +41,7 @@ def certificate_of(given: dict[str, Any]) -> Files | None:
     return None if cert is None else (cert, key, given["ca_cert_file"])
 
 
-def places_of(given: dict[str, Any], certified: bool) -> Iterator[Wish]:
+def places_of(given: dict[str, Any], certified: bool) -> Iterator[PageAddress]:
     """Where to serve, and whether over TLS: health as in Volcano where there is a certificate, metrics if so wished.
 
     Raises: InputError.
@@ -54,7 +54,7 @@ def places_of(given: dict[str, Any], certified: bool) -> Iterator[Wish]:
         yield (*place("--healthz-address", given["healthz_address"]), certified)
 
 
-async def shown_at(places: Iterable[Wish], files: Files | None, stack: AsyncExitStack) -> list[Place]:
+async def shown_at(places: Iterable[PageAddress], files: Files | None, stack: AsyncExitStack) -> list[Place]:
     """The places with their certificate, which is looked after until the stack ends. Raises: InputError."""
     import asyncio
 

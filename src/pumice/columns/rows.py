@@ -277,7 +277,7 @@ class TaskRows(Rows):
         return self._classes
 
     @property
-    def alike(self) -> bool:
+    def equal(self) -> bool:
         """True if all tasks are of one class."""
         classes = self.classes
         return all_equal(classes)

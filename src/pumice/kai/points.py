@@ -29,10 +29,10 @@ from pumice.kai.engine.points import (
     pod_set_order,
     preempt_valid,
     preempt_victims,
+    queue_request_order,
     reclaim_valid,
     reclaim_victims,
     solution_start,
-    turn_order,
     victim_sets,
 )
 
@@ -58,12 +58,12 @@ __all__ = [
     "predicate",
     "preempt_valid",
     "preempt_victims",
+    "queue_request_order",
     "reclaim_valid",
     "reclaim_victims",
     "session_close",
     "solution_start",
     "task_order",
-    "turn_order",
     "victim_sets",
     "waits",
 ]

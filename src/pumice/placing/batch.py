@@ -27,7 +27,7 @@ from pumice.framework.plugin.hooks import At, Hook, Hooks
 from pumice.framework.plugin.point import JOBS, QUEUES
 from pumice.placing.choose import Chooser
 from pumice.placing.feasibility import ClassFit, Feasibility
-from pumice.placing.fill_state import Filling, IncrementalHooks, Turns, said_of
+from pumice.placing.fill_state import BatchSteps, Filling, IncrementalHooks, said_of
 from pumice.placing.k_best import KBestMerge
 from pumice.placing.speculative import SpeculativeBatch, portions, tasks_at_once
 
@@ -68,9 +68,9 @@ class Placing(Chooser):
         """
         self._prefetched.none()
         classes = self._tables.tasks.cls[rows].tolist()
-        alike, cls = all_equal(classes), classes[0]
-        ahead_of_need = alike and open_to is None and nodes is self.feasible.all_nodes
-        said = self._said(rows, nodes) if alike else None
+        equal, cls = all_equal(classes), classes[0]
+        ahead_of_need = equal and open_to is None and nodes is self.feasible.all_nodes
+        said = self._said(rows, nodes) if equal else None
         if said is not None and said.is_plain and ahead_of_need:
             return self._prefetched.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
         if said is not None:
@@ -82,7 +82,7 @@ class Placing(Chooser):
             return []
         mark = self._world.journal.mark()
         try:
-            if alike:
+            if equal:
                 return self._one_by_one(rows, nodes, open_to, between)
             return self._in_turn(rows, classes, nodes, open_to, between)
         finally:
@@ -112,8 +112,10 @@ class Placing(Chooser):
         if len(rows) == 1 or between is not None or not self._tries:
             return None
         roles = self._tables.tasks.role[rows].tolist()
-        turns = Turns(self._hooks, Filling(self.feasible, cls, nodes, len(rows), said.on_top), said, roles, open_to)
-        return [int(nodes.rows[place]) for place in turns.choose()]
+        steps = BatchSteps(
+            self._hooks, Filling(self.feasible, cls, nodes, len(rows), said.on_top), said, roles, open_to
+        )
+        return [int(nodes.rows[place]) for place in steps.choose()]
 
     def is_plain(self, task: Task, nodes: NodeRows) -> bool:
         """Return True if the class decides: no hook about single tasks objects to a node or prefers one."""
@@ -185,16 +187,16 @@ class Placing(Chooser):
     def _guessed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
         """Return nodes for the first tasks to which no hook about single tasks objects, and leave them booked there;
         empty if the first task must be examined by itself."""
-        alike: list[float] = []
+        equal: list[float] = []
         for row in rows:
             same = self._same_everywhere(Task(self._tables, row), nodes)
             if same is None:
                 break
-            alike.append(same)
+            equal.append(same)
         # One task alone gains nothing from a guess, and without room for the first the guess ends at once.
-        if len(alike) < 2 or not self.feasible.fits_some(int(self._tables.tasks.cls[rows[0]]), nodes):
+        if len(equal) < 2 or not self.feasible.fits_some(int(self._tables.tasks.cls[rows[0]]), nodes):
             return []
-        return SpeculativeBatch(self.feasible, nodes, rows[: len(alike)], alike, open_to).choose(
+        return SpeculativeBatch(self.feasible, nodes, rows[: len(equal)], equal, open_to).choose(
             self._world.journal, self._hold
         )
 

@@ -157,7 +157,7 @@ class Filling:
             self._steps[place] = first, steps[i * width : (i + 1) * width]
 
 
-class Turns:
+class BatchSteps:
     """Chooses nodes for K tasks of one class.
 
     ``roles`` (K,) and ``open_to`` by role: nodes that failed a task of a role other than 0 are not tried for the next
@@ -216,10 +216,10 @@ class Turns:
     def _choose(self) -> list[int]:
         """Choose without attributing errors to plugins."""
         picked: list[int] = []
-        for turn, role in enumerate(self._roles):
+        for step, role in enumerate(self._roles):
             # Most placements change nothing but the node itself, and then all other nodes are as they were.
-            if not picked or self._changes(turn - 1, picked[-1]):
-                self._look(turn, role)
+            if not picked or self._changes(step - 1, picked[-1]):
+                self._look(step, role)
             place = int(self._worth.argmax())
             # No node is left, or a score is not a number, which choosing the task alone will report.
             if not isfinite(self._worth[place]):
@@ -229,7 +229,7 @@ class Turns:
             picked.append(place)
         return picked
 
-    def _changes(self, turn: int, place: int) -> bool:
+    def _changes(self, step: int, place: int) -> bool:
         """Return True if placing the task of a turn changes anything for the next task on other nodes."""
         filling = self._filling
         filling.one_more(place)
@@ -237,7 +237,7 @@ class Turns:
         for hook, each in self._followers:
             self._asked = hook
             # Each must be notified, also after one has said that something changes.
-            changes |= each.placed(turn, place)
+            changes |= each.placed(step, place)
         self._asked = None
         if changes:
             return True
@@ -262,27 +262,27 @@ class Turns:
         found: list[int] = top_k(self._worth, len(self._roles)).tolist()
         return found
 
-    def _look(self, turn: int, role: int) -> None:
+    def _look(self, step: int, role: int) -> None:
         """Compute what holds for the task of a turn."""
-        self._passing = self._passes(turn, role)
+        self._passing = self._passes(step, role)
         open_to, score = self._passing & self._filling.fits, self._filling.score
         if not self._scores:
             self._worth = np.where(open_to, score, -np.inf)
             return
         places = self._places = open_to.nonzero()[0]
         # With one candidate no score can change the choice.
-        self._terms = [self._term(hook, each, turn) for hook, each in self._scores] if len(places) > 1 else []
+        self._terms = [self._term(hook, each, step) for hook, each in self._scores] if len(places) > 1 else []
         self._worth = np.full(len(score), -np.inf)
         self._worth[places] = sum(self._terms, score[places])
 
-    def _passes(self, turn: int, role: int) -> Bool:
+    def _passes(self, step: int, role: int) -> Bool:
         """Return nodes that take the task of a turn, now or later. Shape (P,)."""
         filling = self._filling
         before = self._open_to.get(role) if self._open_to is not None else None
         found = filling.passes if before is None else filling.passes & before
         for hook, each in self._filters:
             self._asked = hook
-            open_to = each.open_to(turn)
+            open_to = each.open_to(step)
             # The answer comes from plugin code, so its type is checked before it is combined.
             if not isinstance(open_to, np.ndarray) or open_to.dtype != np.bool_ or open_to.shape != found.shape:
                 raise WrongAnswer(hook, open_to, f"a mask over {len(found)} nodes")
@@ -294,12 +294,12 @@ class Turns:
             found = found & filling.passes
         return found
 
-    def _term(self, hook: Hook, each: ScoreInTurn | float, turn: int) -> F64 | float:
+    def _term(self, hook: Hook, each: ScoreInTurn | float, step: int) -> F64 | float:
         """Return what a score adds for the candidates."""
         if not isinstance(each, ScoreInTurn):
             return each
         self._asked = hook
-        found = each.score(turn, self._places)
+        found = each.score(step, self._places)
         if not isinstance(found, np.ndarray) or found.shape != self._places.shape:
             raise WrongAnswer(hook, found, f"one number for each of {len(self._places)} nodes")
         self._asked = None

@@ -89,9 +89,9 @@ class KBestMerge:
             if len(self._steps[other]) != known:
                 break
             which.append(other)
-        turn, after = _rungs(len(which), known, width)
+        step, after = _rungs(len(which), known, width)
         rows = np.array([self._rows[each] for each in which])
-        self._extend([self._steps[each] for each in which], self._score_after(rows[turn], after), width)
+        self._extend([self._steps[each] for each in which], self._score_after(rows[step], after), width)
 
     @staticmethod
     def _extend(steps: list[list[float]], scores: F64, width: int) -> None:

@@ -146,11 +146,11 @@ def room_on_closed(
 ) -> RoomOnClosed:
     """Return which nodes have room and are tainted or cordoned, where the others have none."""
     taint = blocking(view, spec, closed[0])
-    alike = [row for row in closed if blocking(view, spec, row) == taint]
+    equal = [row for row in closed if blocking(view, spec, row) == taint]
     d = view.shortest(request, view.future[open_rows])
-    free, left = view.future[alike, d].clip(min=0).sum(), view.future[open_rows, d].clip(min=0).sum()
-    names = tuple(view.facts.names[row] for row in alike)
-    return RoomOnClosed(taints(taint, len(alike)), names, Amount(view.axis.names[d], float(free)), float(left))
+    free, left = view.future[equal, d].clip(min=0).sum(), view.future[open_rows, d].clip(min=0).sum()
+    names = tuple(view.facts.names[row] for row in equal)
+    return RoomOnClosed(taints(taint, len(equal)), names, Amount(view.axis.names[d], float(free)), float(left))
 
 
 # -- other pods

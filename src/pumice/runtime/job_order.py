@@ -7,7 +7,7 @@ from typing import Any
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.cycle.closing import looking
 from pumice.framework.plugin.policy_file import Policy
-from pumice.kai.engine.tree_order import Turns, waiting_jobs
+from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
 
 
 def job_order(snapshot: Snapshot, policy: Policy, now: float) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def job_order(snapshot: Snapshot, policy: Policy, now: float) -> dict[str, Any]:
     try:
         ssn.open()
         jobs, queues = ssn.tables.jobs, ssn.tables.queues
-        for job, _ in Turns(ssn, waiting_jobs(ssn)):
+        for job, _ in TreeOrder(ssn, waiting_jobs(ssn)):
             group = jobs.groups[job]
             entry = {"id": group.uid, "name": group.key, "priority": int(jobs.priority[job])}
             every.append(entry)

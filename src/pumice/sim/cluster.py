@@ -34,12 +34,12 @@ from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.sim.alike import Alike, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
+from pumice.sim.equal_pods import EqualPods, in_parts, one_of
 from pumice.sim.telling import UndeliveredEvents, key_of
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
-PodHook = Callable[[Alike], None]
+PodHook = Callable[[EqualPods], None]
 Objection = Callable[[Decision], str | None]
 #: Decisions that were carried out one after the other, and for each None or why it was refused.
 Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
@@ -79,7 +79,7 @@ class SimCluster:
         self.hooks = Hooks()
         self.telling = UndeliveredEvents(engine)
         self.objection: Objection | None = None
-        self.start_together: Callable[[Alike], int] = len
+        self.start_together: Callable[[EqualPods], int] = len
         self.pods: dict[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.nodes: dict[str, Node] = {}
@@ -248,10 +248,10 @@ class SimCluster:
     def add_pods(self, pods: Mapping[str, Pod]) -> None:
         """Add new pods. Those that are already on nodes are added one by one."""
         for part in in_parts(pods):
-            for alike in _one_by_one(part) if one_of(part).node_name else (part,):
-                self._add_pods(alike)
+            for equal in _one_by_one(part) if one_of(part).node_name else (part,):
+                self._add_pods(equal)
 
-    def _add_pods(self, pods: Alike) -> None:
+    def _add_pods(self, pods: EqualPods) -> None:
         self.pods.update(pods)
         self._tell_pods(pods)
         for hook in self.hooks.created:
@@ -318,7 +318,7 @@ class SimCluster:
 
     # -- kubelets ------------------------------------------------------------------------------------------------------
 
-    def _start(self, bound: Alike) -> None:
+    def _start(self, bound: EqualPods) -> None:
         """Start pods that still exist: all at once, unless something may happen in between."""
         waiting = {key: pod for key, pod in self._still(bound, "Pending").items() if pod.deletion is None}
         if not waiting:
@@ -332,7 +332,7 @@ class SimCluster:
         self._tell_pods(pods)
         self._runs(pods)
 
-    def _runs(self, pods: Alike) -> None:
+    def _runs(self, pods: EqualPods) -> None:
         seconds = seconds_of(one_of(pods).annotations, DURATION_ANNOTATION)
         if seconds is not None:
             self.engine.after(seconds, self.finish, pods)
@@ -354,7 +354,7 @@ class SimCluster:
         self.pods[key] = pod
         self._tell_pods({key: pod})
 
-    def _take_room(self, pods: Alike) -> None:
+    def _take_room(self, pods: EqualPods) -> None:
         pods_on = self.pods_on
         for key, pod in pods.items():
             pods_on[pod.node_name][key] = None
@@ -363,7 +363,7 @@ class SimCluster:
         for hook in self.hooks.bound:
             hook(pods)
 
-    def _give_room_back(self, pods: Alike) -> None:
+    def _give_room_back(self, pods: EqualPods) -> None:
         pods_on, left = self.pods_on, dict[str, Pod]()
         for key, pod in pods.items() if one_of(pods).node_name else ():
             there = pods_on[pod.node_name]
@@ -387,11 +387,11 @@ class SimCluster:
         if pod is not None and pod.uid == uid:
             self.remove_pod(key)
 
-    def _tell_pods(self, pods: Alike, news: bool = True) -> None:
+    def _tell_pods(self, pods: EqualPods, news: bool = True) -> None:
         self.telling.tell_all(Pod, pods, news)
 
 
-def _one_by_one(pods: Alike) -> Iterator[Alike]:
+def _one_by_one(pods: EqualPods) -> Iterator[EqualPods]:
     return ({key: pod} for key, pod in pods.items())
 
 

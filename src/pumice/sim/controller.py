@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from pumice.model.pod import Pod
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
+from pumice.sim.equal_pods import EqualPods, one_of
 from pumice.sim.measures.node_usage import Amounts, Kinds, amounts_of, asked_by, counted
 from pumice.sim.workloads.work import Work
 
@@ -161,13 +161,13 @@ class Controller:
 
     # -- pods start and end --------------------------------------------------------------------------------------------
 
-    def _run_of(self, pods: Alike) -> tuple[JobRun | None, list[str]]:
+    def _run_of(self, pods: EqualPods) -> tuple[JobRun | None, list[str]]:
         """Return the job of pods, and the keys of those that it still needs; None if it needs none."""
         run = self.live.get(one_of(pods).group_key)
         wanted = [key for key in pods if key in run.wanted] if run is not None else []
         return run if wanted else None, wanted
 
-    def _start_together(self, pods: Alike) -> int:
+    def _start_together(self, pods: EqualPods) -> int:
         """Return how many start together: all, but the pod that completes the gang starts alone, because its effects
         come next."""
         run, wanted = self._run_of(pods)
@@ -178,7 +178,7 @@ class Controller:
         before = run.min_available - run.succeeded - len(run.running) - 1
         return max(before, 1)
 
-    def _pods_started(self, pods: Alike) -> None:
+    def _pods_started(self, pods: EqualPods) -> None:
         run, wanted = self._run_of(pods)
         if run is None:
             return
@@ -194,7 +194,7 @@ class Controller:
         for hook in self.hooks.started:
             hook(run)
 
-    def _pods_finished(self, pods: Alike) -> None:
+    def _pods_finished(self, pods: EqualPods) -> None:
         """Count pods that succeeded before the end of their job."""
         run, wanted = self._run_of(pods)
         if run is None:
@@ -203,7 +203,7 @@ class Controller:
         if run.succeeded == run.size:
             self._finish(run)
 
-    def _pods_left(self, pods: Alike) -> None:
+    def _pods_left(self, pods: EqualPods) -> None:
         run, wanted = self._run_of(pods)
         for key in wanted:
             if run is not None and key in run.running:
@@ -231,7 +231,7 @@ class Controller:
             for resource, amount in amounts_of(run.wanted[key].spec.request):
                 run.lost[resource] = run.lost.get(resource, 0.0) + amount * (now - max(began, run.since))
 
-    def _pods_removed(self, pods: Alike) -> None:
+    def _pods_removed(self, pods: EqualPods) -> None:
         """Create pods again, with new UIDs, that were deleted although the job still needs them."""
         run, wanted = self._run_of(pods)
         if run is None or one_of(pods).phase == "Succeeded" or not run.recreates:

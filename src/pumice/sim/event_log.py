@@ -11,9 +11,9 @@ from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.node import Node
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
+from pumice.sim.equal_pods import EqualPods, one_of
 
 Tell = Callable[[Mapping[str, object]], object]
 
@@ -75,19 +75,19 @@ class EventLog:
         else:
             self._done_by_cycle("refused", what=kind, **about, refusal=refusal.reason)
 
-    def _pods_started(self, pods: Alike) -> None:
+    def _pods_started(self, pods: EqualPods) -> None:
         self._each("running", pods)
 
-    def _pods_finished(self, pods: Alike) -> None:
+    def _pods_finished(self, pods: EqualPods) -> None:
         self._each("succeeded", pods)
 
-    def _pods_left(self, pods: Alike) -> None:
+    def _pods_left(self, pods: EqualPods) -> None:
         pod = one_of(pods)
         run = self._live.get(pod.group_key)
         if run is not None and run.ended is None and pod.phase != "Succeeded":
             self._each("gone", pods)
 
-    def _each(self, event: str, pods: Alike) -> None:
+    def _each(self, event: str, pods: EqualPods) -> None:
         job = one_of(pods).group_key
         for key, pod in pods.items():
             self._event(event, pod=key, job=job, node=pod.node_name)

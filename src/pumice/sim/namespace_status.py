@@ -17,8 +17,8 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.queue import ResourceQuota
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.selectors import matches
-from pumice.sim.alike import Alike, in_parts, one_of
 from pumice.sim.cluster import SimCluster
+from pumice.sim.equal_pods import EqualPods, in_parts, one_of
 
 _Object = TypeVar("_Object", ResourceQuota, PodDisruptionBudget)
 _ENDED = ("Succeeded", "Failed")
@@ -61,24 +61,24 @@ class NamespaceStatus:
         for namespace in self._quotas:
             self._write_quotas(namespace)
 
-    def _created(self, pods: Alike) -> None:
+    def _created(self, pods: EqualPods) -> None:
         if one_of(pods).phase not in _ENDED:
             self._count(pods, 1)
             self._write_quotas(one_of(pods).namespace)
 
-    def _started(self, pods: Alike) -> None:
+    def _started(self, pods: EqualPods) -> None:
         self._count_running(pods, 1)
         self._write_budgets(one_of(pods).namespace)
 
-    def _finished(self, pods: Alike) -> None:
+    def _finished(self, pods: EqualPods) -> None:
         self._leave(pods, ran=True)
 
-    def _removed(self, pods: Alike) -> None:
+    def _removed(self, pods: EqualPods) -> None:
         phase = one_of(pods).phase
         if phase not in _ENDED:
             self._leave(pods, ran=phase == "Running")
 
-    def _leave(self, pods: Alike, *, ran: bool) -> None:
+    def _leave(self, pods: EqualPods, *, ran: bool) -> None:
         namespace = one_of(pods).namespace
         self._count(pods, -1)
         if ran:
@@ -86,13 +86,13 @@ class NamespaceStatus:
         self._write_quotas(namespace)
         self._write_budgets(namespace)
 
-    def _count(self, pods: Alike, sign: int) -> None:
+    def _count(self, pods: EqualPods, sign: int) -> None:
         first = one_of(pods)
         names = {name for quota in self._quotas.get(first.namespace, ()) for name in quota.limited}
         for name in names:
             self._used[first.namespace, name] += sign * len(pods) * first.spec.request.get(name)
 
-    def _count_running(self, pods: Alike, sign: int) -> None:
+    def _count_running(self, pods: EqualPods, sign: int) -> None:
         for budget in self._budgets.get(one_of(pods).namespace, ()):
             if budget.selector is not None:
                 self._running[budget.key] += sign * sum(matches(budget.selector, pod.labels) for pod in pods.values())

@@ -52,8 +52,8 @@ class TaskKeeper:
                 fresh.setdefault(self._kind(next(iter(new.values()))), {}).update(new)
             if known:
                 others += self._known_seen([self.row_of[key] for key in known], list(known.values()), moved)
-        for rows, alike in moved.values():
-            self._update(rows, alike)
+        for rows, equal in moved.values():
+            self._update(rows, equal)
         for kind in fresh.values():
             self._add(kind)
         # Last: a job that loses its only pod frees its row, and the kinds above refer to rows of jobs.
@@ -111,8 +111,8 @@ class TaskKeeper:
         tasks.write(index, pods=_objects(pods))
         states, stay = tasks.status[index], tasks.node[index] == np.array(self._places(pods))
         # All else that sums depend on follows from terms that the pods of a run have in common.
-        for alike in of_equal((states, stay)):
-            places = alike.tolist()
+        for equal in of_equal((states, stay)):
+            places = equal.tolist()
             in_flight = _in_flight(int(states[places[0]]), own, [before[i] for i in places])
             due = [i for i, is_in_flight in zip(places, in_flight, strict=True) if not is_in_flight]
             if due:
@@ -143,10 +143,10 @@ class TaskKeeper:
         # Mostly a whole gang, for which no groups have to be made.
         if all(map(all_equal, booked)):
             return [rows]
-        alike: dict[Hashable, list[int]] = {}
+        equal: dict[Hashable, list[int]] = {}
         for row, kind in zip(rows, zip(*booked, strict=True), strict=True):
-            alike.setdefault(kind, []).append(row)
-        return list(alike.values())
+            equal.setdefault(kind, []).append(row)
+        return list(equal.values())
 
     def _update(self, rows: list[int], pods: Sequence[Pod]) -> None:
         """Move tasks of one kind and state to the state and nodes of their pods."""
@@ -273,8 +273,8 @@ class TaskKeeper:
             # Other states mean that an event was faster, and what it shows is the truth.
             due = is_now == PENDING if kind is Bind else is_now != RELEASING
             status = TaskStatus.BINDING if kind is Bind else TaskStatus.RELEASING
-            for alike in self._kinds_of(list(compress(nodes, due.tolist()))):
-                self._assume(alike, status, [nodes[row] for row in alike])
+            for equal in self._kinds_of(list(compress(nodes, due.tolist()))):
+                self._assume(equal, status, [nodes[row] for row in equal])
 
     def _assume(self, rows: Sequence[int], status: TaskStatus, node_names: Sequence[str]) -> None:
         """Move equal tasks to the state and nodes that a decision gives them."""

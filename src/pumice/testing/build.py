@@ -137,7 +137,7 @@ def podgroup(
 ) -> PodGroup:
     """Return a gang. ``tier``: bound of its hard topology. ``soft``: it has a soft topology. ``more``: fields of
     PodGroup."""
-    wish = NetworkTopology("soft" if soft else "hard", tier) if soft or tier is not None else None
+    topology = NetworkTopology("soft" if soft else "hard", tier) if soft or tier is not None else None
     return PodGroup(
         namespace,
         name,
@@ -147,7 +147,7 @@ def podgroup(
         roles or {},
         min_resources,
         priority_class,
-        more.pop("topology", wish),
+        more.pop("topology", topology),
         tuple(sub_groups),
         creation,
         status=more.pop("status", PodGroupStatus(phase)),

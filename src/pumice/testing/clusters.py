@@ -236,7 +236,7 @@ def _terms(dice: Random) -> dict[str, Any]:
     near = (PodAffinityTerm(dice.choice((HOST, ZONE)), _APP, (NAMESPACE,), weight=10),)
     on_ssd = NodeSelectorTerm((Requirement(DISK, "In", ("ssd",)),))
     skew = TopologySpreadConstraint(1, ZONE, dice.choice(("DoNotSchedule", "ScheduleAnyway")), _APP)
-    wishes: tuple[dict[str, Any], ...] = (
+    topologies: tuple[dict[str, Any], ...] = (
         {"affinity": Affinity(anti_required=near)},
         {"affinity": Affinity(anti_preferred=near)},
         {"affinity": Affinity(pod_required=near)},
@@ -248,7 +248,7 @@ def _terms(dice: Random) -> dict[str, Any]:
         {"tolerations": (Toleration(DEDICATED, "Exists"),)},
         {"images": IMAGES[0].names},
     )
-    return dice.choice(wishes)
+    return dice.choice(topologies)
 
 
 def _gang(dice: Random, name: str, kind: _Kind, queues: list[str], rooms: list[_Room]) -> list[Object]:

@@ -60,7 +60,7 @@ def _queue(one: Queue, dice: Random) -> Queue:
 def _group(one: PodGroup, dice: Random) -> PodGroup:
     gang = Gang(
         _sub_groups(dice),
-        _wish(dice),
+        _topology(dice),
         preemptibility=dice.choice(("", "", PREEMPTIBLE, NON_PREEMPTIBLE)),
         stale_since=dice.choice((None, None, _BEGIN - 100)),
         last_start=dice.choice((None, _BEGIN - 30, _BEGIN - 100)),
@@ -73,17 +73,17 @@ def _sub_groups(dice: Random) -> tuple[SubGroup, ...]:
     if dice.random() < 0.6:
         return ()
     inner = "inner" if dice.random() < 0.5 else ""
-    pod_sets = (SubGroup("a", dice.randint(1, 2), inner, _wish(dice)), SubGroup("b", dice.randint(1, 2)))
-    return (SubGroup("inner", topology=_wish(dice)), *pod_sets) if inner else pod_sets
+    pod_sets = (SubGroup("a", dice.randint(1, 2), inner, _topology(dice)), SubGroup("b", dice.randint(1, 2)))
+    return (SubGroup("inner", topology=_topology(dice)), *pod_sets) if inner else pod_sets
 
 
-def _wish(dice: Random) -> TopologyConstraint | None:
-    wishes = (
+def _topology(dice: Random) -> TopologyConstraint | None:
+    topologies = (
         TopologyConstraint(NEAR.name, RACK),
         TopologyConstraint(NEAR.name, ZONE, RACK),
         TopologyConstraint("gone", RACK),
     )
-    return dice.choice((None, None, None, *wishes))
+    return dice.choice((None, None, None, *topologies))
 
 
 def _pod(one: Pod, dice: Random) -> Pod:

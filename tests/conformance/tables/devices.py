@@ -95,7 +95,7 @@ def vgpus_asked(row: Row) -> str | None:
 
 
 def _wanted(annotations: Mapping[str, str] | None) -> VgpuWanted:
-    found = vgpu_wanted(replace(vgpu(), wishes=words.device_wishes(annotations or {})))
+    found = vgpu_wanted(replace(vgpu(), annotations=words.device_annotations(annotations or {})))
     assert found is not None
     return found
 

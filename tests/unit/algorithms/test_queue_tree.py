@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.algorithms.queue_order import compare_turns, turn_key
+from pumice.algorithms.queue_order import compare_requests, request_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 
 INF = np.inf
@@ -81,8 +81,8 @@ def test_a_job_counts_for_its_queue_and_victims_against_it() -> None:
     allocated, job, four = [[4.0], [3.0]], [[0.0], [2.0]], [4.0]
 
     def first(victims: list[list[float]]) -> int:
-        keys = [turn_key(allocated[i], job[i], victims[i], four, four, four, [8.0], 0.0) for i in range(2)]
-        return compare_turns(keys[0], keys[1], four, four)
+        keys = [request_key(allocated[i], job[i], victims[i], four, four, four, [8.0], 0.0) for i in range(2)]
+        return compare_requests(keys[0], keys[1], four, four)
 
     assert first([[0.0], [0.0]]) < 0, "the right would go beyond its quota"
     assert first([[0.0], [4.0]]) < 0, "victims count in the dominant share alone"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.algorithms.queue_order import turn_key
+from pumice.algorithms.queue_order import request_key
 from pumice.algorithms.reclaimable import QueueStates, has_candidates, is_reclaimable, may_reclaim
 
 INF = float("inf")
@@ -44,8 +44,8 @@ def test_who_takes_from_nobody_may() -> None:
 
 def test_the_key_of_a_turn_says_all_that_is_compared() -> None:
     amounts = {"allocated": [2, 3], "job": [1, 0], "victims": [0, 1], "fair": [1, 3], "quota": [4, 2]}
-    assert turn_key(**amounts, share=[4, INF], total=[8, 8], priority=7.0) == (False, True, -7.0, False, 0.75, 0.5)
-    over = turn_key([2], [0], [0], [1], [2], [0], [8], 0.0)
+    assert request_key(**amounts, share=[4, INF], total=[8, 8], priority=7.0) == (False, True, -7.0, False, 0.75, 0.5)
+    over = request_key([2], [0], [0], [1], [2], [0], [8], 0.0)
     assert over == (True, False, 0.0, True, 2000.0, 2000.0), "of no share at all, anything is a thousand times too much"
 
 

@@ -141,10 +141,10 @@ def test_rows_of_tasks() -> None:
 
 
 @pytest.mark.parametrize(("cpus", "alike"), [((1, 1), True), ((1, 2), False), ((3,), True)])
-def test_whether_tasks_are_alike(cpus: tuple[int, ...], alike: bool) -> None:
+def test_whether_tasks_are_alike(cpus: tuple[int, ...], equal: bool) -> None:
     state = cluster(podgroup("g"), [pod(f"p{i}", "g", cpu=cpu) for i, cpu in enumerate(cpus)])
     tables = state.snapshot().tables
-    assert TaskRows(tables, tables.jobs.tasks[0]).alike is alike
+    assert TaskRows(tables, tables.jobs.tasks[0]).equal is equal
 
 
 def test_names_and_labels_of_rows() -> None:

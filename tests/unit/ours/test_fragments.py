@@ -115,12 +115,12 @@ def test_pods_that_ask_for_the_same_are_of_one_shape_however_they_were_counted()
 
 def test_of_equally_common_shapes_the_larger_is_typical() -> None:
     """As the study sorts them: cores, then the part of a GPU, then how many."""
-    alike = [
+    equal = [
         Shape(Ask(4000.0, 1, 500.0), (True,), 1.0),
         Shape(Ask(4000.0, 1, WHOLE), (True,), 1.0),
         Shape(Ask(2000.0, 8, WHOLE), (True,), 1.0),
         Shape(Ask(4000.0, 2, 500.0), (True,), 1.0),
     ]
-    assert Typical(alike, 1, 0.25).counts.tolist() == [1.0]
-    two = Typical(alike, 1, 0.5)
+    assert Typical(equal, 1, 0.25).counts.tolist() == [1.0]
+    two = Typical(equal, 1, 0.5)
     assert list(zip(two.counts.tolist(), two.millis.tolist(), strict=True)) == [(1.0, WHOLE), (2.0, 500.0)]

@@ -39,10 +39,10 @@ class OneEach(FilterInTurn):
     def __init__(self, nodes: int, count: int) -> None:
         self.count, self.free = count, np.ones(nodes, dtype=bool)
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         return self.free
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         self.free[place] = False
         return True
 
@@ -73,16 +73,16 @@ class Away(ScoreInTurn):
     def __init__(self, count: int, wrong: Any) -> None:
         self.count, self.sign, self.wrong = count, 1.0, wrong
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         if self.wrong == "raises":
             raise KeyError("nobody")
         return np.zeros(1) if self.wrong == "shape" else self.sign * places * 10_000.0
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         if self.wrong == "told":
             raise KeyError("nobody")
-        self.sign = -1.0 if turn else 1.0
-        return turn == 1
+        self.sign = -1.0 if step else 1.0
+        return step == 1
 
 
 @plugin("away")

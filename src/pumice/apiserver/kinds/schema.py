@@ -37,7 +37,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _ROOT = ("apiVersion", "kind", "metadata")
 
 
-class Wishes(Protocol):
+class RequestOptions(Protocol):
     """How unknown fields are treated: Strict, Warn or Ignore; warnings are added to a list."""
 
     @property
@@ -46,7 +46,7 @@ class Wishes(Protocol):
     def warnings(self) -> list[str]: ...
 
 
-def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
+def conformed(resource: Resource, obj: Obj, options: RequestOptions) -> Obj:
     """Return the object as its kind's schema has it.
 
     Raises: Refusal 422 for invalid fields, 400 for unknown ones if strict, 413 if validation is too much work.
@@ -57,14 +57,14 @@ def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
     judge = _Judge(Work(JUDGING_STEPS_MAX, "judging this object by the schema of its kind"))
     root = {key: obj[key] for key in _ROOT if key in obj}
     rest = judge.value(schema, {key: value for key, value in obj.items() if key not in _ROOT}, "")
-    if judge.unknown and wishes.unknown_fields == "Strict":
+    if judge.unknown and options.unknown_fields == "Strict":
         listed = ", ".join(f'unknown field "{path}"' for path in judge.unknown)
         kind = f'{resource.kind} in version "{resource.version}"'
         raise Refusal(
             400, "BadRequest", f"{kind} cannot be handled as a {resource.kind}: strict decoding error: {listed}"
         )
-    if wishes.unknown_fields != "Ignore":
-        wishes.warnings.extend(f'unknown field "{path}"' for path in judge.unknown)
+    if options.unknown_fields != "Ignore":
+        options.warnings.extend(f'unknown field "{path}"' for path in judge.unknown)
     if judge.causes:
         raise invalid(resource.kind, resource.group, str(obj["metadata"].get("name", "")), judge.causes)
     found: Obj = root | rest

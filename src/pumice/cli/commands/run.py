@@ -24,7 +24,7 @@ from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labe
 from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings
 from pumice.cli.run_pages import (
     Files,
-    Wish,
+    PageAddress,
     certificate_of,
     listen_where_volcano_does,
     log_level_at,
@@ -59,7 +59,7 @@ class _Wanted(Struct, frozen=True):
     burst: float
     lease: tuple[float, float, float] | None
     lease_key: tuple[str, str]
-    places: tuple[Wish, ...]
+    places: tuple[PageAddress, ...]
     certificate: Files | None
     controllers: str
     dump_dir: Path | None

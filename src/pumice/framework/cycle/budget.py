@@ -82,7 +82,7 @@ class Budget:
 
     # -- jobs in order ------------------------------------------------------------------------------------------------
 
-    def turns(self, jobs: Jobs) -> Iterator[int]:
+    def jobs(self, jobs: Jobs) -> Iterator[int]:
         """Yield jobs that have steps left, in order, those first that the last cycle did not try. The caller may remove
         jobs meanwhile. Jobs without steps are noted."""
         postponed: list[int] = []

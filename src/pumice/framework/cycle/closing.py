@@ -84,7 +84,7 @@ def _tell(ssn: Session, observe: Observer) -> None:
     for each in hooks.known("notified at the end", (points.session_close,), lambda at: at(points.session_close)[::-1]):
         hook = hooks.bound(each)
         observe(f"close {hook.plugin}")
-        with ssn.turn("the end of the cycle"):
+        with ssn.fault_scope("the end of the cycle"):
             hooks.ask_one(hook)
     for position in reversed(ssn.policy.notified_at_end):
         # A plugin that was never asked was never opened, and has nothing to close.
@@ -92,7 +92,7 @@ def _tell(ssn: Session, observe: Observer) -> None:
         if plugin is not None:
             name = ssn.policy.options[position].spec.name
             observe(f"close {name}")
-            with ssn.turn("the end of the cycle"):
+            with ssn.fault_scope("the end of the cycle"):
                 hooks.guard(name, "on_session_close", plugin.on_session_close, ssn)
     observe("closed")
 
@@ -104,7 +104,7 @@ def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any, read: 
         instance = hooks.instance(position)
         if instance is not None:
             # A turn for each plugin, so that one that raises loses its own answer only.
-            with ssn.turn("the end of the cycle"):
+            with ssn.fault_scope("the end of the cycle"):
                 call = _checked(getattr(instance, name), wanted, read)
                 found.append(hooks.guard(ssn.policy.options[position].spec.name, name, call))
     return found

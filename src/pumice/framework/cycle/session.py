@@ -13,7 +13,7 @@ from pumice.framework.cycle.contents import Contents
 from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.ordering import Ordering
 from pumice.framework.cycle.ports import NO_PROGRAMS, Outside
-from pumice.framework.cycle.statement import Planner, Statement, Turn
+from pumice.framework.cycle.statement import FaultScope, Planner, Statement
 from pumice.framework.cycle.trace import CycleTrace
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
@@ -112,7 +112,7 @@ class Session(Contents):
         """Return a set of operations that is committed or undone."""
         return Statement(self.world, self.hooks, self.planner, self.trace)
 
-    def turn(self, subject: str) -> Turn:
+    def fault_scope(self, subject: str) -> FaultScope:
         """Return a block. If a plugin raises in it, its writes are undone, ``subject`` is blamed, and the cycle goes
         on."""
-        return Turn(self.journal, self.trace, subject)
+        return FaultScope(self.journal, self.trace, subject)

@@ -65,7 +65,7 @@ class Trial:
         self.kept = True
 
 
-class Turn:
+class FaultScope:
     """A block. If a plugin raises in it, its writes are undone, the fault is recorded for ``subject``, and the block
     ends."""
 
@@ -202,7 +202,7 @@ class Statement:
         self._hooks.ask(points.on_allocate, run)
 
     def wait(self, rows: Sequence[int]) -> None:
-        """Turn placements of this statement, of tasks of one sub-job, into reservations instead of bindings."""
+        """FaultScope placements of this statement, of tasks of one sub-job, into reservations instead of bindings."""
         run = TaskRun.where_they_are(self._world.tables, rows)
         self._world.ledger.move(run, _PIPELINED)
         self._world.futures_differ = self._revised = True

@@ -33,7 +33,7 @@ class InTurn:
 
     count: int
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         """Note that the task of a turn went to a node, given by its position among those that were asked about. Return
         True if the answer for the next task may differ from the one for this task."""
         raise NotImplementedError
@@ -42,7 +42,7 @@ class InTurn:
 class FilterInTurn(InTurn):
     """A filter that follows placements."""
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         """Return the nodes to which it does not object for the task of a turn, after all before it have been placed.
         Shape (rows,). Read-only."""
         raise NotImplementedError
@@ -51,7 +51,7 @@ class FilterInTurn(InTurn):
 class ScoreInTurn(InTurn):
     """A score that follows placements."""
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         """Return how good candidates (positions) are for the task of a turn, after all before it have been placed.
         Shape (candidates,)."""
         raise NotImplementedError
@@ -91,13 +91,13 @@ class Filters(FilterInTurn):
         # One part that can follow no further ends the run for all.
         self.count = min(part.count for part in parts)
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         # Not in place, since each part's mask is read-only: the part itself goes on using it.
-        return reduce(and_, [part.open_to(turn) for part in self._parts])
+        return reduce(and_, [part.open_to(step) for part in self._parts])
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # A list, because ``any`` alone would stop at the first and not notify the others.
-        changes = [part.placed(turn, place) for part in self._parts]
+        changes = [part.placed(step, place) for part in self._parts]
         return any(changes)
 
 
@@ -109,19 +109,19 @@ class WeightedSum(ScoreInTurn):
         # One part that can follow no further ends the run for all.
         self.count = min(part.count for part, _ in parts)
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         total: Any = self._start
         for part, weight in self._parts:
-            total = total + weight * part.score(turn, places)
+            total = total + weight * part.score(step, places)
         found: F64 = total
         return found
 
-    def placed(self, turn: int, place: int) -> bool:
-        changes = [part.placed(turn, place) for part, _ in self._parts]
+    def placed(self, step: int, place: int) -> bool:
+        changes = [part.placed(step, place) for part, _ in self._parts]
         return any(changes)
 
 
-def length_alike(kinds: Sequence[object]) -> int:
+def equal_prefix_length(kinds: Sequence[object]) -> int:
     """Return how many kinds, from the first on, are equal to the first."""
     return next((i for i, kind in enumerate(kinds) if kind != kinds[0]), len(kinds))
 

@@ -12,11 +12,11 @@ from pumice.framework.cycle.session import Session
 from pumice.kai.engine.budget import STEPS_MAX, budget_for, in_turn
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.counters import Tally, tally
-from pumice.kai.engine.equivalence import Alike
+from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.small_gang import place_small_gang
-from pumice.kai.engine.tree_order import Turns, waiting_jobs
+from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
 from pumice.placing.small_gangs import SmallGangs
 
 
@@ -35,7 +35,7 @@ def allocate(ssn: Session, *, promisedFirst: bool = True, maxSearchSteps: int = 
         failed = _place_nominated(ssn, promised, budget) if len(promised) else []
         # Allocation only takes resources, so a job that failed once fails again in this cycle.
         rows = rows[~np.isin(rows, failed)] if failed else rows
-    _take_turns(ssn, rows, budget, grow=True)
+    _allocate_in_order(ssn, rows, budget, grow=True)
     budget.end()
 
 
@@ -44,37 +44,37 @@ def _place_nominated(ssn: Session, rows: AnyArray, budget: Budget) -> list[int]:
     # The flag is reset in any case: it also changes how later actions place.
     placer(ssn).as_promised = True
     try:
-        return _take_turns(ssn, rows, budget, grow=False)
+        return _allocate_in_order(ssn, rows, budget, grow=False)
     finally:
         placer(ssn).as_promised = False
 
 
-def _take_turns(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bool) -> list[int]:
+def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bool) -> list[int]:
     """Place one chunk per job in queue order, more chunks for elastic jobs if ``grow``, and return the jobs that
     failed."""
-    turns, alike = Turns(ssn, rows), Alike(ssn, rows)
+    order, equal = TreeOrder(ssn, rows), EqualJobs(ssn, rows)
     small, failed = SmallGangs(ssn, placer(ssn).feasible), list[int]()
-    for job, part in in_turn(turns, budget, counted=placer(ssn).is_grouped):
-        if part is None or alike.failed(job):
-            turns.drop(job, alike.leading)
+    for job, part in in_turn(order, budget, counted=placer(ssn).is_grouped):
+        if part is None or equal.failed(job):
+            order.drop(job, equal.leading)
             failed.append(job)
             continue
         tally(ssn, Tally.TRIED)
-        with ssn.turn(ssn.tables.jobs.uids[job]):
+        with ssn.fault_scope(ssn.tables.jobs.uids[job]):
             refused = _allocate(ssn, small, part)
             if refused is not None:
-                alike.placed(job)
+                equal.placed(job)
                 tally(ssn, Tally.PLACED)
                 # A job of which a bind was refused waits for the next cycle: the cluster knows something that this
                 # snapshot does not.
                 if grow and not refused and chunk_of(ssn, job) is not None:
-                    turns.push(job)
+                    order.push(job)
             else:
                 cut = placer(ssn).is_grouped(job) and budget.is_cut()
-                alike.fails(job, placer(ssn).why, alike=not cut)
-                turns.drop(job, alike.leading)
+                equal.fails(job, placer(ssn).why, equal=not cut)
+                order.drop(job, equal.leading)
                 failed.append(job)
-    alike.tell()
+    equal.tell()
     return failed
 
 

@@ -30,7 +30,7 @@ def stalegangeviction(ssn: Session, *, defaultStalenessGracePeriod: float = 60.0
 
 def _evict(ssn: Session, job: int) -> None:
     """Evict all active tasks of a job in one statement."""
-    with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+    with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
         for rows in active_tasks(ssn, job).values():
             # The statement evicts runs of tasks with one status.
             by_status: dict[int, list[int]] = {}

@@ -26,7 +26,7 @@ _WHETHER = (points.pre_predicate, points.predicate)
 _WHERE = (points.node_order, points.batch_node_order, device_order)
 
 
-class Alike:
+class EqualJobs:
     """Failures shared by equal jobs, of one action, which asks about each job at ``asks`` besides placing it."""
 
     def __init__(self, ssn: Session, rows: AnyArray, asks: tuple[Question, ...] = ()) -> None:
@@ -64,11 +64,11 @@ class Alike:
             count += 1
         return count
 
-    def fails(self, job: int, why: Blocker, *, alike: bool = True) -> None:
+    def fails(self, job: int, why: Blocker, *, equal: bool = True) -> None:
         """Record that a job failed. ``alike``: jobs equal to it fail too."""
         self._reported.append((job, why))
         kind = self._kind[job]
-        if kind is not None and alike and self._is_shared(job):
+        if kind is not None and equal and self._is_shared(job):
             self._why[kind] = why
 
     def _is_shared(self, job: int) -> bool:

@@ -25,7 +25,7 @@ NODE_LOCAL, MULTI_NODE = "NodeLocalGreedy", "MultiNodeGang"
 GENERATORS = (NODE_LOCAL, MULTI_NODE)
 
 
-class Turn(NamedTuple):
+class QueueRequest(NamedTuple):
     """A queue as it is compared with its siblings.
 
     ``request``: what its next job asks for (R,). ``victims``: what its victims hold, including the next ones (R,).
@@ -103,12 +103,12 @@ def _finer(tiers: combine.Tiers, group: Group, within: Subset) -> list[Subset]:
     return found
 
 
-turn_order: Point[[Turn, Turn], int, int] = Point(
-    "turn_order",
+queue_request_order: Point[[QueueRequest, QueueRequest], int, int] = Point(
+    "queue_request_order",
     "Which of two sibling queues is first, given the next job of each? Below 0: the left. Ties: older, then name.",
     "whenever a job is chosen; reversed for victims",
     combine.first_nonzero,
-    {("Turn", "Turn"): "compare"},
+    {("QueueRequest", "QueueRequest"): "compare"},
 )
 may_take: Point[[Queue, F64, bool], str, str | None] = Point(
     "may_take",

@@ -19,7 +19,7 @@ from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count, needs_gpus
 from pumice.kai.engine.place_part import placer
-from pumice.kai.engine.points import Turn
+from pumice.kai.engine.points import QueueRequest
 from pumice.kai.engine.tree_order import best_leaf
 
 
@@ -141,7 +141,7 @@ class Replacement:
             elif not self._offer(job):
                 if self._every:
                     return False
-                self._pass_over_alike(leaf, job, passed)
+                self._pass_over_equal(leaf, job, passed)
             if not entries[leaf]:
                 del entries[leaf]
         return True
@@ -178,7 +178,7 @@ class Replacement:
             trial.keep()
         return True
 
-    def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
+    def _pass_over_equal(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Skip the next jobs of a queue if they equal one that failed: jobs with one task of the same class."""
         entries, waiting = self._entries[leaf], self._waiting.line(leaf)
         if not self._is_plain(failed):
@@ -206,19 +206,19 @@ class Replacement:
 
     def _next(self, passed: dict[int, int]) -> int:
         """Return the queue that is next, or -1 if a pending job of it was passed over instead."""
-        turns: dict[int, Turn] = {}
+        requests: dict[int, QueueRequest] = {}
         bystander: dict[int, Entry | None] = {}
         for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
-            request = self._turn(leaf, passed, bystander)
+            request = self._request_of(leaf, passed, bystander)
             if request is not None:
-                turns[leaf] = Turn(leaf, request)
-        leaf = best_leaf(self._ssn, turns)
+                requests[leaf] = QueueRequest(leaf, request)
+        leaf = best_leaf(self._ssn, requests)
         if leaf not in bystander:
             return leaf
         self._pass_over(leaf, passed, bystander[leaf])
         return -1
 
-    def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
+    def _request_of(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
         """Return the request by which a queue is compared, or None if it has no jobs left."""
         waiting, at = self._waiting.line(leaf), passed.get(leaf, 0)
         while at < len(waiting) and self._takes_part(waiting[at][1]):

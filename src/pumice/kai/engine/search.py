@@ -8,14 +8,14 @@ from pumice.framework.cycle.session import Session
 from pumice.kai.delay import note_evictions, past_delay
 from pumice.kai.engine.budget import budget_for, in_turn
 from pumice.kai.engine.counters import Tally, tally
-from pumice.kai.engine.equivalence import Alike
+from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import active_count
 from pumice.kai.engine.refutation import is_too_large, lacks_empty_domain
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution
-from pumice.kai.engine.tree_order import Turns, queue_tree, waiting_jobs
+from pumice.kai.engine.tree_order import TreeOrder, queue_tree, waiting_jobs
 from pumice.model.blockers import NoCase, NoVictims
 
 
@@ -35,25 +35,25 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
     # queues.
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     sorted_jobs = SortedJobs(ssn, preemptible_jobs(ssn))
-    turns, alike = Turns(ssn, eligible), Alike(ssn, eligible, rules.asks)
+    order, equal = TreeOrder(ssn, eligible), EqualJobs(ssn, eligible, rules.asks)
     following, budget = Following(ssn, rules, waiting, sorted_jobs), budget_for(ssn, eligible, steps)
-    for job, part in in_turn(turns, budget):
-        if part is None or alike.failed(job):
-            turns.drop(job, alike.leading)
+    for job, part in in_turn(order, budget):
+        if part is None or equal.failed(job):
+            order.drop(job, equal.leading)
             continue
         tally(ssn, Tally.TRIED)
-        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+        with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if is_too_large(ssn, part) or lacks_empty_domain(ssn, part):
                 # Not shared with equal jobs: they are found as quickly, and KAI does not remember it either.
-                alike.fails(job, NoVictims(), alike=False)
+                equal.fails(job, NoVictims(), equal=False)
             elif not rules.may_try(ssn, part):
-                alike.fails(job, NoCase())
+                equal.fails(job, NoCase())
             elif isinstance(found := following.solve(stmt, part), Solution):
                 stmt.commit()
                 note_evictions(ssn, found.evicted)
                 # Evictions have released resources, so equal jobs may succeed from now on.
-                alike.forget()
-                alike.placed(job)
+                equal.forget()
+                equal.placed(job)
                 tally(ssn, Tally.PLACED)
                 changed = {job, *job_of[list(found.evicted)].tolist()}
                 waiting.changed(changed)
@@ -61,9 +61,9 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
             else:
                 # After simulations the outcome depends on the queue's position in the order; it then says nothing
                 # about equal jobs.
-                alike.fails(job, NoVictims(), alike=found is NoSolution.WITHOUT_A_TRY)
-        turns.drop(job, alike.leading)
-    alike.tell()
+                equal.fails(job, NoVictims(), equal=found is NoSolution.WITHOUT_A_TRY)
+        order.drop(job, equal.leading)
+    equal.tell()
     budget.end()
 
 

@@ -20,7 +20,7 @@ from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.place_part import placer
-from pumice.kai.engine.points import Turn, solution_start
+from pumice.kai.engine.points import QueueRequest, solution_start
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, solve
 from pumice.kai.engine.tree_order import best_leaf
@@ -129,9 +129,9 @@ class Following:
         if job < 0 or tables.jobs.size[job] != 1:
             return -1, -1
         row = int(tables.jobs.tasks[job][0])
-        alike = tables.tasks.cls[row] == left and tables.tasks.status[row] != _PROMISED
-        alike &= tables.tasks.node[row] >= 0  # a pod may name a node that does not exist
-        return leaves[0], row if alike and tables.tasks.leaving[row] < 0 else -1
+        equal = tables.tasks.cls[row] == left and tables.tasks.status[row] != _PROMISED
+        equal &= tables.tasks.node[row] >= 0  # a pod may name a node that does not exist
+        return leaves[0], row if equal and tables.tasks.leaving[row] < 0 else -1
 
     def _goes_first(self, part: Part, leaf: int, gone: int) -> bool:
         """Return True if the part is placed before its victim, and no other job takes part in the order."""
@@ -145,6 +145,6 @@ class Following:
         if any(waiting.line(other) for other in waiting.leaves if other != own):
             return False
         left = Part(job, {int(tables.tasks.sub[gone]): [gone]})
-        turns = {leaf: Turn(leaf, left.amount(tables)), own: Turn(own, part.amount(tables))}
-        in_order = {each: turns[each] for each in (*waiting.leaves, leaf, own) if each in turns}
+        requests = {leaf: QueueRequest(leaf, left.amount(tables)), own: QueueRequest(own, part.amount(tables))}
+        in_order = {each: requests[each] for each in (*waiting.leaves, leaf, own) if each in requests}
         return best_leaf(ssn, in_order) == own

@@ -28,7 +28,7 @@ from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
-from pumice.kai.engine.tree_order import may_have_missed_its_turn
+from pumice.kai.engine.tree_order import may_have_been_passed_over
 from pumice.kai.engine.victims.candidates import Candidates
 from pumice.kai.engine.victims.domain_room import has_required_domains
 from pumice.kai.engine.victims.sets import Generator, Request, generators
@@ -79,7 +79,7 @@ def solve(
     ssn.ask(solution_start)
     search = _Search(ssn, stmt, part, rules, waiting, candidates)
     # If ``allocate`` tries a limited number of jobs, this one may fit without victims.
-    if may_have_missed_its_turn(ssn) and search.without_victims():
+    if may_have_been_passed_over(ssn) and search.without_victims():
         return Solution(())
     for generator in generators(ssn):
         found = search.run(generator)

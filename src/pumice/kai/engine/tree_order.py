@@ -21,7 +21,7 @@ from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import are_ordered, chunk_of, order_tasks
 from pumice.kai.engine.members import may_wait
 from pumice.kai.engine.parts import Part, gated_tasks
-from pumice.kai.engine.points import Turn, turn_order
+from pumice.kai.engine.points import QueueRequest, queue_request_order
 
 #: Number of successive jobs whose tasks are sorted together.
 #: One sort for several jobs costs little more than for one. More than are likely to be reached would be sorted in vain.
@@ -39,7 +39,7 @@ def depth_problems(section: Mapping[str, Any]) -> Iterator[str]:
             yield f"{action}: found {depth!r:.80}, wanted a whole number of jobs, 1 or more"
 
 
-def may_have_missed_its_turn(ssn: Session) -> bool:
+def may_have_been_passed_over(ssn: Session) -> bool:
     """Return True if the policy limits how many jobs ``allocate`` tries, so that a job may fit without evictions."""
     return "allocate" in ssn.policy.section(QUEUE_DEPTH)
 
@@ -82,14 +82,16 @@ def queue_tree(ssn: Session) -> QueueTree:
     return ssn.memo.get("tree of leaves", (ssn.tables.queues["parent"].version,), lambda: QueueTree(ssn.tables))
 
 
-def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) -> int:
+def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool = False) -> int:
     """Return the leaf that is first, given the turn of each, or the last one if ``last``."""
     # One queue needs no comparison, and plugins need not be asked.
-    if len(turns) == 1:
-        return next(iter(turns))
-    tree, sign, by_turns = queue_tree(ssn), -1 if last else 1, ssn.has(turn_order)
+    if len(requests) == 1:
+        return next(iter(requests))
+    tree, sign, by_requests = queue_tree(ssn), -1 if last else 1, ssn.has(queue_request_order)
     queues = ssn.tables.queues
-    best = {leaf: (leaf, turn) for leaf, turn in turns.items()}  # per queue: its best leaf and that leaf's turn
+    best = {
+        leaf: (leaf, request) for leaf, request in requests.items()
+    }  # per queue: its best leaf and that leaf's turn
     depth = {queue: len(tree.path[queue]) for queue in best}
     while True:
         # Siblings are compared from the deepest level upwards; the winner then represents their parent.
@@ -100,22 +102,22 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
         for parent, siblings in groups.items():
             winner = siblings[0]
             for other in siblings[1:]:
-                said = _compared(ssn, best[other][1], best[winner][1], by_turns=by_turns)
+                said = _compared(ssn, best[other][1], best[winner][1], by_requests=by_requests)
                 if sign * (said or older(queues.creation, queues.names, other, winner)) < 0:
                     winner = other
-            leaf, turn = best[winner]
+            leaf, request = best[winner]
             # These siblings are all that is left, so the levels above have nothing to compare.
             if len(siblings) == len(best):
                 return leaf
             for queue in siblings:
                 del best[queue], depth[queue]
-            best[parent], depth[parent] = (leaf, turn._replace(queue=parent)), deepest - 1
+            best[parent], depth[parent] = (leaf, request._replace(queue=parent)), deepest - 1
 
 
-def _compared(ssn: Session, left: Turn, right: Turn, *, by_turns: bool) -> int:
+def _compared(ssn: Session, left: QueueRequest, right: QueueRequest, *, by_requests: bool) -> int:
     """Compare two sibling queues: by their turns, or by Volcano's queue order if no plugin compares turns."""
-    if by_turns:
-        return ssn.ask(turn_order, left, right)
+    if by_requests:
+        return ssn.ask(queue_request_order, left, right)
     return ssn.ask(points.queues_compared, Queue(ssn.tables, left.queue), Queue(ssn.tables, right.queue))
 
 
@@ -134,7 +136,7 @@ def waiting_jobs(ssn: Session) -> AnyArray:
     return found
 
 
-class Turns:
+class TreeOrder:
     """Iterate over pending jobs in queue order, each with its next chunk.
 
     A job may be pushed back. If the policy limits the depth of the action, only the first jobs of each queue are
@@ -145,7 +147,9 @@ class Turns:
         self._ssn = ssn
         depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.trace.action)
         self._lines = ssn.order.lines(rows, depth)
-        self._turns: dict[int, tuple[Turn, int, Part | None]] = {}  # per queue, with its job's stamp and chunk
+        self._requests: dict[
+            int, tuple[QueueRequest, int, Part | None]
+        ] = {}  # per queue, with its job's stamp and chunk
 
     def __iter__(self) -> Iterator[tuple[int, Part | None]]:
         while self._lines:
@@ -153,22 +157,22 @@ class Turns:
 
     def _next(self) -> tuple[int, Part | None]:
         """Return the next job and its chunk."""
-        leaf = best_leaf(self._ssn, {leaf: self._turn(leaf, line) for leaf, line in self._lines.items()})
-        line, (_, stamp, part) = self._lines[leaf], self._turns.pop(leaf)
+        leaf = best_leaf(self._ssn, {leaf: self._request(leaf, line) for leaf, line in self._lines.items()})
+        line, (_, stamp, part) = self._lines[leaf], self._requests.pop(leaf)
         job = line.pop()
         if not line:
             del self._lines[leaf]
         # The chunk may be older than the last commit; the stamp of the job tells whether it still holds.
         return job, part if stamp == self._stamp(job) else chunk_of(self._ssn, job)
 
-    def _turn(self, leaf: int, line: Line) -> Turn:
+    def _request(self, leaf: int, line: Line) -> QueueRequest:
         """Return a queue with the request of its next job."""
-        cached = self._turns.get(leaf)
+        cached = self._requests.get(leaf)
         if cached is None:
             job = line.peek()
             part = self._part(line, job)
-            turn = Turn(leaf, part.amount(self._ssn.tables) if part is not None else None)
-            cached = self._turns[leaf] = turn, self._stamp(job), part
+            request = QueueRequest(leaf, part.amount(self._ssn.tables) if part is not None else None)
+            cached = self._requests[leaf] = request, self._stamp(job), part
         return cached[0]
 
     def _part(self, line: Line, job: int) -> Part | None:
@@ -192,7 +196,7 @@ class Turns:
             line = self._lines[leaf] = Line(self._ssn.order.job_keys())
         line.push(job)
         # Its next job is another one now.
-        self._turns.pop(leaf, None)
+        self._requests.pop(leaf, None)
 
     def drop(self, job: int, leading: Callable[[Iterable[int]], int]) -> None:
         """Remove the next jobs of a job's queue: as many as ``leading`` returns."""
@@ -201,6 +205,6 @@ class Turns:
         if line is None:
             return
         if line.skip(leading):
-            self._turns.pop(leaf, None)
+            self._requests.pop(leaf, None)
         if not line:
             del self._lines[leaf]

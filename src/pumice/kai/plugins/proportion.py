@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from pumice.algorithms.queue_order import Key, compare_turns, turn_key
+from pumice.algorithms.queue_order import Key, compare_requests, request_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, has_candidates, is_reclaimable, may_reclaim
 from pumice.api import F64, HELD, QUEUES, ROWS, Bool, Job, JobRows, Queue, Session, TaskRun, plugin
@@ -19,7 +19,7 @@ from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.devices import reservations
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.parts import Scenario, amount_of
-from pumice.kai.engine.points import Turn
+from pumice.kai.engine.points import QueueRequest
 from pumice.kai.engine.tree_order import queue_tree
 from pumice.kai.lumps import victim_lumps
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
@@ -98,29 +98,29 @@ class Proportion:
         )
         return found
 
-    # -- turns ---------------------------------------------------------------------------------------------------------
+    # -- order of queues -----------------------------------------------------------------------------------------------
 
-    @points.turn_order
-    def turn_order(self, left: Turn, right: Turn) -> int:
+    @points.queue_request_order
+    def queue_request_order(self, left: QueueRequest, right: QueueRequest) -> int:
         """Compare two queues by the best job of each. Source: KAI proportion plugin, queue_order."""
-        return compare_turns(self._key(left), self._key(right), self._fit[left.queue], self._fit[right.queue])
+        return compare_requests(self._key(left), self._key(right), self._fit[left.queue], self._fit[right.queue])
 
-    def _key(self, turn: Turn) -> Key:
+    def _key(self, request: QueueRequest) -> Key:
         """Return the key of a queue."""
-        stamps, request, victims = self.ssn.tables.queues.stamps, turn.request, turn.victims
+        stamps, amount, victims = self.ssn.tables.queues.stamps, request.request, request.victims
         assert stamps is not None
-        amounts = request if request is None else request.tobytes(), victims if victims is None else victims.tobytes()
-        question, rests_on = ("proportion.key", turn.queue), (int(stamps[turn.queue]), *amounts, *self._rests_on)
-        return self.ssn.memo.get(question, rests_on, lambda: self._compute_key(turn))
+        amounts = amount if amount is None else amount.tobytes(), victims if victims is None else victims.tobytes()
+        question, rests_on = ("proportion.key", request.queue), (int(stamps[request.queue]), *amounts, *self._rests_on)
+        return self.ssn.memo.get(question, rests_on, lambda: self._compute_key(request))
 
-    def _compute_key(self, turn: Turn) -> Key:
+    def _compute_key(self, request: QueueRequest) -> Key:
         """Compute the key of a queue."""
-        queue = turn.queue
+        queue = request.queue
         held = self.allocated.array[queue].tolist()
-        more = shared_by_one(self.ssn.tables, turn.request) if turn.request is not None else _ZERO
-        less = shared_by_one(self.ssn.tables, turn.victims) if turn.victims is not None else _ZERO
+        more = shared_by_one(self.ssn.tables, request.request) if request.request is not None else _ZERO
+        less = shared_by_one(self.ssn.tables, request.victims) if request.victims is not None else _ZERO
         fair, fit, quota = self._fair[queue], self._fit[queue], self._quota[queue]
-        return turn_key(held, more, less, fair, quota, fit, self._most, self._priority[queue])
+        return request_key(held, more, less, fair, quota, fit, self._most, self._priority[queue])
 
     # -- limits --------------------------------------------------------------------------------------------------------
 

@@ -99,12 +99,12 @@ def _sub_group(sub: SubGroup) -> Obj:
     }
 
 
-def _constraint(wish: TopologyConstraint | None) -> Obj | None:
-    if wish is None:
+def _constraint(constraint: TopologyConstraint | None) -> Obj | None:
+    if constraint is None:
         return None
     return {
-        "topology": wish.topology,
-        **_some(requiredTopologyLevel=wish.required, preferredTopologyLevel=wish.preferred),
+        "topology": constraint.topology,
+        **_some(requiredTopologyLevel=constraint.required, preferredTopologyLevel=constraint.preferred),
     }
 
 

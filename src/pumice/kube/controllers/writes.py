@@ -53,8 +53,8 @@ class Writing:
         created, later statuses are written all the same.
         """
         done = 0
-        for _, alike in groupby(writes, key=type):
-            batch = list(alike)
+        for _, equal in groupby(writes, key=type):
+            batch = list(equal)
             done += len(batch)
             if isinstance(batch[0], Create | Delete):
                 async with asyncio.TaskGroup() as group:

@@ -109,7 +109,7 @@ def _sinks(sink: Sink, kinds: Sequence[Kind]) -> dict[Kind, Sink]:
     """Return the sink of each kind: a shared one for kinds that events do not tell apart."""
     found: dict[Kind, Sink] = {}
     for name in dict.fromkeys(kind.kind for kind in kinds):
-        alike = [kind for kind in kinds if kind.kind == name]
-        shared = SharedKeys(sink, alike) if len(alike) > 1 else None
-        found.update({kind: shared.sink_of(kind) if shared is not None else sink for kind in alike})
+        equal = [kind for kind in kinds if kind.kind == name]
+        shared = SharedKeys(sink, equal) if len(equal) > 1 else None
+        found.update({kind: shared.sink_of(kind) if shared is not None else sink for kind in equal})
     return found

@@ -120,7 +120,7 @@ class KubeCluster:
         self._aged = timers.aged
         self._stopping = False
         self._taking = ""  # the job whose binds are being accepted
-        self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused
+        self._rejected: set[str] = set()  # jobs whose first bind in this cycle was refused
 
     def _binder_for(
         self, client: Client, writing: Writing, hooks: Sequence[PreBind], timers: Timers
@@ -204,7 +204,7 @@ class KubeCluster:
     def drain(self) -> list[Event]:
         """Return the events since the last call, oldest first."""
         self._taking = ""
-        self._turned_away.clear()
+        self._rejected.clear()
         self._checks.begin()
         return self.cache.drain()
 
@@ -223,7 +223,7 @@ class KubeCluster:
         why = self._stands_against(decision) or self._no_room_for(decision, begun)
         if why is not None:
             if not begun:
-                self._turned_away.add(decision.job)
+                self._rejected.add(decision.job)
             return Refusal(why)
         self._taking = decision.job
         entry = self._checks.entry(decision)
@@ -319,7 +319,7 @@ class KubeCluster:
     def _no_room_for(self, bind: Bind, begun: bool) -> str | None:
         """Return why a bind is not accepted. A gang is accepted as a whole or not at all: the limit counts where a job
         begins, and a refusal of its first pod is one for all."""
-        if bind.job in self._turned_away:
+        if bind.job in self._rejected:
             return f"another pod of {bind.job} was refused"
         waiting = len(self.binds) + len(self.shared_binds)
         if waiting >= (2 if begun else 1) * self.limits.binds:

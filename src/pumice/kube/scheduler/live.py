@@ -98,8 +98,8 @@ class Live:
         self._on_loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
         self._news = asyncio.Event()
-        self._turn_over = asyncio.Event()
-        self._turn_over.set()
+        self._round_over = asyncio.Event()
+        self._round_over.set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
         self._tidied = time.monotonic()
 
@@ -124,17 +124,17 @@ class Live:
         self.conf.changed = self._change
         self.conf.tell()
         watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
-        turns, terms = asyncio.create_task(self._turns()), asyncio.create_task(self._terms())
+        rounds, terms = asyncio.create_task(self._rounds()), asyncio.create_task(self._terms())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.wait({terms, stopping, turns}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({terms, stopping, rounds}, return_when=asyncio.FIRST_COMPLETED)
             if self.leads and self._stopping.is_set():
                 await asyncio.wait({terms})
-            for task in (terms, turns):
+            for task in (terms, rounds):
                 if task.done():
                     task.result()
         finally:
-            await _ended(terms, stopping, watching, turns)
+            await _ended(terms, stopping, watching, rounds)
             self._thread.shutdown(wait=True, cancel_futures=True)
 
     # -- leading -------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Live:
                 await _ended(*parts)
             if self._stopping.is_set() or self._election is None:
                 return
-            await self._turn_over.wait()
+            await self._round_over.wait()
             self._know_nothing()
             self.loop.begin_anew(self._empty_store(), self.cluster)
 
@@ -228,7 +228,7 @@ class Live:
             for task in tasks:
                 if task.done():
                     task.result()
-            await self._turn_over.wait()
+            await self._round_over.wait()
             left = await self.cluster.flush(self.settings.flush_s)
             if left:
                 _log.warning(
@@ -251,18 +251,18 @@ class Live:
 
     # -- cycles --------------------------------------------------------------------------------------------------------
 
-    async def _turns(self) -> None:
+    async def _rounds(self) -> None:
         """Run cycle after cycle while this leads. Otherwise only apply events."""
         while not self._stopping.is_set():
             await self._due()
             if self._stopping.is_set():
                 return
-            self._turn_over.clear()
+            self._round_over.clear()
             schedule = self._schedule
             try:
-                failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
+                failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._round)
             finally:
-                self._turn_over.set()
+                self._round_over.set()
             if self.leads and self.synced.is_set():
                 self._decided.set()
             schedule.end(time.monotonic(), failed)
@@ -300,7 +300,7 @@ class Live:
     def _new_schedule(self) -> CycleSchedule:
         return CycleSchedule(self.settings.period_s, on_change=self.settings.on_change)
 
-    def _turn(self) -> bool:
+    def _round(self) -> bool:
         """Run one turn in the thread of cycles. Return True if it failed: that is logged, and the process goes on."""
         try:
             if self.leads and not self.unready():  # the state may be old, since another leader may have bound pods

@@ -38,14 +38,14 @@ _NPU, _PARTS_OF_NPUS = "huawei.com/", ("-memory", "-core")
 #: Domains of the resources of shared devices.
 DEVICE_DOMAINS = ("volcano.sh/", "huawei.com/")
 _ASKED = ("volcano.sh/gpu-", "volcano.sh/vgpu-", "huawei.com/")
-_WISHES = frozenset(
+_ANNOTATIONS = frozenset(
     {
         *(MODE_ANNOTATION, USE_TYPE_ANNOTATION, NO_USE_TYPE_ANNOTATION, USE_ID_ANNOTATION, NO_USE_ID_ANNOTATION),
         *(SPREAD_ANNOTATION, NPU_MODE_ANNOTATION),
     }
 )
 #: Longest annotation that is read. A longer one is a wish that no card fulfils.
-WISH_CHARACTERS_MAX = 4096
+ANNOTATION_CHARACTERS_MAX = 4096
 
 #: Limits of one container by name of the resource, in whole units.
 Limits = tuple[tuple[str, int], ...]
@@ -67,7 +67,7 @@ class DeviceAsk(Struct, frozen=True):
 
     containers: tuple[Limits, ...] = ()
     first: tuple[Limits, ...] = ()
-    wishes: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
     sidecars: tuple[int, ...] = ()
 
     @property
@@ -78,15 +78,15 @@ class DeviceAsk(Struct, frozen=True):
         for limits in self.containers:
             yield Stage.CONTAINER, limits
 
-    def wish(self, annotation: str) -> str | None:
+    def annotation(self, annotation: str) -> str | None:
         """Return the value of an annotation, or None if the pod does not have it."""
-        return next((value for key, value in self.wishes if key == annotation), None)
+        return next((value for key, value in self.annotations if key == annotation), None)
 
     @property
     def too_long(self) -> str:
         """The first annotation that is too long to be read, "" for none."""
         # Only found here and not cut: a wish that is cut in the middle would mean something else.
-        return next((key for key, value in self.wishes if len(value) > WISH_CHARACTERS_MAX), "")
+        return next((key for key, value in self.annotations if len(value) > ANNOTATION_CHARACTERS_MAX), "")
 
     def most(self, name: str) -> int:
         """Return the most of a resource that the pod uses at one time: all containers and sidecars together, or an
@@ -136,10 +136,10 @@ def is_shared_device(resource: str) -> bool:
     return resource.startswith(_ASKED)
 
 
-def device_wishes(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def device_annotations(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the annotations of a pod that restrict which cards it accepts, sorted."""
     # Two steps, because nearly all pods have none, and this is called for every pod that is read.
-    found = [key for key in annotations if key in _WISHES or key.startswith(HAMI)]
+    found = [key for key in annotations if key in _ANNOTATIONS or key.startswith(HAMI)]
     if not found:
         return ()
-    return tuple(sorted((key, annotations[key]) for key in found if key in _WISHES or key.endswith("-uuid")))
+    return tuple(sorted((key, annotations[key]) for key in found if key in _ANNOTATIONS or key.endswith("-uuid")))

@@ -215,7 +215,7 @@ def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY
         min_member=min_member,
         min_resources=pod.spec.request.multi(min_member),
         priority_class_name=pod.spec.priority_class_name,
-        topology=_topology_wish(pod.annotations),
+        topology=_topology_of_pod(pod.annotations),
         creation=pod.creation,
         labels={key: pod.labels[key] for key in (PREEMPTABLE_KEY, _COOLDOWN_KEY) if key in pod.labels},
         annotations={
@@ -234,7 +234,7 @@ def is_bare(pod: Pod, scheduler_names: tuple[str, ...] = ("volcano",)) -> bool:
     return not named and pod.scheduler_name in scheduler_names
 
 
-def _topology_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
+def _topology_of_pod(annotations: Mapping[str, str]) -> NetworkTopology | None:
     """Return the topology in annotations. Either annotation is enough: hard unless a valid mode is given, and bounded
     only by an integer."""
     mode, tier = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_TIER)

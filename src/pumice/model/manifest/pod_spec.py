@@ -20,7 +20,7 @@ from pumice.model.devices.shared_devices import (
     DeviceAsk,
     Limits,
     counted_in_sums,
-    device_wishes,
+    device_annotations,
     is_shared_device,
 )
 from pumice.model.manifest.defaults.requests import with_requests
@@ -161,7 +161,7 @@ def _key(raw: RawPodSpec, noted: AnnotationTerms) -> bytes | None:
         if b"atchLabelKeys" in key:  # matchLabelKeys and mismatchLabelKeys refer to the pod's own labels
             key += marshal.dumps(dict(owner.labels), 0)
         if any(domain in key for domain in _DEVICE_DOMAINS):
-            key += marshal.dumps(device_wishes(annotations), 0)
+            key += marshal.dumps(device_annotations(annotations), 0)
     except ValueError:
         return None
     return blake2b(key, digest_size=16).digest()
@@ -242,7 +242,7 @@ def _devices(containers: Iterable[Obj], first: Sequence[Obj], annotations: Mappi
     if not any(each) and not any(before):
         return None
     sidecars = tuple(i for i, container in enumerate(first) if container.get("restartPolicy") == "Always")
-    return DeviceAsk(each, before, device_wishes(annotations), sidecars if any(before) else ())
+    return DeviceAsk(each, before, device_annotations(annotations), sidecars if any(before) else ())
 
 
 def _device_limits(container: Obj) -> Limits:

@@ -97,10 +97,10 @@ class Searches:
         """Return which of these nodes have devices for claims. ``count``: the number of all nodes."""
         bound = self.bound(claims)
         room, cut, steps = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool), 0
-        alike: dict[bytes, list[int]] = {}
+        equal: dict[bytes, list[int]] = {}
         for node, face in zip(nodes.tolist(), self._faces(claims, nodes, free), strict=True):
-            alike.setdefault(face, []).append(node)
-        for face, rows in alike.items():
+            equal.setdefault(face, []).append(node)
+        for face, rows in equal.items():
             if steps >= bound:
                 cut[rows] = True
                 continue

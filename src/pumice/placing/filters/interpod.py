@@ -17,7 +17,7 @@ from pumice.columns.nodes import LabelColumn
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
-from pumice.framework.plugin.incremental import FilterInTurn, length_alike
+from pumice.framework.plugin.incremental import FilterInTurn, equal_prefix_length
 from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
 from pumice.placing.filters.existing_terms import ExistingTerms, Looks, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet, means
@@ -91,7 +91,7 @@ class InterPodFilter:
         """Return an incremental filter for tasks of one class that are placed one after the other."""
         looks = [self._existing.looks(row) for row in tasks.rows.tolist()]
         # The rules depend on the labels of a task, so the filter ends where these differ.
-        count = length_alike(looks)
+        count = equal_prefix_length(looks)
         return _PodsInTurn(self._rules_for(tasks.classes[0], int(tasks.rows[0]), looks[0]), tasks, nodes, count)
 
     def _rules_for(self, cls: int, row: int, looks: Looks) -> _Rules:
@@ -157,14 +157,14 @@ class _KeyInTurn:
             found &= self.near
         return found[self.domains]
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         """Place the task of a turn. Return True if that changes anything."""
         domain = self.domains[place]
         # The last entry stands for nodes without the label, which are in no domain.
         if domain == len(self.closed) - 1:
             return False
-        closes = self.parts[turn] > 0 and not self.closed[domain]
-        opens = self.near is not None and self.joins[turn] > 0 and not self.near[domain]
+        closes = self.parts[step] > 0 and not self.closed[domain]
+        opens = self.near is not None and self.joins[step] > 0 and not self.near[domain]
         if closes:
             self.closed[domain] = True
         if opens and self.near is not None:
@@ -187,9 +187,9 @@ class _PodsInTurn(FilterInTurn):
     def _some_near(self) -> bool:
         return any(bool(key.near.any()) for key in self._keys if key.near is not None)
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         if self._open is None:
-            is_first = self._none_near and _means_itself(self._terms, self._pods[turn])
+            is_first = self._none_near and _means_itself(self._terms, self._pods[step])
             each = [key.open_to(is_first=is_first) for key in self._keys]
             found = reduce(and_, each) if each else np.ones(self._rows, dtype=bool)
             if self._none_near:
@@ -197,9 +197,9 @@ class _PodsInTurn(FilterInTurn):
             self._open = found
         return self._open
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # A list, so that each key is notified even if the first one changes.
-        changes = [key.placed(turn, place) for key in self._keys]
+        changes = [key.placed(step, place) for key in self._keys]
         if not any(changes):
             return self._none_near  # the labels of the next one count
         self._open, self._none_near = None, self._none_near and not self._some_near()

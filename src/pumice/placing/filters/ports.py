@@ -94,14 +94,14 @@ class _PortsInTurn(FilterInTurn):
     def __init__(self, free: Bool, takes: list[int]) -> None:
         self.count, self._free, self._takes = len(takes), free, takes
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         return self._free
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # Tasks of the class itself clash with each other, unless they are counted already.
-        if self._takes[turn]:
+        if self._takes[step]:
             self._free[place] = False
-        return bool(self._takes[turn])
+        return bool(self._takes[step])
 
 
 def _port(port: HostPort) -> tuple[int, str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.plugin.incremental import ScoreInTurn, length_alike
+from pumice.framework.plugin.incremental import ScoreInTurn, equal_prefix_length
 from pumice.model.pod import PodSpec
 from pumice.placing.filters.existing_terms import ExistingTerms, Looks, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet
@@ -69,7 +69,7 @@ class InterPodScore:
             domains = nodes.pick(self._index.derived.label(key).domain_of[:-1])
             joins = np.array([pods.joined_by(tasks) for pods, _ in weighted]).T @ [weight for _, weight in weighted]
             keys.append(_KeyInTurn(domains, self._by_domain(key, weighted), joins.tolist()))
-        count = length_alike(looks)
+        count = equal_prefix_length(looks)
         return _OneKeyInTurn(keys[0], count) if len(keys) == 1 else _PreferredTermsInTurn(keys, count)
 
     def _by_domain(self, key: str, weighted: list[tuple[PodSet, int]]) -> I64:
@@ -101,16 +101,16 @@ class _KeyInTurn(NamedTuple):
     domain. ``adds``: what the task of a turn adds to its domain."""
 
     domains: I64
-    wished: I64
+    weight: I64
     adds: list[int]
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         """Place the task of a turn. Return True if that changes anything."""
         domain = self.domains[place]
         # The last entry stands for nodes without the label, which are in no domain.
-        if not self.adds[turn] or domain == len(self.wished) - 1:
+        if not self.adds[step] or domain == len(self.weight) - 1:
             return False
-        self.wished[domain] += self.adds[turn]
+        self.weight[domain] += self.adds[step]
         return True
 
 
@@ -120,16 +120,16 @@ class _PreferredTermsInTurn(ScoreInTurn):
     def __init__(self, keys: list[_KeyInTurn], count: int) -> None:
         self._keys, self.count = keys, count
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         raw: I64 | None = None
-        for domains, wished, _ in self._keys:
-            found = wished[domains[places]]
+        for domains, weight, _ in self._keys:
+            found = weight[domains[places]]
             raw = found if raw is None else raw + found
         return _scaled(raw, len(places))
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # A list, so that each key is notified even if the first one changes.
-        changes = [key.placed(turn, place) for key in self._keys]
+        changes = [key.placed(step, place) for key in self._keys]
         return any(changes)
 
 
@@ -141,10 +141,10 @@ class _OneKeyInTurn(ScoreInTurn):
 
     def __init__(self, key: _KeyInTurn, count: int) -> None:
         self._key, self.count = key, count
-        self._here = np.zeros(len(key.wished), dtype=bool)
-        self._scores = np.zeros(len(key.wished))
+        self._here = np.zeros(len(key.weight), dtype=bool)
+        self._scores = np.zeros(len(key.weight))
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         domains = self._key.domains[places]
         self._here[:] = False
         self._here[domains] = True
@@ -153,12 +153,12 @@ class _OneKeyInTurn(ScoreInTurn):
 
     def _scores_here(self) -> F64:
         found = np.zeros(len(self._here))
-        found[self._here] = _scaled(self._key.wished[self._here], 0)
+        found[self._here] = _scaled(self._key.weight[self._here], 0)
         return found
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # A changed weight often leaves the scaled scores equal, and then nothing needs to be scored again.
-        return self._key.placed(turn, place) and bool((self._scores != self._scores_here()).any())
+        return self._key.placed(step, place) and bool((self._scores != self._scores_here()).any())
 
 
 def _scaled(raw: I64 | None, count: int) -> F64:

@@ -140,9 +140,9 @@ class _Following:
         self._domains, self._counted = nodes.pick(domains), nodes.pick(prepared.counted)
         self._open = self._open_to(0)
 
-    def _open_to(self, turn: int) -> Bool:
+    def _open_to(self, step: int) -> Bool:
         """Return the domains that take the task of a turn. Shape (D + 1,)."""
-        found = ~self._prepared.too_many(self._counts, self._pods[turn])
+        found = ~self._prepared.too_many(self._counts, self._pods[step])
         found[-1] = False
         return found
 
@@ -151,11 +151,11 @@ class _Following:
         """Nodes that take the present task. Shape (rows,)."""
         return self._open[self._domains]
 
-    def placed(self, turn: int, place: int) -> bool:
-        if self._joins[turn] and self._counted[place]:
+    def placed(self, step: int, place: int) -> bool:
+        if self._joins[step] and self._counted[place]:
             self._counts[self._domains[place]] += 1
         # The emptiest domain may be another one now, so all domains are compared anew.
-        before, self._open = self._open, self._open_to(turn + 1)
+        before, self._open = self._open, self._open_to(step + 1)
         return bool((before != self._open).any())
 
 
@@ -165,10 +165,10 @@ class _SpreadInTurn(FilterInTurn):
     def __init__(self, constraints: Sequence[_Following], count: int) -> None:
         self.count, self._constraints = count, constraints
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         return reduce(and_, [each.open_nodes for each in self._constraints])
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # A list, so that each constraint is notified even if the first one changes.
-        changes = [each.placed(turn, place) for each in self._constraints]
+        changes = [each.placed(step, place) for each in self._constraints]
         return any(changes)

@@ -23,7 +23,7 @@ _KUBEFLOW = {
 }
 
 
-class GangWish(Struct, frozen=True):
+class GangRequest(Struct, frozen=True):
     """What an owner says about its gang; None and "": nothing. ``templates``: (count, pod template)."""
 
     min_member: int | None = None
@@ -32,19 +32,19 @@ class GangWish(Struct, frozen=True):
     templates: tuple[tuple[int, Obj], ...] = ()
 
 
-def gang_wish(owner: Obj | None) -> GangWish:
+def gang_request(owner: Obj | None) -> GangRequest:
     """Return the wish of a pod's controlling owner. An owner of another kind, or an invalid one, has none."""
     if owner is None:
-        return GangWish()
+        return GangRequest()
     kind, group = owner.get("kind"), str(owner.get("apiVersion", "")).partition("/")[0]
     if group == "kubeflow.org" and kind in _KUBEFLOW:
         return _kubeflow(owner, _KUBEFLOW[str(kind)])
     if group == "ray.io" and kind == "RayCluster":
         return _ray(owner)
-    return GangWish()
+    return GangRequest()
 
 
-def _kubeflow(owner: Obj, key: str) -> GangWish:
+def _kubeflow(owner: Obj, key: str) -> GangRequest:
     """Return all replicas, unless the scheduling policy has a smaller minimum. An MPI launcher starts when workers
     run."""
     specs = part(owner, "spec", key)
@@ -56,7 +56,7 @@ def _kubeflow(owner: Obj, key: str) -> GangWish:
     policy = part(owner, "spec", "runPolicy", "schedulingPolicy")
     total = sum(count for count, _ in templates)
     wanted = _count(policy.get("minAvailable"), total)
-    return GangWish(
+    return GangRequest(
         min_member=wanted if templates else None,
         queue=_text(policy.get("queue")),
         priority_class_name=_text(policy.get("priorityClass")),
@@ -64,7 +64,7 @@ def _kubeflow(owner: Obj, key: str) -> GangWish:
     )
 
 
-def _ray(owner: Obj) -> GangWish:
+def _ray(owner: Obj) -> GangRequest:
     """Return the head, and the workers with which the cluster starts: its minimum if Ray scales it, else its
     replicas."""
     spec = part(owner, "spec")
@@ -76,7 +76,7 @@ def _ray(owner: Obj) -> GangWish:
         count = _count(group.get("minReplicas" if scaled else "replicas"), 0 if scaled else 1)
         templates.append((count * _count(group.get("numOfHosts"), 1), part(group, "template")))
     labels = labels_of(owner)
-    return GangWish(
+    return GangRequest(
         min_member=sum(count for count, _ in templates),
         queue=_text(labels.get("volcano.sh/queue-name")),
         priority_class_name=_text(labels.get("ray.io/priority-class-name")),

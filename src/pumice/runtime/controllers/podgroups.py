@@ -17,7 +17,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.encode import podgroup_object
-from pumice.runtime.controllers.gang_owners import GangWish, gang_wish
+from pumice.runtime.controllers.gang_owners import GangRequest, gang_request
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
@@ -125,33 +125,33 @@ def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCac
     inherited = annotations_of(owner) if inherits and owner is not None else {}
     group, _ = podgroup_for_bare_pod(read_pod(pod, cache, ""), inherited)
     group = replace(group, name=group_name_for(pod))
-    wish = gang_wish(owner) if settings.gangs else GangWish()
-    if wish.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
-        group = _as_gang(group, wish, pod, cache)
+    request = gang_request(owner) if settings.gangs else GangRequest()
+    if request.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
+        group = _as_gang(group, request, pod, cache)
     if queue and group.queue == _DEFAULT_QUEUE:
         group = replace(group, queue=queue)
     owners = list(meta(pod).get("ownerReferences") or ()) if controller_uid(pod) else [owner_reference(pod)]
     return podgroup_object(group, owners)
 
 
-def _as_gang(group: PodGroup, wish: GangWish, pod: Obj, cache: SpecCache) -> PodGroup:
+def _as_gang(group: PodGroup, request: GangRequest, pod: Obj, cache: SpecCache) -> PodGroup:
     """Return the group with the size that the owner wants. Without templates every pod counts like this one."""
-    assert wish.min_member is not None
+    assert request.min_member is not None
     one = group.min_resources or EMPTY
     if group.min_member > 1:
         one = one.multi(1 / group.min_member)
     return replace(
         group,
-        min_member=wish.min_member,
-        min_resources=_sum_of(wish, cache) if wish.templates else one.multi(wish.min_member),
-        queue=annotations_of(pod).get(GROUP_QUEUE_ANNOTATION) or wish.queue or group.queue,
-        priority_class_name=group.priority_class_name or wish.priority_class_name,
+        min_member=request.min_member,
+        min_resources=_sum_of(request, cache) if request.templates else one.multi(request.min_member),
+        queue=annotations_of(pod).get(GROUP_QUEUE_ANNOTATION) or request.queue or group.queue,
+        priority_class_name=group.priority_class_name or request.priority_class_name,
     )
 
 
-def _sum_of(wish: GangWish, cache: SpecCache) -> Resource:
+def _sum_of(request: GangRequest, cache: SpecCache) -> Resource:
     total = EMPTY
-    for count, template in wish.templates:
+    for count, template in request.templates:
         spec = read_pod_spec(RawPodSpec(part(template, "spec"), {}, "template.spec", Owner("", {})), cache)
         total = total.add(spec.request.multi(count))
     return total

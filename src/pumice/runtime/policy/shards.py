@@ -24,12 +24,12 @@ _BETWEEN = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
 _RUNTIMES = {"preemptMinRuntime": "defaultPreemptMinRuntime", "reclaimMinRuntime": "defaultReclaimMinRuntime"}
 #: Sections that a policy file has in the same form.
-_ALIKE = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
+_AS_IN_SHARD = ("queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
 #: How much memory KAI's process may use, as the operator hands it to Go.
 _OF_GO = ("goMemLimit", "goMemLimitRatio")
 _KEYS = (
     *("args", "placementStrategy", "partitionLabelValue", "minRuntime", "kValue", "plugins", "actions"),
-    *_ALIKE,
+    *_AS_IN_SHARD,
     *_OF_GO,
 )
 #: Types of an entry's keys, with their names.
@@ -66,7 +66,7 @@ def conf_of_shard(document: Mapping[str, Any], where: str) -> tuple[dict[str, An
     _merge(actions, _said(spec, "actions"))
     entries = [{"name": name, "arguments": dict(plugins[name].arguments)} for name in _in_order(plugins)]
     conf = {"dialect": "kai", "actions": ", ".join(_in_order(actions)), "tiers": [{"plugins": entries}]}
-    conf |= {key: spec[key] for key in _ALIKE if spec.get(key)}
+    conf |= {key: spec[key] for key in _AS_IN_SHARD if spec.get(key)}
     return conf, tuple(f"{where}: {each}" for each in _left_out(spec))
 
 

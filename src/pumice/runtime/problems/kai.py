@@ -62,20 +62,24 @@ def _of_pod_sets(gang: Gang, sizes: Counter[str]) -> Iterator[tuple[str, Severit
 
 
 def _of_topologies(gang: Gang, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
-    wishes = dict.fromkeys(wish for wish in (gang.topology, *(sub.topology for sub in gang.sub_groups)) if wish)
-    for wish in wishes:
-        yield from _of_wish(wish, by_name, guess)
+    constraints = dict.fromkeys(
+        constraint for constraint in (gang.topology, *(sub.topology for sub in gang.sub_groups)) if constraint
+    )
+    for constraint in constraints:
+        yield from _of_constraint(constraint, by_name, guess)
 
 
-def _of_wish(wish: TopologyConstraint, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
+def _of_constraint(
+    constraint: TopologyConstraint, by_name: dict[str, Topology], guess: Guess
+) -> Iterator[tuple[str, Severity]]:
     # Without a name: the domains of one node label, which need no Topology.
-    if not wish.topology:
+    if not constraint.topology:
         return
-    topology = by_name.get(wish.topology)
+    topology = by_name.get(constraint.topology)
     if topology is None:
-        yield f"Topology {wish.topology} does not exist{guess(wish.topology, by_name)}", Severity.ERROR
+        yield f"Topology {constraint.topology} does not exist{guess(constraint.topology, by_name)}", Severity.ERROR
         return
-    for level in (wish.required, wish.preferred):
+    for level in (constraint.required, constraint.preferred):
         if level and level not in topology.levels:
             yield f"Topology {topology.name} has no level {level}{guess(level, topology.levels)}", Severity.ERROR
 

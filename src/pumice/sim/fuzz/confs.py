@@ -51,8 +51,8 @@ def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Co
 def needed_by(actions: Collection[str]) -> frozenset[str]:
     """Return the plugins of which a policy with these actions needs one, because otherwise it evicts in circles by
     design."""
-    turns = {"priority"} if _PREEMPT & set(actions) else set()
-    return frozenset({*_NEEDED, *turns, *(_SHARES if _RECLAIM & set(actions) else ())})
+    order = {"priority"} if _PREEMPT & set(actions) else set()
+    return frozenset({*_NEEDED, *order, *(_SHARES if _RECLAIM & set(actions) else ())})
 
 
 def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:

@@ -18,9 +18,9 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
+from pumice.sim.equal_pods import EqualPods, one_of
 from pumice.sim.measures.figures import Figures, amount_of
 from pumice.sim.measures.node_usage import Amounts, Usage, amounts_of
 from pumice.sim.measures.series import ROWS_MAX, HeatMap, StepSeries
@@ -218,7 +218,7 @@ class History:
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
-    def _moved(self, pods: Alike, amounts: Amounts, sign: int, share_deltas: Sequence[float]) -> None:
+    def _moved(self, pods: EqualPods, amounts: Amounts, sign: int, share_deltas: Sequence[float]) -> None:
         self._pass_time()
         pod, times = one_of(pods), sign * len(pods)
         run = self._live.get(pod.group_key)
@@ -281,20 +281,20 @@ class History:
         record.restarts, record.lost_s, record.lost = run.restarts, run.lost_s, run.lost
         self.running.set(self.now, self.running.value - 1)
 
-    def _pods_finished(self, pods: Alike) -> None:
+    def _pods_finished(self, pods: EqualPods) -> None:
         """Subtract the requests of pods that succeeded before the end of their job."""
         run = self._live.get(one_of(pods).group_key)
         if run is not None and run.ended is None:
             self._ask_less(run, pods)
 
-    def _pods_removed(self, pods: Alike) -> None:
+    def _pods_removed(self, pods: EqualPods) -> None:
         """Subtract the requests of pods that will not be created again."""
         pod = one_of(pods)
         run = self._live.get(pod.group_key)
         if run is not None and run.ended is None and not run.recreates and pod.phase != "Succeeded":
             self._ask_less(run, pods)
 
-    def _ask_less(self, run: JobRun, pods: Alike) -> None:
+    def _ask_less(self, run: JobRun, pods: EqualPods) -> None:
         count = sum(key in run.wanted for key in pods)
         if not count:
             return

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import MIN_RESOURCE, PODS, Resource
-from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
+from pumice.sim.equal_pods import EqualPods, one_of
 
 Amounts = tuple[tuple[str, float], ...]
 #: Specs of pods, with the number of pods of each.
@@ -20,7 +20,7 @@ Kinds = tuple[tuple[PodSpec, int], ...]
 
 #: Called with pods, the request of each, +1 if they take resources or -1 if they release them, and the change of the
 #: busy share of each one's node.
-MoveListener = Callable[[Alike, Amounts, int, Sequence[float]], None]
+MoveListener = Callable[[EqualPods, Amounts, int, Sequence[float]], None]
 
 
 class NodeUse(NamedTuple):
@@ -108,13 +108,13 @@ class Usage:
             found = self._asked[id(spec)] = (spec, amounts_of(spec.request))
         return found[1]
 
-    def _bound(self, pods: Alike) -> None:
+    def _bound(self, pods: EqualPods) -> None:
         self._move(pods, 1)
 
-    def _left(self, pods: Alike) -> None:
+    def _left(self, pods: EqualPods) -> None:
         self._move(pods, -1)
 
-    def _move(self, pods: Alike, sign: int) -> None:
+    def _move(self, pods: EqualPods, sign: int) -> None:
         amounts, states, deltas = self.asked(one_of(pods).spec), self._states, []
         steps: dict[_State, tuple[_State, float]] = {}
         before = None

@@ -92,9 +92,9 @@ class Stuckness:
     def _kind(self, run: JobRun) -> object:
         """Return a key that is equal for jobs that can all run if one can."""
         group = self._cluster.groups[run.key]
-        wishes = (group.topology, repr(group.sub_groups)) if group.sub_groups else group.topology
+        topologies = (group.topology, repr(group.sub_groups)) if group.sub_groups else group.topology
         gone = () if run.recreates else tuple(key for key in run.wanted if key not in self._cluster.pods)
-        return run.queue, run.kinds, group.min_member, tuple(group.min_task_member.items()), wishes, gone
+        return run.queue, run.kinds, group.min_member, tuple(group.min_task_member.items()), topologies, gone
 
     def _plain(self, run: JobRun) -> object | None:
         """Return a key for a gang of equal pods without further conditions, None for other jobs."""

@@ -45,7 +45,7 @@ def _job(j: int, specs: dict[int, PodSpec]) -> SimJob:
     within a rack or the hall."""
     workers = _WORKERS[(5 * j) % len(_WORKERS)]
     queue = _QUEUES[(j * j + j // 3) % len(_QUEUES)][0]
-    wish = NetworkTopology("hard", 1 if workers <= 16 else 2) if workers >= 8 else None
+    topology = NetworkTopology("hard", 1 if workers <= 16 else 2) if workers >= 8 else None
     gpus = 2 if j % 5 == 4 and workers < 8 else 1
     tasks: tuple[SimTask, ...] = (SimTask("worker", workers, specs[gpus]),)
     return SimJob(
@@ -57,7 +57,7 @@ def _job(j: int, specs: dict[int, PodSpec]) -> SimJob:
         duration_s=60.0 * _MINUTES[(7 * j) % len(_MINUTES)],
         arrival_s=240.0 * j + 37.0 * (j % 11),
         priority_class="urgent" if j % 7 == 3 else "normal",
-        topology=wish,
+        topology=topology,
     )
 
 

@@ -155,11 +155,11 @@ def _topology(language: str, pods: int) -> Iterator[Raw]:
 def _within(language: str, level: int, parts: bool) -> Raw:
     """Fields of a group that must be within one rack (level 0) or block, or of which each of two parts must be."""
     if language == VOLCANO:
-        wish: Raw = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1 + level}}
-        policy = {"name": "part", "subGroupSize": 11, "matchLabelKeys": ["part"], **wish}
-        return {"subGroupPolicy": [policy]} if parts else wish
-    wish = {"topologyConstraint": {"topology": "topology", "requiredTopologyLevel": (_RACK, _BLOCK)[level]}}
-    return {"subGroups": [{"name": f"part{k}", "minMember": 11, **wish} for k in range(2)]} if parts else wish
+        topology: Raw = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1 + level}}
+        policy = {"name": "part", "subGroupSize": 11, "matchLabelKeys": ["part"], **topology}
+        return {"subGroupPolicy": [policy]} if parts else topology
+    topology = {"topologyConstraint": {"topology": "topology", "requiredTopologyLevel": (_RACK, _BLOCK)[level]}}
+    return {"subGroups": [{"name": f"part{k}", "minMember": 11, **topology} for k in range(2)]} if parts else topology
 
 
 def _victims(language: str, pods: int) -> Iterator[Raw]:

@@ -63,7 +63,7 @@ def _node_terms(i: int, count: int) -> Spec:
     return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}}
 
 
-def _node_wishes(i: int, count: int) -> Spec:
+def _node_preferences(i: int, count: int) -> Spec:
     return {
         "affinity": {
             "nodeAffinity": {
@@ -152,7 +152,7 @@ LISTS: dict[str, tuple[int, Callable[[int, int], Spec]]] = {
     "spread-wishes": (POD_TERMS_MAX, _spread("ScheduleAnyway", by_key=False)),
     "spread-wishes-keys": (POD_TERMS_MAX, _spread("ScheduleAnyway", by_key=True)),
     "node-terms": (NODE_TERMS_MAX, _node_terms),
-    "node-wishes": (NODE_TERMS_MAX, _node_wishes),
+    "node-wishes": (NODE_TERMS_MAX, _node_preferences),
     "node-expressions": (ENTRIES_MAX, _node_expressions),
     "node-selector": (ENTRIES_MAX, lambda i, count: {"nodeSelector": {f"k{i}-{k}": "v" for k in range(count)}}),
     "pod-expressions": (ENTRIES_MAX, _in_selector("app", "DoesNotExist", valued=False)),

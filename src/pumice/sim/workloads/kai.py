@@ -163,9 +163,9 @@ def _topology(nodes: int, pods: int, gang: int) -> KaiWorkload:
     made = _cluster(nodes, _queue("queue-0", _GPUS * nodes))
     made.topologies = [Topology("topo", ("block", "rack", "host"))]
     made.nodes = [_node(i, {"block": f"b{i // 64}", "rack": f"r{i // 8}", "host": _name(i)}) for i in range(nodes)]
-    wish, jobs = TopologyConstraint("topo", "rack" if gang <= 8 else "block"), pods // gang
+    topology, jobs = TopologyConstraint("topo", "rack" if gang <= 8 else "block"), pods // gang
     for i in range(jobs):
-        made.job(f"job-{i:05d}", "queue-0", _GPUS, jobs - i, *_waiting(gang), topology=wish)
+        made.job(f"job-{i:05d}", "queue-0", _GPUS, jobs - i, *_waiting(gang), topology=topology)
     return made
 
 

@@ -96,8 +96,8 @@ def topo(nodes: int = 1000, pods: int = 4000, gang: int = 20, tier: int = 0) -> 
     made = Workload([_node(i, 64) for i in range(nodes)], _queues(1), hypernodes=list(_hypernodes(nodes)))
     jobs = _Jobs(made)
     for j in range(pods // gang):
-        wish = NetworkTopology("hard", tier or 1 + j % 3)
-        jobs.add(f"job-{j:05d}", j, "default", gang, gang, (4, 16, 1), topology=wish)
+        topology = NetworkTopology("hard", tier or 1 + j % 3)
+        jobs.add(f"job-{j:05d}", j, "default", gang, gang, (4, 16, 1), topology=topology)
     return made
 
 
@@ -116,13 +116,13 @@ def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: in
         list(_hypernodes(nodes)) if kind == "gangreclaim" else [],
     )
     jobs, running = _Jobs(made), 8 * nodes // 10
-    wish = NetworkTopology("hard", tier or 2) if kind == "gangreclaim" else None
+    topology = NetworkTopology("hard", tier or 2) if kind == "gangreclaim" else None
     for j in range(running):
         place = _placing(10 * j, nodes)
         jobs.add(f"run-{j:05d}", j, mine, 10, 1, (8, 32, 1), high if kind == "starving" else low, place)
     for j in range(pending // gang):
         name, asks, level = f"pend-{j:05d}", (8, 32, 1), low if kind == "starving" else high
-        jobs.add(name, running + j, theirs, gang, gang, asks, level, topology=wish, admitted=kind == "starving")
+        jobs.add(name, running + j, theirs, gang, gang, asks, level, topology=topology, admitted=kind == "starving")
     return made
 
 

@@ -241,14 +241,14 @@ def several_follow_placements(asking: Asking, dice: Random) -> None:
             if follower is not ALONE:
                 followers.append(_Follower(asking, hook, asked, follower, nodes))
     with ssn.statement() as stmt:
-        for turn, row in enumerate(rows):
+        for step, row in enumerate(rows):
             for each in followers:
-                each.check(turn, Task(tables, row), dice)
+                each.check(step, Task(tables, row), dice)
             place = dice.randrange(len(nodes))
-            if turn + 1 == len(rows) or stmt.allocate([row], [int(nodes.rows[place])]) is not None:
+            if step + 1 == len(rows) or stmt.allocate([row], [int(nodes.rows[place])]) is not None:
                 return
             for each in followers:
-                each.go_on(turn, place)
+                each.go_on(step, place)
 
 
 class _Follower:
@@ -260,33 +260,33 @@ class _Follower:
         self._changes = True
         self._before: Hashable = None
 
-    def check(self, turn: int, task: Task, dice: Random) -> None:
+    def check(self, step: int, task: Task, dice: Random) -> None:
         """Compare both at a turn. Raises: Breach."""
-        if self._is_over(turn):
+        if self._is_over(step):
             return
         if self._changes:  # otherwise the last answer must hold for the same candidates
             some = dice.sample(range(len(self._nodes)), dice.randint(1, len(self._nodes)))
             self._places = np.array(sorted(some))
-        found, alone = self._followed(turn), self._asked(task)
+        found, alone = self._followed(step), self._asked(task)
         if not (found == alone and (self._changes or found == self._before)):
-            facts = [("asked", self._question.text), ("turn", turn), ("alone", alone), ("followed", found)]
+            facts = [("asked", self._question.text), ("turn", step), ("alone", alone), ("followed", found)]
             if not self._changes:
                 facts.append(("said to hold still", self._before))
             problem = "what in_turn gives says something else of a task than is said of it alone"
             raise Breach("turns", self._question.plugin, self._question.where, problem, facts, _TURNS)
         self._before = found
 
-    def _is_over(self, turn: int) -> bool:
+    def _is_over(self, step: int) -> bool:
         """Return True if the follower does not answer for this turn."""
-        return isinstance(self._follower, InTurn) and turn >= self._follower.count
+        return isinstance(self._follower, InTurn) and step >= self._follower.count
 
-    def _followed(self, turn: int) -> Hashable:
+    def _followed(self, step: int) -> Hashable:
         """Return what the follower says of the task at this turn."""
         follower, nothing = self._follower, len(self._places)
         if isinstance(follower, FilterInTurn):
-            return tuple(follower.open_to(turn)[self._places].tolist())
+            return tuple(follower.open_to(step)[self._places].tolist())
         if isinstance(follower, ScoreInTurn):
-            return tuple(follower.score(turn, self._places).tolist())
+            return tuple(follower.score(step, self._places).tolist())
         return (True,) * nothing if self._hook.point.name == "predicate" else (float(follower or 0.0),) * nothing
 
     def _asked(self, task: Task) -> Hashable:
@@ -297,10 +297,10 @@ class _Follower:
             return (True,) * len(nodes) if alone is None else tuple((alone.codes == 0).tolist())
         return tuple(np.broadcast_to(np.asarray(alone or 0.0) if np.ndim(alone) == 0 else alone, len(nodes)).tolist())
 
-    def go_on(self, turn: int, place: int) -> None:
+    def go_on(self, step: int, place: int) -> None:
         """Tell the follower that the task of a turn has been placed."""
-        if isinstance(self._follower, InTurn) and turn + 1 < self._follower.count:
-            self._changes = self._follower.placed(turn, place)
+        if isinstance(self._follower, InTurn) and step + 1 < self._follower.count:
+            self._changes = self._follower.placed(step, place)
 
 
 _TURNS = (

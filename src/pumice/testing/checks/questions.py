@@ -25,7 +25,7 @@ from pumice.framework.plugin.hooks import Hook
 from pumice.framework.plugin.point import MultiFormQuestion
 from pumice.kai.engine.groups import Subset, groups_of
 from pumice.kai.engine.parts import Part, Scenario, amount_of
-from pumice.kai.engine.points import Turn
+from pumice.kai.engine.points import QueueRequest
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
@@ -205,7 +205,7 @@ _MADE: Mapping[str, Callable[[Names, Subject], Any]] = {
     "value": lambda names, s: s.value,
     "numbers": lambda names, s: np.array(s.value),
     "amount of": lambda names, s: amount_of(names.tables, _waiting(names, s.names[0])),
-    "turn": lambda names, s: Turn(names.queues[s.names[0]], asked_for(names, s.names[1])),
+    "turn": lambda names, s: QueueRequest(names.queues[s.names[0]], asked_for(names, s.names[1])),
     "group": lambda names, s: groups_of(names.tables, _part(names, s.names[0]), lambda member: member.inside),
     "all nodes": lambda names, s: Subset(),
     "scenario": _scenario,
@@ -303,7 +303,7 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
     """Return the subject for one parameter, given the types of those before it, or None if there is none."""
     nth = before.count(annotation)
     match annotation:
-        case "Turn":
+        case "QueueRequest":
             return Subject("turn", (c.queues[nth], c.job if nth == 0 else c.other_job))
         case "Group":
             return Subject("group", (c.job,))

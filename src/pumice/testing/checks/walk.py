@@ -164,7 +164,7 @@ class Walk:
         self._check_asking(asking, list(answers), answers)
         undoing.rollback_restores(asking, list(answers), answers, self._dice("rollback"))
         self._check_others(snapshot, list(answers), answers)
-        if self._has_turn(2, 4):
+        if self._is_due(2, 4):
             self._check_twins()
         self._before = (asking, answers)
         self._check_cycles(snapshot)
@@ -207,22 +207,22 @@ class Walk:
         each = (questions_of(hook, key[2], context) for key, hook in asking.hooks.items() for context in self._contexts)
         return list(dict.fromkeys(question for question in each if question is not None))
 
-    def _has_turn(self, number: int, of: int) -> bool:
+    def _is_due(self, number: int, of: int) -> bool:
         """Return True if the check with this number is due at this step."""
         return self.start.thorough or self.step % of == number
 
     def _check_asking(self, asking: Asking, questions: Sequence[Question], answers: Answers) -> None:
         """Ask in other ways: one row at a time, in another order, about another job like it. Raises: Breach."""
         dice = self._dice("asking")
-        if self._has_turn(0, 4):
+        if self._is_due(0, 4):
             ask.rows_are_single(asking, questions, answers, dice)
             ask.several_are_each(asking, questions)
-        if self._has_turn(1, 4):
+        if self._is_due(1, 4):
             ask.order_does_not_matter(asking, questions, answers, dice)
             ask.comparisons_are_orders(asking, questions)
-        if self._has_turn(2, 4):
+        if self._is_due(2, 4):
             ask.nodes_stand_apart(asking, questions, answers)
-        if self._has_turn(3, 4):
+        if self._is_due(3, 4):
             # Last, because these place tasks, which are taken back afterwards.
             ask.rows_after_more_are_what_they_will_be(asking, dice)
             ask.several_follow_placements(asking, dice)
@@ -233,10 +233,10 @@ class Walk:
         """Ask in other sessions on the same cluster: one in which every decision is refused, one with a memo, and, if
         the cluster has no history yet, one with its objects in another order. Raises: Breach."""
         dice = self._dice("others")
-        if self._has_turn(0, 2):
+        if self._is_due(0, 2):
             refused = self._open(snapshot, planner=undoing.RefusingPlanner())
             undoing.refusal_restores(refused, questions, answers, dice)
-        if self._has_turn(1, 2):
+        if self._is_due(1, 2):
             remembering = self._open(snapshot, self._asking_memo)
             _same(remembering, questions, answers, "memo", "with a memo")
             self._asking_memo.end(remembering.ssn.world)

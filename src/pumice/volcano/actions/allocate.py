@@ -23,7 +23,7 @@ from pumice.model.blockers import Domain as NoDomain
 from pumice.placing.batch import placing_of
 from pumice.placing.small_gangs import SmallGangs
 from pumice.volcano import points
-from pumice.volcano.failures.equivalence import Alike
+from pumice.volcano.failures.equivalence import EqualJobs
 from pumice.volcano.failures.failures import Failures
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks
@@ -66,7 +66,7 @@ def allocate(
     )
     rows = allocation.waiting()
     if len(rows):
-        allocation.take_turns(rows)
+        allocation.allocate_in_order(rows)
 
 
 class _Allocation:
@@ -96,13 +96,13 @@ class _Allocation:
         rows: AnyArray = (live & wanted & (jobs.phase != PENDING_PHASE)).nonzero()[0]
         return rows
 
-    def take_turns(self, rows: AnyArray) -> None:
+    def allocate_in_order(self, rows: AnyArray) -> None:
         """Place jobs until no queue has a job that can still be placed."""
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
         self.small = SmallGangs(ssn, placing_of(ssn).feasible, for_all=self.second_tries)
-        self.alike = Alike(ssn, failures, tried=self.gated)
+        self.equal = EqualJobs(ssn, failures, tried=self.gated)
         self.budget = Budget(ssn, rows[[self._is_in_domain(job) for job in rows.tolist()]], self.steps)
         if self.promised_first:
             rows = self._promised_first(rows)
@@ -125,10 +125,10 @@ class _Allocation:
             job = lines[queue].pop()
             if self._is_in_domain(job) and self.budget.is_postponed(job):
                 self.postponed.setdefault(queue, []).append(job)
-            elif self._turn(job):
+            elif self._try_job(job):
                 lines[queue].push(job)
             elif self.failed:
-                self.alike.go_on(lines[queue])
+                self.equal.go_on(lines[queue])
             # Pushed after each job, because the job's placement changed the share by which queues are ordered.
             queues.push(queue)
         self.budget.end()
@@ -152,15 +152,15 @@ class _Allocation:
             for queue in distinct(ssn.tables.jobs.queue[promised]).tolist()
         }
         promised = promised[[not over[queue] for queue in ssn.tables.jobs.queue[promised].tolist()]]
-        done = [job for job in ssn.order.jobs_in_order(promised) if not self._turn(job)]
+        done = [job for job in ssn.order.jobs_in_order(promised) if not self._try_job(job)]
         return rows[~np.isin(rows, done)] if done else rows
 
     # -- one turn of one job ------------------------------------------------------------------------------------------
 
-    def _turn(self, job: int) -> bool:
+    def _try_job(self, job: int) -> bool:
         """Try to place a job. Return True if it should come back into the queue."""
         comes_back = self.failed = False
-        with self.ssn.turn(self.ssn.tables.jobs.uids[job]):
+        with self.ssn.fault_scope(self.ssn.tables.jobs.uids[job]):
             comes_back = self._allocate(job)
         return comes_back
 
@@ -170,7 +170,7 @@ class _Allocation:
         pending_tasks = self.pending.get(job)
         if pending_tasks is None:
             # An equal job failed before, and nothing that its failure rests on has changed.
-            if self.alike.fails(job):
+            if self.equal.fails(job):
                 self.failed = True
                 return False
             if not self._eligible(job):
@@ -314,8 +314,8 @@ class _Allocation:
     def _failed(self, job: int, attempt: OpenAttempt, result: Attempt) -> None:
         """Record an attempt that placed and changed nothing. Equal jobs may share the failure."""
         self.failed = not attempt.unlike_others
-        if self.failed and self.alike.is_fresh(job):
-            self.alike.keep(job, result)
+        if self.failed and self.equal.is_fresh(job):
+            self.equal.keep(job, result)
         else:
             self._note(job, result)
 

@@ -32,7 +32,7 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
     # Promises matter only if allocate still runs: it would find the nodes taken.
     held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None
     for row in tasks_in_order(ssn):
-        with ssn.turn(ssn.tables.tasks.pods[row].key):
+        with ssn.fault_scope(ssn.tables.tasks.pods[row].key):
             _place(ssn, row, None if held is None or not len(held) else _open_to(ssn.tables, row, held))
 
 
@@ -81,7 +81,7 @@ def tasks_in_order(ssn: Session) -> list[int]:
         # Nothing is placed while the order is collected, so a queue stays first until it is empty.
         while line:
             job = line.pop()
-            with ssn.turn(jobs.uids[job]):
+            with ssn.fault_scope(jobs.uids[job]):
                 if ssn.ask(points.job_valid, Job(ssn.tables, job)) is None:
                     rows = jobs.tasks[job]
                     waiting = (tasks.status[rows] == PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)

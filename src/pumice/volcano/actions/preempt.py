@@ -26,7 +26,7 @@ from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
-from pumice.volcano.failures.evictions import alike_failures, note_failure
+from pumice.volcano.failures.evictions import equal_failures, note_failure
 from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
 from pumice.volcano.gangs.starving import all_of, starving_jobs
 from pumice.volcano.topology.domains import is_for_allocate
@@ -110,7 +110,7 @@ class _Preemption:
         kind = f"{REASON} {compare} {switches}"
         self.budget = Budget(ssn, all_of(starving), steps)
         self.making = EvictForTask(ssn, REASON, kind, points.preemptable, self.budget)
-        self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
+        self.within = equal_failures(ssn, f"{kind} within", points.preemptable)
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
     def run(self) -> None:
@@ -120,9 +120,9 @@ class _Preemption:
         while queues:
             queue = queues.pop()
             jobs = Heap(ssn.order.job_keys(), self.starving[queue])
-            for job in self.budget.turns(jobs):
+            for job in self.budget.jobs(jobs):
                 if self.making.for_job(job, self._from_other_jobs):
-                    self.making.alike.go_on(jobs)
+                    self.making.equal.go_on(jobs)
             self.budget.close(np.array(self.starving[queue]))
             # The second phase of Volcano follows the first queue by queue, so a later queue sees what both have
             # changed.
@@ -138,7 +138,7 @@ class _Preemption:
         if self.within.fails(job) or is_for_allocate(ssn, job):
             return
         for row in waiting_tasks(ssn, job):
-            with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
                 if self._preempt(stmt, row, evictable(ssn).of_job(job)) is not None:
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return

@@ -75,9 +75,9 @@ class _Reclamation:
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
-            for job in self.budget.turns(jobs):
+            for job in self.budget.jobs(jobs):
                 if self.making.for_job(job, self._reclaim):
-                    self.making.alike.go_on(jobs)
+                    self.making.equal.go_on(jobs)
             self.budget.close(np.array(starving[queue]))
         self.budget.end()
 

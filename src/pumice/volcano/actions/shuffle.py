@@ -20,6 +20,6 @@ def shuffle(ssn: Session) -> None:
         return
     victims = rows[ssn.ask(points.victim_tasks, TaskRows(ssn.tables, rows))]
     for row in victims.tolist():
-        with ssn.turn(tasks.pods[row].key), ssn.statement() as stmt:
+        with ssn.fault_scope(tasks.pods[row].key), ssn.statement() as stmt:
             stmt.evict([row], REASON)
             stmt.commit()

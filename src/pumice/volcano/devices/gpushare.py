@@ -44,7 +44,7 @@ class SharedGpus:
             return Cards(problem=f"{words.GPU_NUMBER}: found {count} cards, wanted 1 to {CARDS_MAX}")
         listed = node.annotations.get(words.UNHEALTHY_IDS_ANNOTATION, "")
         # Cut before it is split, because an annotation may be very long.
-        ill = {whole(each.strip()) for each in listed[: words.WISH_CHARACTERS_MAX].split(",")}
+        ill = {whole(each.strip()) for each in listed[: words.ANNOTATION_CHARACTERS_MAX].split(",")}
         # Volcano knows only the total of a node, and takes all cards to be equal.
         cards = tuple(Card(count, memory // count, healthy=i not in ill) for i in range(count))
         return Cards(cards, tuple(map(str, range(count))))
@@ -88,5 +88,5 @@ def gpu_index(annotations: Mapping[str, str]) -> list[int]:
     """Return the cards in a pod's annotation ``volcano.sh/gpu-index``, such as ``0,1``; none if any entry is
     invalid."""
     text = annotations.get(words.GPU_INDEX_ANNOTATION, "")
-    found = [whole(each) for each in text[: words.WISH_CHARACTERS_MAX].split(",")]
+    found = [whole(each) for each in text[: words.ANNOTATION_CHARACTERS_MAX].split(",")]
     return [each for each in found if each is not None] if None not in found else []

@@ -95,8 +95,10 @@ class Npus:
         if not each:
             return None
         asks, stages = tuple(found for found, _ in each), tuple(stage for _, stage in each)
-        ids, others = (ask.wish(key) if not ask.too_long else None for key in self._use)
-        return NpuWanted(asks, stages, ask.wish(words.NPU_MODE_ANNOTATION) == words.HAMI_CORE, _ids(ids), _ids(others))
+        ids, others = (ask.annotation(key) if not ask.too_long else None for key in self._use)
+        return NpuWanted(
+            asks, stages, ask.annotation(words.NPU_MODE_ANNOTATION) == words.HAMI_CORE, _ids(ids), _ids(others)
+        )
 
     def _of_container(self, limits: Limits) -> Iterator[NpuAsk]:
         """Yield the request of a container, if it has one."""

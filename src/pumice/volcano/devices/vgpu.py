@@ -183,7 +183,7 @@ class Vgpus:
 
     def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
         assert isinstance(wanted, VgpuWanted)
-        text = annotations.get(words.ASSIGNED_IDS_ANNOTATION, "")[: words.WISH_CHARACTERS_MAX * CARDS_MAX]
+        text = annotations.get(words.ASSIGNED_IDS_ANNOTATION, "")[: words.ANNOTATION_CHARACTERS_MAX * CARDS_MAX]
         at = {each: i for i, each in enumerate(cards.ids)}
         found = []
         for container in text.split(";"):
@@ -301,15 +301,17 @@ def vgpu_wanted(ask: DeviceAsk) -> VgpuWanted | None:
         return None
     asks, stages = tuple(found for found, _ in each), tuple(stage for _, stage in each)
     if ask.too_long:
-        return VgpuWanted(asks, stages, problem=f"annotation {ask.too_long} is longer than {words.WISH_CHARACTERS_MAX}")
+        return VgpuWanted(
+            asks, stages, problem=f"annotation {ask.too_long} is longer than {words.ANNOTATION_CHARACTERS_MAX}"
+        )
     return VgpuWanted(
         asks,
         stages,
-        ask.wish(words.MODE_ANNOTATION),
-        _types(ask.wish(words.USE_TYPE_ANNOTATION)),
-        _types(ask.wish(words.NO_USE_TYPE_ANNOTATION)),
-        _ids(ask.wish(words.USE_ID_ANNOTATION)),
-        _ids(ask.wish(words.NO_USE_ID_ANNOTATION)),
+        ask.annotation(words.MODE_ANNOTATION),
+        _types(ask.annotation(words.USE_TYPE_ANNOTATION)),
+        _types(ask.annotation(words.NO_USE_TYPE_ANNOTATION)),
+        _ids(ask.annotation(words.USE_ID_ANNOTATION)),
+        _ids(ask.annotation(words.NO_USE_ID_ANNOTATION)),
     )
 
 

@@ -14,7 +14,7 @@ from pumice.framework.plugin.point import Question
 from pumice.model.blockers import Blocker, CannotEvict, Domain
 from pumice.placing.batch import placing_of
 from pumice.volcano.eviction.node_search import waiting_tasks
-from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
+from pumice.volcano.failures.evictions import equal_failures, everything, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
 from pumice.volcano.gangs.readiness import job_pipelined
 from pumice.volcano.gangs.starving import is_starving
@@ -32,20 +32,20 @@ class EvictForTask:
 
     def __init__(self, ssn: Session, name: str, kind: str, asks: Question, budget: Budget) -> None:
         self._ssn, self._name, self._budget = ssn, name, budget
-        self.alike = alike_failures(ssn, kind, asks, budget)
+        self.equal = equal_failures(ssn, kind, asks, budget)
         self._rest_on: list[Column[Any]] = everything(ssn, asks)
         self._failed_at: dict[tuple[int, int, int, int, str], Ground] = {}
 
     def for_job(self, job: int, make_room: MakeRoom) -> bool:
         """Make room for the tasks of a job while it is starving. Return True if that failed and changed nothing."""
         ssn, budget, failed = self._ssn, self._budget, False
-        if self.alike.fails(job):
+        if self.equal.fails(job):
             return True
         # The job fits without evictions, so allocate should place it.
         if budget.is_cut() or is_for_allocate(ssn, job, budget) or budget.is_cut():
             return False
-        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
+        with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            fresh, tasks = self.equal.is_fresh(job), waiting_tasks(ssn, job)
             start = stmt.mark()
             why: WhyNot | None = None
             got = 0
@@ -73,7 +73,7 @@ class EvictForTask:
                 failed = True
                 why = Domain if whole else why
                 findings = (CannotEvict(self._name, got, len(tasks), why()),) if why is not None else ()
-                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, findings), fresh=fresh)
+                note_failure(ssn, self.equal, job, discarded(ssn, job, stmt, findings), fresh=fresh)
         return failed
 
     def _make_room(self, stmt: Statement, row: int, make_room: MakeRoom) -> WhyNot | None:
@@ -84,7 +84,7 @@ class EvictForTask:
             return lambda: None
         refused = make_room(stmt, row)
         # A hook about single tasks may refuse one task and accept the next.
-        if refused is not None and self.alike.are_tasks_alike(job):
+        if refused is not None and self.equal.are_tasks_equal(job):
             self._failed_at[job, *kind] = self._now()
         return refused
 

@@ -14,7 +14,7 @@ from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gang_search import GangSearch, Limits
-from pumice.volcano.failures.evictions import alike_failures, note_failure
+from pumice.volcano.failures.evictions import equal_failures, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
 from pumice.volcano.gangs.readiness import job_pipelined
 from pumice.volcano.gangs.starving import all_of, starving_jobs
@@ -43,7 +43,7 @@ class _GangEviction:
     def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, budget: Budget) -> None:
         self.ssn, self.kind, self.budget = ssn, kind, budget
         self.search = GangSearch(ssn, kind, reason, limits, budget, cached=_nodes_are_cached(ssn))
-        self.alike = alike_failures(ssn, f"{reason} {limits}", points.unified_evictable, budget)
+        self.equal = equal_failures(ssn, f"{reason} {limits}", points.unified_evictable, budget)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
@@ -57,21 +57,21 @@ class _GangEviction:
                 ssn.trace.tell(name, QueueLimit(name, DESERVED))
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
-            for job in self.budget.turns(jobs):
+            for job in self.budget.jobs(jobs):
                 if self._for_job(job):
-                    self.alike.go_on(jobs)
+                    self.equal.go_on(jobs)
             self.budget.close(np.array(starving[queue]))
         self.budget.end()
 
     def _for_job(self, job: int) -> bool:
         """Make room for a job. Return True if that failed and changed nothing."""
         ssn, failed = self.ssn, False
-        if self.alike.fails(job):
+        if self.equal.fails(job):
             return True
         if self.budget.is_cut():
             return False
-        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            fresh, hypernodes = self.alike.is_fresh(job), self.search.make_room(stmt, job)
+        with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            fresh, hypernodes = self.equal.is_fresh(job), self.search.make_room(stmt, job)
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)
                 self.budget.changes += 1
@@ -82,7 +82,7 @@ class _GangEviction:
                 stmt.discard()
             else:
                 failed = True
-                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, tuple(self.search.findings)), fresh=fresh)
+                note_failure(ssn, self.equal, job, discarded(ssn, job, stmt, tuple(self.search.findings)), fresh=fresh)
         return failed
 
 

@@ -55,7 +55,7 @@ class RefutedNodes:
         self._nodes_by_job, self._jobs_in_order = node[order], job[order]
         self._job_starts = np.searchsorted(job[order], np.arange(self._tables.jobs.capacity + 1))
         about = ssn.hooks.at(votes.points[0])
-        self._alike = all(hook.for_equals for hook in about)
+        self._equal = all(hook.for_equals for hook in about)
         read = {id(column): column for column in Reading.of(about).columns(world)}
         by_row = [column for axis in ("node", "job", "queue") for column in world.columns_on(axis)]
         self._columns = [c for c in read.values() if not any(c is other for other in by_row)]
@@ -93,7 +93,7 @@ class RefutedNodes:
         jobs, job = self._tables.jobs, task.job.row
         signature, counts = int(jobs.signature[job]), jobs.counts[job]
         # A job with running tasks is a special case: its own tasks may be candidates.
-        if self._alike and signature >= 0 and not counts[_RUNS].any():
+        if self._equal and signature >= 0 and not counts[_RUNS].any():
             own: tuple[Hashable, ...] = (signature, int(jobs.priority[job]), counts.tobytes())
         else:
             assert jobs.stamps is not None

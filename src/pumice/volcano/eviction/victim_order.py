@@ -93,8 +93,8 @@ class _Order:
             return np.zeros(len(queue), dtype=np.int64)
         distinct, which = np.unique(queue, return_inverse=True)
         queues = sorted(distinct.tolist(), key=cmp_to_key(self._compare_queues))
-        turn = {row: number for number, row in enumerate(queues)}
-        found: AnyArray = np.array([turn[row] for row in distinct.tolist()])[which]
+        rank = {row: number for number, row in enumerate(queues)}
+        found: AnyArray = np.array([rank[row] for row in distinct.tolist()])[which]
         return found
 
     def _compare_queues(self, a: int, b: int) -> int:

@@ -18,7 +18,7 @@ from pumice.volcano.failures.failures import Failures
 _LOOKS = 8
 
 
-class Alike:
+class EqualJobs:
     """Failures of one kind of attempt, as an action uses them.
 
     ``telling``: returns columns (rows,) in which jobs must be equal to share a failure; default: their scheduling
@@ -46,7 +46,7 @@ class Alike:
         """Return True if a failure of the job may hold for other jobs."""
         return self._failures.is_fresh(job)
 
-    def are_tasks_alike(self, job: int) -> bool:
+    def are_tasks_equal(self, job: int) -> bool:
         """Return True if what happens to one task of the job would happen to an equal one."""
         return self._failures.stands_for_all(job)
 
@@ -116,7 +116,7 @@ class Alike:
 
     def _known_failures(self, rows: AnyArray) -> list[tuple[AnyArray, Failure]] | None:
         """Return groups of equal jobs with the failure of each group, or None if some job has to be tried."""
-        if not self._failures.are_alike(rows) or (self._tried and not self._tried.isdisjoint(rows.tolist())):
+        if not self._failures.are_equal(rows) or (self._tried and not self._tried.isdisjoint(rows.tolist())):
             return None
         found = []
         for like in of_equal(self._columns_of(rows)):

@@ -15,7 +15,7 @@ from pumice.framework.plugin.filter_result import Code
 from pumice.framework.plugin.point import NOW, Question
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
-from pumice.volcano.failures.equivalence import Alike
+from pumice.volcano.failures.equivalence import EqualJobs
 from pumice.volcano.failures.failures import Failures
 
 #: Points that an attempt asks about the job, besides those about victims.
@@ -34,7 +34,7 @@ _BESIDES = (
 )
 
 
-def alike_failures(ssn: Session, what: str, asks: Question, budget: Budget | None = None) -> Alike:
+def equal_failures(ssn: Session, what: str, asks: Question, budget: Budget | None = None) -> EqualJobs:
     """Return the failures of an eviction attempt named ``what``, which asks for victims at ``asks``.
 
     Jobs share a failure if they are equal in requests, in priority, and in what earlier actions found for them.
@@ -57,13 +57,13 @@ def alike_failures(ssn: Session, what: str, asks: Question, budget: Budget | Non
     def columns_of(rows: AnyArray) -> list[AnyArray]:
         return [*failures.told_apart_by(rows), jobs.priority[rows], ssn.trace.failed_with(rows)]
 
-    return Alike(ssn, failures, columns_of, budget=budget)
+    return EqualJobs(ssn, failures, columns_of, budget=budget)
 
 
-def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fresh: bool) -> None:
+def note_failure(ssn: Session, equal: EqualJobs, job: int, attempt: Attempt, *, fresh: bool) -> None:
     """Record an attempt that failed and changed nothing. ``fresh``: nothing of the job was placed before."""
     if fresh:
-        alike.keep(job, attempt)
+        equal.keep(job, attempt)
         return
     if attempt.undone:
         ssn.trace.take(job, attempt)

@@ -43,7 +43,7 @@ class _Reads(NamedTuple):
     of_one: Reading
     about_tasks: Reading
     but_pods: Reading
-    alike: Reading
+    equal: Reading
     of_queue: Reading
     apart: tuple[str, ...]
 
@@ -52,7 +52,7 @@ class _Reads(NamedTuple):
         """Sort the hooks of an attempt that asks at ``asks``."""
         about_tasks = [hook for hook in at(*points.ABOUT_NODES) if hook.form not in ("class", "class_node")]
         before, of_queue = at(*asks, points.pre_predicate), at(points.allocatable)
-        alike = [hook for hook in before if hook.for_equals]
+        equal = [hook for hook in before if hook.for_equals]
         one = [hook for hook in (*before, *of_queue) if not hook.for_equal_tasks]
         apart = [hook for hook in (*before, *of_queue) if hook.for_equal_tasks and not hook.for_equals]
         return cls(
@@ -60,7 +60,7 @@ class _Reads(NamedTuple):
             of_one=Reading.of(one),
             about_tasks=Reading.of(about_tasks),
             but_pods=Reading.of(about_tasks, pods=False),
-            alike=Reading.of(alike),
+            equal=Reading.of(equal),
             of_queue=Reading.of(of_queue),
             apart=tuple(dict.fromkeys(word for hook in apart for word in hook.reads or ())),
         )
@@ -90,7 +90,7 @@ class Failures:
         self._what, self._like = what, like
         asked = (*points.ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
         reads = self._reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
-        self._columns_alone = reads.alike.columns(world)
+        self._columns_alone = reads.equal.columns(world)
         self._columns = [*reads.but_pods.columns(world), *self._columns_alone, *rest_on]
         self._queue_columns = reads.of_queue.columns(world)
         names = [name for name in reads.apart if name in world.columns and world.axis_of(name) == "job"]
@@ -114,7 +114,7 @@ class Failures:
             and not (self._nominations and (self._tables.tasks.nominated[table.tasks[job]] >= 0).any())
         )
 
-    def are_alike(self, jobs: AnyArray) -> bool:
+    def are_equal(self, jobs: AnyArray) -> bool:
         """Return True if all of these jobs are fresh, and those of one queue and signature fail alike."""
         table, trace, errors = self._tables.jobs, self._trace, self._trace.errors
         signatures = table.signature[jobs]

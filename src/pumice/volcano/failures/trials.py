@@ -39,16 +39,16 @@ class Trials:
         if self._tells_apart:
             return None
         about: dict[str, tuple[object, ...]] = {"task": (task, nodes), "of_tasks": (task.cls,)}
-        spoke, alike = [], []
+        spoke, equal = [], []
         for hook in self._about_tasks:
             answer = nodes if hook.form == "task_node" else self._hooks.ask_one(hook, *about[hook.form])
             if answer is None or isinstance(answer, int | float):
-                alike.append(answer)
+                equal.append(answer)
             elif hook.form == "of_tasks":
                 return None
             else:
                 spoke.append(hook)
-        return self._columns + Reading.of(spoke).columns(self._world), tuple(alike)
+        return self._columns + Reading.of(spoke).columns(self._world), tuple(equal)
 
     def recall(self, kind: Hashable, rests_on: Ground) -> Any | None:
         """Return the result of an equal trial, or None if it is unknown or may have changed.

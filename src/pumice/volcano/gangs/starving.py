@@ -52,16 +52,16 @@ def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
     hooks = ssn.hooks.at(points.job_valid, points.job_starving)
     # If all hooks answer equally for equal jobs, they are asked about one of the jobs of which nothing is placed yet.
     if not all(hook.for_equals for hook in hooks):
-        alike = np.zeros(len(rows), dtype=bool)
+        equal = np.zeros(len(rows), dtype=bool)
     else:
-        alike = (signature >= 0) & (jobs.counts[rows, PENDING] == jobs.size[rows])
-    asked_for = {at: np.array([at]) for at in (~alike).nonzero()[0].tolist()}
-    fresh = alike.nonzero()[0]
+        equal = (signature >= 0) & (jobs.counts[rows, PENDING] == jobs.size[rows])
+    asked_for = {at: np.array([at]) for at in (~equal).nonzero()[0].tolist()}
+    fresh = equal.nonzero()[0]
     for kind in distinct(signature[fresh]).tolist():
         like_it = fresh[signature[fresh] == kind]
         asked_for[int(like_it[0])] = like_it
     for at, like_it in sorted(asked_for.items()):
-        with ssn.turn(jobs.uids[rows[at]]):
+        with ssn.fault_scope(jobs.uids[rows[at]]):
             found[like_it] = _starves(ssn, int(rows[at]))
     return found
 

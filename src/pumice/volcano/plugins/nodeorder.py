@@ -201,10 +201,10 @@ class _ScaledInTurn(ScoreInTurn):
     def __init__(self, raw: I64, reverse: bool, count: int) -> None:
         self.count, self._raw, self._reverse = count, raw, reverse
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         return scaled(self._raw[places], reverse=self._reverse)
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         return False
 
 

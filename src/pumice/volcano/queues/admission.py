@@ -132,7 +132,7 @@ class Admission:
         while due:
             place, number = due[0]
             row, is_over, kind = int(ordered[place]), False, kinds[number]
-            with ssn.turn(jobs.uids[row]):
+            with ssn.fault_scope(jobs.uids[row]):
                 text = self._rejection(kind, row)
                 if text is None:
                     self._admit(row)

@@ -77,7 +77,7 @@ def fitting(tasks: TaskRows, room: F64) -> int:
     without ``pods``."""
     pods = tasks.tables.axis.pods
     # Equal tasks need a division per dimension and no running sum.
-    if tasks.alike:
+    if tasks.equal:
         count: float = len(tasks)
         req = tasks.tables.classes.req[tasks.classes[0]]
         for i, (asked, left) in enumerate(zip(req.tolist(), room.tolist(), strict=True)):

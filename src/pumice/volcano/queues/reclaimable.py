@@ -87,8 +87,8 @@ class Reclaimable:
         place, left = place.reshape(lines.shape), self._allocated[distinct % len(deserved)]
         taken = np.zeros(len(req), dtype=bool)
         # The order matters within a node only, so step k handles the k-th candidate of every node at once.
-        for turn, _ in in_turn(node[order]):
-            rows = order[turn]
+        for step, _ in in_turn(node[order]):
+            rows = order[step]
             rows = rows[useful[rows] & measured[rows, 0]]
             asked, queues, held = req[rows], lines[rows], left[place[rows]]
             more = (held > deserved[queues]) & (asked > 0)[:, None] & self._relevant[queues]

@@ -97,12 +97,12 @@ class _SpreadInTurn(ScoreInTurn):
     def __init__(self, crowds: Sequence[_Crowd], joins: Sequence[list[int]], rows: AnyArray, count: int) -> None:
         self.count, self._crowds, self._joins, self._rows = count, crowds, joins, rows
 
-    def score(self, turn: int, places: AnyArray) -> F64:
+    def score(self, step: int, places: AnyArray) -> F64:
         return _score(self._crowds, self._rows[places])
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         # A pod need not match the selectors of its own constraints, and then it changes nothing for the next one.
-        joined = [crowd for crowd, joins in zip(self._crowds, self._joins, strict=True) if joins[turn]]
+        joined = [crowd for crowd, joins in zip(self._crowds, self._joins, strict=True) if joins[step]]
         for crowd in joined:
             crowd.add(int(self._rows[place]))
         return bool(joined)

@@ -142,12 +142,12 @@ class JobTrials:
         known = self.known.rest_on(Task(tables, rows[0]), placing_of(ssn).feasible.all_nodes)
         if known is None:
             return None
-        self.columns, alike = known
+        self.columns, equal = known
         missing, queue = job_missing(ssn, job), Queue(tables, int(jobs.queue[job]))
         cls = int(tables.tasks.cls[rows[0]])
         return (
             "trial",
-            alike,
+            equal,
             tables.classes.identity(cls),
             tables.tasks.pods[rows[0]].role,
             len(rows),

@@ -44,7 +44,7 @@ def run(ssn: Session, steps: int, cost: int) -> tuple[list[str], Budget]:
     for of in range(len(ssn.tables.queues.names)):
         mine = rows[ssn.tables.jobs.queue[rows] == of]
         jobs = Heap(lambda rows: [by_name[row] for row in rows], mine.tolist())
-        for job in budget.turns(jobs):
+        for job in budget.jobs(jobs):
             if all(budget.spend() for _ in range(cost)):
                 done.append(by_name[job])
         budget.close(mine)
@@ -117,7 +117,7 @@ def first_needs_too_much(store: Store) -> list[str]:
     """Return the jobs that were begun in one cycle, of which "a" takes all steps that there are."""
     ssn, begun = opened(store), list[str]()
     budget = Budget(ssn, ssn.jobs.rows, 100)
-    for job in budget.turns(
+    for job in budget.jobs(
         Heap(lambda rows: [ssn.tables.jobs.groups[row].name for row in rows], ssn.jobs.rows.tolist())
     ):
         begun.append(ssn.tables.jobs.groups[job].name)

@@ -184,7 +184,7 @@ def waiting() -> Session:
 def test_who_has_the_turn_loses_it_when_a_plugin_fails() -> None:
     ssn = waiting()
     before = moving_bytes(ssn)
-    with ssn.turn("ns/g"):
+    with ssn.fault_scope("ns/g"):
         failing(ssn)
     assert not differing(before, moving_bytes(ssn))
     assert ssn.journal.open_statements == 0
@@ -199,7 +199,7 @@ def test_what_was_done_before_the_turn_stays() -> None:
     outer = ssn.statement()
     outer.allocate([1], [0])
     before = moving_bytes(ssn)
-    with ssn.turn("ns/g"):
+    with ssn.fault_scope("ns/g"):
         failing(ssn)
     assert not differing(before, moving_bytes(ssn))
     assert ssn.journal.open_statements == 1
@@ -210,7 +210,7 @@ def test_what_was_done_before_the_turn_stays() -> None:
 def test_a_fault_of_ours_is_nobody_s_turn() -> None:
     """A broken invariant ends the cycle."""
     ssn = waiting()
-    with pytest.raises(AssertionError, match="illegal move"), ssn.turn("ns/g"):
+    with pytest.raises(AssertionError, match="illegal move"), ssn.fault_scope("ns/g"):
         stmt = ssn.statement()
         stmt.allocate([0], [0])
         stmt.allocate([0], [0])

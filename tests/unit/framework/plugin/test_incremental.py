@@ -18,8 +18,8 @@ from pumice.framework.plugin.incremental import (
     InTurn,
     ScoreInTurn,
     WeightedSum,
+    equal_prefix_length,
     filters_of,
-    length_alike,
     scores_of,
 )
 from pumice.placing.batch import placing_of
@@ -77,7 +77,7 @@ def test_scores_are_weighed_on_top_of_a_number_and_all_are_told() -> None:
 
 @pytest.mark.parametrize(("kinds", "length"), [("aab", 2), ("abb", 1), ("aaa", 3)])
 def test_how_many_are_like_the_first(kinds: str, length: int) -> None:
-    assert length_alike(kinds) == length
+    assert equal_prefix_length(kinds) == length
 
 
 def test_nobody_follows_by_default() -> None:

@@ -55,8 +55,8 @@ def _another_value(dice: Random, held: Members) -> Members:
     text = json.loads(held[name])
     places = list(_leaves(text))
     owner, key = dice.choice(places)
-    alike = [value for value in VALUES if type(value) is type(owner[key])]
-    owner[key] = dice.choice(alike if alike and dice.random() < 0.6 else VALUES)
+    equal = [value for value in VALUES if type(value) is type(owner[key])]
+    owner[key] = dice.choice(equal if equal and dice.random() < 0.6 else VALUES)
     return held | {name: json.dumps(text).encode()}
 
 

@@ -34,7 +34,7 @@ def described(made: KaiWorkload) -> dict[str, Any]:
     for group in made.groups:
         pods = by_group[group.key]
         request = pods[0].spec.request
-        wish = group.gang.topology if group.gang else None
+        topology = group.gang.topology if group.gang else None
         jobs.append(
             {
                 "name": group.name,
@@ -45,7 +45,7 @@ def described(made: KaiWorkload) -> dict[str, Any]:
                 "priority": priorities[group.priority_class_name],
                 "younger": (newest - group.creation) / 60,
                 "min": group.min_member,
-                "topology": wish and (wish.topology, wish.required, wish.preferred),
+                "topology": topology and (topology.topology, topology.required, topology.preferred),
                 "tasks": [(pod.phase, pod.node_name) for pod in pods],
             }
         )

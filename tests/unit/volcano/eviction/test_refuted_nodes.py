@@ -75,11 +75,11 @@ class World:
         pytest.param("unlike", set(), id="and those that do not say what they read"),
     ],
 )
-def test_of_whom_it_is_known(hook: str, alike: set[str]) -> None:
+def test_of_whom_it_is_known(hook: str, equal: set[str]) -> None:
     world = World(hook)
     world.refute("a-0", 0, 1)
     assert world.nodes("a-0") == [0, 1]
-    assert {name for name in ("a-1", "b-0", "c-0", "d-0") if world.nodes(name)} == alike
+    assert {name for name in ("a-1", "b-0", "c-0", "d-0") if world.nodes(name)} == equal
     assert world.nodes("a-0", "another question") == []
 
 

@@ -21,7 +21,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
 
-    def policy(self, *, alike: bool) -> Any:
+    def policy(self, *, equal: bool) -> Any:
         asked = self.asked
 
         def nobody(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
@@ -34,7 +34,7 @@ class Counting:
         tiers:
         - plugins: [{name: priority, enablePreemptable: false}, {name: gang, enablePreemptable: false}, {name: nobody}]
         """
-        return policy(conf, plugins=[answers_equally(mine) if alike else mine])
+        return policy(conf, plugins=[answers_equally(mine) if equal else mine])
 
 
 def crowd(count: int) -> list[Object]:
@@ -44,7 +44,7 @@ def crowd(count: int) -> list[Object]:
 
 def test_one_of_many_that_are_alike_is_tried_and_the_next_cycle_none() -> None:
     counting, memo = Counting(), Memo()
-    under, store = counting.policy(alike=True), cluster(LEVELS, crowd(20))
+    under, store = counting.policy(equal=True), cluster(LEVELS, crowd(20))
     first = run(store, under, memo=memo)
     assert {key for key, _ in counting.asked} == {"ns/g0-0"}
     told = [e.subject for e in first.outcome.entries if isinstance(e.finding, CannotEvict)]
@@ -60,7 +60,7 @@ def test_one_of_many_that_are_alike_is_tried_and_the_next_cycle_none() -> None:
 
 def test_a_hook_that_may_tell_preemptors_apart_is_asked_about_each() -> None:
     counting = Counting()
-    run(cluster(LEVELS, crowd(3)), counting.policy(alike=False))
+    run(cluster(LEVELS, crowd(3)), counting.policy(equal=False))
     assert {key for key, _ in counting.asked} >= {"ns/g0-0", "ns/g1-0", "ns/g2-0"}
 
 

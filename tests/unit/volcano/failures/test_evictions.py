@@ -12,8 +12,8 @@ from pumice.framework.cycle.trace import Attempt, Kind, Operation
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import CannotEvict
 from pumice.testing.build import cluster, node, queue, session
-from pumice.volcano.failures.equivalence import Alike
-from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
+from pumice.volcano.failures.equivalence import EqualJobs
+from pumice.volcano.failures.evictions import equal_failures, everything, note_failure
 from tests.unit.volcano.evicting import LEVELS, gang
 
 CONF = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}%s]}]"
@@ -35,7 +35,7 @@ class World:
         jobs = [gang(name, 1, 1, creation=float(i), **more) for i, (name, more) in enumerate(waiting.items())]  # type: ignore[arg-type]
         objects = LEVELS, queue("default"), queue("q"), node("n", 1), gang("old", 1, on="n"), *jobs
         self.ssn: Session = session(cluster(*objects), CONF % plugins)
-        self.alike: Alike = alike_failures(self.ssn, "preempt", points.preemptable)
+        self.equal: EqualJobs = equal_failures(self.ssn, "preempt", points.preemptable)
 
     def job(self, name: str) -> int:
         return list(self.ssn.tables.jobs.uids).index(f"ns/{name}")
@@ -58,42 +58,42 @@ class World:
 )
 def test_who_fails_alike(name: str, fails: bool) -> None:
     world = World()
-    note_failure(world.ssn, world.alike, world.job("first"), VAIN, fresh=True)
-    assert world.alike.fails(world.job(name)) is fails
+    note_failure(world.ssn, world.equal, world.job("first"), VAIN, fresh=True)
+    assert world.equal.fails(world.job(name)) is fails
     assert world.told() == [("ns/first", IN_VAIN), *([(f"ns/{name}", IN_VAIN)] if fails else [])]
 
 
 def test_who_was_found_to_have_no_node_is_another_than_who_was_not() -> None:
     """What allocate gave up on a node, no eviction mends: preempt looks elsewhere for that one."""
     world = World()
-    note_failure(world.ssn, world.alike, world.job("first"), VAIN, fresh=True)
-    allocate = alike_failures(world.ssn, "allocate", points.preemptable)
+    note_failure(world.ssn, world.equal, world.job("first"), VAIN, fresh=True)
+    allocate = equal_failures(world.ssn, "allocate", points.preemptable)
     errors = FitErrors(message="no", node_rows=None, codes=None)
     allocate.keep(world.job("equal"), Attempt(errors=((world.row("equal"), errors),)))
-    assert not world.alike.fails(world.job("equal"))
+    assert not world.equal.fails(world.job("equal"))
 
 
 def test_a_failure_does_not_outlive_what_it_rests_on() -> None:
     world = World()
-    note_failure(world.ssn, world.alike, world.job("first"), VAIN, fresh=True)
+    note_failure(world.ssn, world.equal, world.job("first"), VAIN, fresh=True)
     ssn = world.ssn
     mark = ssn.journal.mark()
     ssn.journal.put(ssn.tables.jobs["phase"], world.job("old"), int(ssn.tables.jobs.phase[world.job("old")]) + 1)
-    assert not world.alike.fails(world.job("equal")), "whoever may go, it may be another job now"
+    assert not world.equal.fails(world.job("equal")), "whoever may go, it may be another job now"
     ssn.journal.rollback(mark)
     ssn.statement().evict([world.row("old")], "go")
-    assert not world.alike.fails(world.job("equal")), "somebody is going"
+    assert not world.equal.fails(world.job("equal")), "somebody is going"
 
 
 def test_a_job_of_which_something_stood_before_says_nothing_of_others() -> None:
     world = World()
     undone = (Operation(Kind.PIPELINE, Placement([world.row("first")], [0])),)
-    note_failure(world.ssn, world.alike, world.job("first"), VAIN._replace(undone=undone), fresh=False)
+    note_failure(world.ssn, world.equal, world.job("first"), VAIN._replace(undone=undone), fresh=False)
     assert world.told() == [("ns/first", IN_VAIN)]
     trace = world.ssn.trace.undone_of(world.job("first"))
     assert trace is not None
     assert trace.node.tolist() == [0]
-    assert not world.alike.fails(world.job("equal"))
+    assert not world.equal.fails(world.job("equal"))
 
 
 def test_it_rests_on_every_pod_job_and_queue_and_on_what_plugins_keep() -> None:

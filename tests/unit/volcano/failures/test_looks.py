@@ -9,8 +9,8 @@ from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.trace import Attempt
 from pumice.model.blockers import CannotEvict
 from pumice.testing.build import cluster, node, queue, session
-from pumice.volcano.failures.equivalence import Alike
-from pumice.volcano.failures.evictions import alike_failures
+from pumice.volcano.failures.equivalence import EqualJobs
+from pumice.volcano.failures.evictions import equal_failures
 from tests.unit.volcano.evicting import LEVELS, gang
 
 CONF = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}]}]"
@@ -28,23 +28,23 @@ class CountedHeap(Heap):
         return super().rows()
 
 
-def world(shapes: list[int]) -> tuple[Session, Alike, CountedHeap]:
+def world(shapes: list[int]) -> tuple[Session, EqualJobs, CountedHeap]:
     """Return jobs that wait, each of a pod that asks for so many cores."""
     jobs = [gang(f"j{i:03}", 1, 1, creation=float(i), cpu=cores) for i, cores in enumerate(shapes)]
     ssn = session(cluster(LEVELS, queue("default"), node("n", 1), gang("old", 1, on="n"), *jobs), CONF)
     rows = [row for row, uid in enumerate(ssn.tables.jobs.uids) if uid and uid.startswith("ns/j")]
     heap = CountedHeap(ssn.order.job_keys(), rows)
     heap.listed = 0
-    return ssn, alike_failures(ssn, "preempt", points.preemptable), heap
+    return ssn, equal_failures(ssn, "preempt", points.preemptable), heap
 
 
-def tried(alike: Alike, jobs: CountedHeap) -> int:
+def tried(equal: EqualJobs, jobs: CountedHeap) -> int:
     """Try each job that does not fail like another. Return how many were tried."""
     count = 0
     while jobs:
-        alike.keep(jobs.pop(), VAIN)
+        equal.keep(jobs.pop(), VAIN)
         count += 1
-        alike.go_on(jobs)
+        equal.go_on(jobs)
     return count
 
 
@@ -59,12 +59,12 @@ def tried(alike: Alike, jobs: CountedHeap) -> int:
 )
 def test_looks_grow_with_the_number_of_jobs(shapes: list[int], kinds: int) -> None:
     """A look after each job that was tried would list 160 × 160 / 2 rows."""
-    _, alike, jobs = world(shapes)
-    assert tried(alike, jobs) == kinds
+    _, equal, jobs = world(shapes)
+    assert tried(equal, jobs) == kinds
     assert 0 < jobs.listed <= 10 * len(shapes)
 
 
 def test_equal_jobs_are_handled_by_one_look() -> None:
-    _, alike, jobs = world([2] * 160)
-    assert tried(alike, jobs) == 1
+    _, equal, jobs = world([2] * 160)
+    assert tried(equal, jobs) == 1
     assert jobs.listed == 159

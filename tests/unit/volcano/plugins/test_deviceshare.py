@@ -123,16 +123,18 @@ def test_a_manifest_says_what_containers_may_use_and_sums_leave_out_what_is_coun
 def test_pods_that_differ_in_their_wishes_alone_are_told_apart_by_one_reader() -> None:
     decoder = Decoder()
 
-    def wishes(annotations: dict[str, str], resource: str = words.VGPU_NUMBER) -> tuple[tuple[str, str], ...] | None:
+    def annotations(
+        annotations: dict[str, str], resource: str = words.VGPU_NUMBER
+    ) -> tuple[tuple[str, str], ...] | None:
         resources = {"limits": {resource: "1"}, "requests": {resource: "1"}}
         metadata = {"name": "p", "namespace": "ns", "annotations": annotations}
         raw = {"metadata": metadata, "spec": {"containers": [{"name": "c", "resources": resources}]}}
         found = decoder.decode_as("v1", "Pod", raw)
         assert isinstance(found, Pod)
-        return None if found.spec.devices is None else found.spec.devices.wishes
+        return None if found.spec.devices is None else found.spec.devices.annotations
 
-    assert wishes({}) == ()
-    assert wishes({words.USE_ID_ANNOTATION: "a"}) == ((words.USE_ID_ANNOTATION, "a"),)
-    assert wishes({words.USE_ID_ANNOTATION: "b"}) == ((words.USE_ID_ANNOTATION, "b"),)
-    assert wishes({"hami.io/use-x-uuid": "a", "hami.io/vgpu-node": "n"}) == (("hami.io/use-x-uuid", "a"),)
-    assert wishes({words.USE_ID_ANNOTATION: "a"}, "example.com/other") is None
+    assert annotations({}) == ()
+    assert annotations({words.USE_ID_ANNOTATION: "a"}) == ((words.USE_ID_ANNOTATION, "a"),)
+    assert annotations({words.USE_ID_ANNOTATION: "b"}) == ((words.USE_ID_ANNOTATION, "b"),)
+    assert annotations({"hami.io/use-x-uuid": "a", "hami.io/vgpu-node": "n"}) == (("hami.io/use-x-uuid", "a"),)
+    assert annotations({words.USE_ID_ANNOTATION: "a"}, "example.com/other") is None

@@ -18,7 +18,7 @@ from pumice.kai.engine.budget import steps_of
 from pumice.kai.engine.chunks import active_tasks, victims_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Chunk, amount_of
-from pumice.kai.engine.points import Turn
+from pumice.kai.engine.points import QueueRequest
 from pumice.kai.engine.tree_order import best_leaf
 
 _Left = dict[int, list[int]]
@@ -169,14 +169,14 @@ class Candidates:
         """Return the queue that is last, without what was taken from it and what would be taken next."""
         if len(last) == 1:
             return next(iter(last))
-        turns = {}
+        requests = {}
         for leaf, (_, job) in last.items():
             tasks = left.get(job)
             held = _held(self._ssn, tasks if tasks is not None else active_tasks(self._ssn, job))
-            turns[leaf] = Turn(leaf, None, popped.get(leaf, 0.0) + held)
+            requests[leaf] = QueueRequest(leaf, None, popped.get(leaf, 0.0) + held)
         # Victims come from the queue that would be served last. It is the same comparison as for pending jobs,
         # reversed, so that a queue does not lose what it would at once be given back.
-        return best_leaf(self._ssn, turns, last=True)
+        return best_leaf(self._ssn, requests, last=True)
 
     def _key(self, job: int, rest: _Left) -> Any:
         """Return the key of a job as if only these tasks were left."""

@@ -6,8 +6,8 @@ import pytest
 
 from pumice.model.decisions import Bind, Refusal
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.sim.alike import Alike, in_parts
 from pumice.sim.cluster import SimCluster
+from pumice.sim.equal_pods import EqualPods, in_parts
 from pumice.sim.measures.node_usage import counted
 from pumice.sim.workloads.spans import DURATION_ANNOTATION
 from pumice.sim.workloads.work import LooseGang, SimJob, SimTask
@@ -18,7 +18,7 @@ def binds(cluster: SimCluster, to: str) -> list[Bind]:
     return [Bind(key, each.uid, to, each.group_key) for key, each in cluster.pods.items()]
 
 
-def sizes(parts: list[Alike]) -> list[int]:
+def sizes(parts: list[EqualPods]) -> list[int]:
     return [len(part) for part in parts]
 
 
@@ -48,8 +48,8 @@ def test_a_gang_is_bound_started_and_cleared_together() -> None:
     cluster, controller = world(node("n0"))
     controller.submit(job("j", 3, seconds=9))
     cluster.engine.advance(0)
-    bound: list[Alike] = []
-    left: list[Alike] = []
+    bound: list[EqualPods] = []
+    left: list[EqualPods] = []
     cluster.hooks.bound.append(bound.append)
     cluster.hooks.left.append(left.append)
     events = cluster.engine.events_run
@@ -68,7 +68,7 @@ def test_pods_that_start_after_a_job_that_takes_no_time_do_not_start(minimum: in
     cluster, controller = world(node("n0", cpu=8))
     controller.submit(job("j", 5, seconds=0, minimum=minimum))
     cluster.engine.advance(0)
-    parts: list[Alike] = []
+    parts: list[EqualPods] = []
     cluster.hooks.started.append(parts.append)
 
     cluster.submit(binds(cluster, "n0"))

@@ -11,15 +11,15 @@ from pumice.model.pod import Pod
 from pumice.sim.workloads.spans import DURATION_ANNOTATION
 
 #: Equal pods, by key, in the order in which things happen to them; at least one.
-Alike = Mapping[str, Pod]
+EqualPods = Mapping[str, Pod]
 
 
-def one_of(pods: Alike) -> Pod:
+def one_of(pods: EqualPods) -> Pod:
     """Return the first pod. What it is asked holds for all."""
     return next(iter(pods.values()))
 
 
-def in_parts(pods: Mapping[str, Pod]) -> Iterator[Alike]:
+def in_parts(pods: Mapping[str, Pod]) -> Iterator[EqualPods]:
     """Yield groups of equal neighbours, in order.
 
     Pods with their own duration end at times that depend on the order of their starts, so they are alone in their
