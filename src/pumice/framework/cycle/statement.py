@@ -202,7 +202,7 @@ class Statement:
         self._hooks.ask(points.on_allocate, run)
 
     def wait(self, rows: Sequence[int]) -> None:
-        """FaultScope placements of this statement, of tasks of one sub-job, into reservations instead of bindings."""
+        """Change placements of this statement, of tasks of one sub-job, into reservations instead of bindings."""
         run = TaskRun.where_they_are(self._world.tables, rows)
         self._world.ledger.move(run, _PIPELINED)
         self._world.futures_differ = self._revised = True

@@ -13,7 +13,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Part
-from pumice.kai.engine.tree_order import Turns
+from pumice.kai.engine.tree_order import TreeOrder
 
 #: Default of ``maxSearchSteps`` of KAI's actions. A step costs more than one of Volcano's: it places jobs again.
 STEPS_MAX = 2048
@@ -67,7 +67,7 @@ def budget_for(ssn: Session, rows: AnyArray, steps: int) -> Budget:
 
 
 def in_turn(
-    turns: Turns, budget: Budget, counted: Callable[[int], bool] = lambda _: True
+    order: TreeOrder, budget: Budget, counted: Callable[[int], bool] = lambda _: True
 ) -> Iterator[tuple[int, Part | None]]:
     """Yield jobs that have steps left, each with its chunk: first those that the last cycle did not try.
 
@@ -75,7 +75,7 @@ def in_turn(
     """
     postponed: list[int] = []
     while True:
-        for job, part in turns:
+        for job, part in order:
             if not counted(job):
                 yield job, part
             elif budget.is_postponed(job):
@@ -84,5 +84,5 @@ def in_turn(
                 yield job, part
         if not postponed:
             return
-        budget.resume(turns, postponed)
+        budget.resume(order, postponed)
         postponed = []

@@ -143,7 +143,7 @@ class Placer:
         return allowed.blocker or QueueLimit(queue.name, CAPACITY, detail=allowed.reason)
 
     def _all_or_wait(self, stmt: Statement, part: Part) -> None:
-        """QueueRequest allocations into pipelined tasks if a pod set cannot bind its minimum yet. Source: KAI
+        """Change allocations into pipelined tasks if a pod set cannot bind its minimum yet. Source: KAI
         ConvertAllAllocatedToPipelined."""
         tables = self.ssn.tables
         # Binding a part of a gang would hold resources while the rest waits for others to be released.
