@@ -62,8 +62,8 @@ OF_POINTS: dict[str, type] = {
 OF_POINTS_OPENING = (
     "## What single points give",
     "",
-    "`EvictionContext` is of Volcano's language; `QueueRequest`, `Group`, `Subset` and `Scenario` are of KAI's. The `part`"
-    " of a scenario has `job` (a row), `rows` (its tasks) and `amount(tables)` (R,).",
+    "`EvictionContext` is of Volcano's language; `QueueRequest`, `Group`, `Subset` and `Scenario` are of KAI's. The"
+    " `part` of a scenario has `job` (a row), `rows` (its tasks) and `amount(tables)` (R,).",
     "",
 )
 OF_OBJECTS = (
