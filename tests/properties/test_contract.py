@@ -72,8 +72,8 @@ def with_cards(obj: Any, dice: Random) -> Any:
     said = {SPREAD_ANNOTATION: SPREAD} if dice.random() < 0.3 else {}
     if obj.node_name:
         said[ASSIGNED_IDS_ANNOTATION] = f"{obj.node_name}-0,NVIDIA,{dice.choice((100, 8000))},10:"
-    wishes = tuple(said.items()) if SPREAD_ANNOTATION in said else ()
-    ask = replace(ask, wishes=wishes[:1])
+    annotations = tuple(said.items()) if SPREAD_ANNOTATION in said else ()
+    ask = replace(ask, annotations=annotations[:1])
     return replace(obj, annotations={**obj.annotations, **said}, spec=interned(replace(obj.spec, devices=ask)))
 
 

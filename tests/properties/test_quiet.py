@@ -14,7 +14,7 @@ from pumice.sim.shell import Shell
 from pumice.sim.world import Simulation
 from pumice.volcano.table import volcano_registry
 
-SEEDS = range(60)
+SEEDS = range(25)
 #: The plugins that decide about admission by what was promised, which ends when a job runs.
 ADMISSION = """
 actions: "enqueue, allocate, backfill"
@@ -47,4 +47,4 @@ def test_a_cycle_that_nobody_asked_for_finds_nothing_new(monkeypatch: pytest.Mon
     registry, conf = volcano_registry(), yaml.safe_load(ADMISSION % sharing)
     for seed in SEEDS:
         assert play(draw(seed, registry, [conf], {}), registry).problem == ""
-    assert Doubting.seen["quiet, somebody waits"] > 100
+    assert Doubting.seen["quiet, somebody waits"] > 40

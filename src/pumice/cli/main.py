@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("replay", "Run recorded cycles again, one of them under another policy."),
     "story": ("story", "Say what happened to a job, from a record."),
     "pages": ("pages", "Look at a cluster in a browser: what waits, queues, jobs, nodes."),
-    "top": ("pages.top", "Look at a cluster in a terminal: what waits and why, how full it is."),
+    "top": ("pages.top", "Look at a cluster in a terminal: what waits, and why."),
     "check-conf": ("check_conf", "Check a policy file, and show all its settings."),
     "serve": ("serve", "Serve a Kubernetes API with simulated nodes."),
     "conformance": ("conformance", "Compare decisions with recorded ones of Volcano and KAI."),

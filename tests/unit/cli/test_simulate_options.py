@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from pumice.cli.faults import SHARES, SPANS, parse_faults
 from pumice.cli.main import main
+from pumice.report import batsim
 from pumice.report.job_table import HEADER
 from pumice.sim.faults import FaultPlan
 from tests.unit.cli.kit import run
@@ -70,7 +71,7 @@ def test_one_row_a_job(two_queues: Path, tmp_path: Path) -> None:
     told = run("simulate", two_queues, "--jobs", table)
     assert f"wrote {table}" in told.err
     first, second, giant = rows(table)
-    assert tuple(first) == HEADER
+    assert tuple(first) == (*HEADER, *batsim.HEADER)
     assert (first["job"], first["queue"], first["pods"], first["state"]) == ("default/first", "a", "8", "done")
     times = ("submitted_s", "admitted_s", "started_s", "ended_s", "run_s", "wait_s", "completion_s", "slowdown")
     assert [second[name] for name in times] == ["20", "101", "102", "142", "40", "82", "122", "3.05"]
@@ -115,13 +116,13 @@ def test_a_window_of_nothing(two_queues: Path) -> None:
 
 
 def test_shaken_arrivals_are_a_universe_by_seed(two_queues: Path, tmp_path: Path) -> None:
-    digests = {}
+    universes = {}
     for seed in (0, 0, 1):
         found = run("simulate", two_queues, "--json", "--shake", "10s", "--seed", seed, "--jobs", tmp_path / "jobs.csv")
-        digests.setdefault(seed, set()).add(found.json["digest"])
         arrivals = [float(row["submitted_s"]) for row in rows(tmp_path / "jobs.csv")]
-        assert arrivals[0] <= 10 and 10 <= arrivals[1] <= 30 and found.json["shake_s"] == 10.0
-    assert len(digests[0]) == 1 and digests[0] != digests[1]
+        assert arrivals[0] == 0 and 10 <= arrivals[1] <= 30 and found.json["shake_s"] == 10.0
+        universes.setdefault(seed, set()).add((found.json["digest"], *arrivals))
+    assert len(universes[0]) == 1 and universes[0].isdisjoint(universes[1])
 
 
 # -- jobs that can never run

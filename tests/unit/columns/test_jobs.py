@@ -42,7 +42,7 @@ def gang(name: str, minimum: int = 2, *, roles: Any = None, group: Any = None, *
 
 
 @pytest.mark.parametrize(
-    ("other", "alike"),
+    ("other", "equal"),
     [
         pytest.param(gang("b"), True, id="equal"),
         pytest.param(

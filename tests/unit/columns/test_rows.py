@@ -140,7 +140,7 @@ def test_rows_of_tasks() -> None:
     assert tasks.req[:, 0].tolist() == [1000, 2000]
 
 
-@pytest.mark.parametrize(("cpus", "alike"), [((1, 1), True), ((1, 2), False), ((3,), True)])
+@pytest.mark.parametrize(("cpus", "equal"), [((1, 1), True), ((1, 2), False), ((3,), True)])
 def test_whether_tasks_are_alike(cpus: tuple[int, ...], equal: bool) -> None:
     state = cluster(podgroup("g"), [pod(f"p{i}", "g", cpu=cpu) for i, cpu in enumerate(cpus)])
     tables = state.snapshot().tables

@@ -44,7 +44,7 @@ _ANNOTATIONS = frozenset(
         *(SPREAD_ANNOTATION, NPU_MODE_ANNOTATION),
     }
 )
-#: Longest annotation that is read. A longer one is a wish that no card fulfils.
+#: Longest annotation that is read. A longer one is a condition that no card fulfils.
 ANNOTATION_CHARACTERS_MAX = 4096
 
 #: Limits of one container by name of the resource, in whole units.
@@ -62,8 +62,7 @@ class Stage(IntEnum):
 
 class DeviceAsk(Struct, frozen=True):
     """What a pod asks of shared devices: limits of its ``containers``, limits of its init containers (``first``), and
-    ``wishes``, annotations that restrict which cards it accepts. ``sidecars``: which of ``first`` are sidecars, by
-    index."""
+    ``annotations`` that restrict which cards it accepts. ``sidecars``: which of ``first`` are sidecars, by index."""
 
     containers: tuple[Limits, ...] = ()
     first: tuple[Limits, ...] = ()
@@ -85,7 +84,7 @@ class DeviceAsk(Struct, frozen=True):
     @property
     def too_long(self) -> str:
         """The first annotation that is too long to be read, "" for none."""
-        # Only found here and not cut: a wish that is cut in the middle would mean something else.
+        # Only found here and not cut: a condition that is cut in the middle would mean something else.
         return next((key for key, value in self.annotations if len(value) > ANNOTATION_CHARACTERS_MAX), "")
 
     def most(self, name: str) -> int:

@@ -119,7 +119,8 @@ def the_plugin_writes(ssn: Session, own: Column[Any]) -> None:
 def test_how_long_it_holds(happens: Callable[[Session, Column[Any]], None], known: bool) -> None:
     ssn = opened(points.node_order, of_class)
     kept, own, domain = trials(ssn), ssn.hooks.plugin("mine").own, np.array([0])
-    kept.keep("kind", [own], domain, "found")
+    kept.keep("kind", kept.ground([own], domain), "found")
     happens(ssn, own)
-    assert kept.recall("kind", [own], domain) == ("found" if known else None)
-    assert kept.recall("another kind", [own], domain) is None
+    rests_on = kept.ground([own], domain)
+    assert kept.recall("kind", rests_on) == ("found" if known else None)
+    assert kept.recall("another kind", rests_on) is None
