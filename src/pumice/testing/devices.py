@@ -74,7 +74,7 @@ def shared_gpus(name: str, count: int = 1, memory: int = 16_384, *, mode: str = 
 
 
 def vgpu(memory: int = 0, number: int = 1, cores: int = 0, **annotations: str) -> DeviceAsk:
-    """Return what a pod of one container asks of vGPUs: MiB of each card. ``wishes``: annotations by names of constants
+    """Return what a pod of one container asks of vGPUs: MiB of each card. ``annotations``: values by names of constants
     in ``model.devices.shared_devices``, in lower case and without ``_annotation``."""
     named = {VGPU_NUMBER: number, VGPU_MEMORY: memory, VGPU_CORES: cores}
     limits = tuple(sorted((name, amount) for name, amount in named.items() if amount))

@@ -65,7 +65,7 @@ class EqualJobs:
         return count
 
     def fails(self, job: int, why: Blocker, *, equal: bool = True) -> None:
-        """Record that a job failed. ``alike``: jobs equal to it fail too."""
+        """Record that a job failed. ``equal``: jobs equal to it fail too."""
         self._reported.append((job, why))
         kind = self._kind[job]
         if kind is not None and equal and self._is_shared(job):

@@ -97,15 +97,15 @@ class InterPodScore:
 
 
 class _KeyInTurn(NamedTuple):
-    """The state of one topology key. ``domains`` (rows,): domains of the nodes. ``wished`` (D + 1,): weight of each
-    domain. ``adds``: what the task of a turn adds to its domain."""
+    """The state of one topology key. ``domains`` (rows,): domains of the nodes. ``weight`` (D + 1,): weight of each
+    domain. ``adds``: what the task of a step adds to its domain."""
 
     domains: I64
     weight: I64
     adds: list[int]
 
     def placed(self, step: int, place: int) -> bool:
-        """Place the task of a turn. Return True if that changes anything."""
+        """Place the task of a step. Return True if that changes anything."""
         domain = self.domains[place]
         # The last entry stands for nodes without the label, which are in no domain.
         if not self.adds[step] or domain == len(self.weight) - 1:

@@ -34,7 +34,7 @@ class _Reads(NamedTuple):
 
     ``about_one``: whether a hook reads a single job or task, and ``of_one`` what they read. ``about_tasks``: what hooks
     about tasks and nodes read. ``but_pods``: the same without pods, since a hook with something to say about pods
-    makes the failure the job's own. ``alike``: what hooks read that answer equally for all jobs of one signature.
+    makes the failure the job's own. ``equal``: what hooks read that answer equally for all jobs of one signature.
     ``of_queue``: what hooks about the queue read. ``apart``: columns by name, in which jobs must be equal to share a
     failure, if they are columns of jobs.
     """
