@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from bench.pairs import Pairs, missed_pairs, pairs_table
 from bench.processes import PUMICE, ROOT, Run, RunError, run
 from bench.table import Result, number, table, written
 
+T = TypeVar("T")
 _RUNS = 5
 _RUNS_QUICK = 2
 
@@ -22,57 +24,60 @@ _RUNS_QUICK = 2
 def main(arguments: Sequence[str] | None = None, figures: Sequence[Figure] = FIGURES) -> int:
     """0: every figure reached what it must; 1: one did not, or failed; 2: wrong arguments; 130: interrupted."""
     options = _options(arguments, figures)
-    if options.against:
-        return _compare(options, figures)
-    results: list[Result] = []
-    failed: list[str] = []
-    code = 0
-    try:
-        for figure in _chosen(options, figures):
-            try:
-                results.append(Result(figure, list(_runs(figure, options.runs))))
-            except RunError as error:
-                failed.append(f"{figure.name}: {error}")
-                _say(failed[-1])
-    except KeyboardInterrupt:
-        _say("interrupted: these are the figures that were whole until then")
-        code = 130
+    return _compare(options, figures) if options.against else _measure(options, figures)
+
+
+def _measure(options: argparse.Namespace, figures: Sequence[Figure]) -> int:
+    """Run each figure, print the table, and write it if asked."""
+    results, failed, code = _of_each(options, figures, lambda figure: Result(figure, list(_runs(figure, options.runs))))
     if options.json:
         print(json.dumps({"figures": [result.to_json() for result in results], "failed": failed}, indent=2))
     elif results:
         print(table(result.line() for result in results))
-    missed = [text for result in results for text in result.missed]
-    for text in missed:
-        _say(f"missed: {text}")
+    missed = _say_missed([text for result in results for text in result.missed])
     if options.write and not code:
         options.write.write_text(written(options.write.read_text(encoding="utf-8"), results), encoding="utf-8")
         _say(f"wrote {options.write}")
-    return code or int(bool(missed or failed))
+    return code or int(missed or bool(failed))
 
 
 def _compare(options: argparse.Namespace, figures: Sequence[Figure]) -> int:
-    """Run each figure in pairs with the Pumice of ``--against``: 1 where a ratio is above the limit or one failed."""
-    found: list[Pairs] = []
+    """Run each figure in pairs with the Pumice of ``--against``, and print the ratios."""
+    pairs, failed, code = _of_each(
+        options, figures, lambda figure: Pairs(figure, list(_pairs(figure, options.runs, options.against)))
+    )
+    if options.json:
+        print(json.dumps({"pairs": [each.to_json() for each in pairs], "failed": failed}, indent=2))
+    else:
+        print(pairs_table(pairs))
+    missed = _say_missed(missed_pairs(pairs, options.limit))
+    return code or int(missed or bool(failed))
+
+
+def _of_each(
+    options: argparse.Namespace, figures: Sequence[Figure], measure: Callable[[Figure], T]
+) -> tuple[list[T], list[str], int]:
+    """Return what was measured of each figure, what failed, and 130 after Ctrl-C, else 0."""
+    found: list[T] = []
     failed: list[str] = []
-    code = 0
     try:
         for figure in _chosen(options, figures):
             try:
-                found.append(Pairs(figure, list(_pairs(figure, options.runs, options.against))))
+                found.append(measure(figure))
             except RunError as error:
                 failed.append(f"{figure.name}: {error}")
                 _say(failed[-1])
     except KeyboardInterrupt:
         _say("interrupted: these are the figures that were whole until then")
-        code = 130
-    if options.json:
-        print(json.dumps({"pairs": [each.to_json() for each in found], "failed": failed}, indent=2))
-    else:
-        print(pairs_table(found))
-    missed = missed_pairs(found, options.limit)
+        return found, failed, 130
+    return found, failed, 0
+
+
+def _say_missed(missed: Sequence[str]) -> bool:
+    """Say what was missed. Return True if anything was."""
     for text in missed:
         _say(f"missed: {text}")
-    return code or int(bool(missed or failed))
+    return bool(missed)
 
 
 def _pairs(figure: Figure, asked: int | None, other: Path) -> Iterator[tuple[Run, Run]]:
