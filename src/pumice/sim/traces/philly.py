@@ -5,7 +5,6 @@ Source: ``cluster_job_log`` and ``cluster_machine_list`` of philly-traces (Jeon 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,7 +16,7 @@ from pumice.model.node import Node
 from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, node_of
-from pumice.sim.traces.tables import GPUS_MAX, BadField, Table, instant, place
+from pumice.sim.traces.tables import GPUS_MAX, BadField, Table, instant, place, read_json
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -71,16 +70,7 @@ def read(path: Path) -> Trace:
 
 
 def _entries(path: Path) -> list[Any]:
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_BYTES_MAX + 1)
-        if len(raw) > _BYTES_MAX:
-            raise TraceError(f"{path}: more than {_BYTES_MAX >> 20} MiB")
-        found = json.loads(raw)
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise TraceError(f"{path}: not JSON: {error}") from None
+    found = read_json(path, _BYTES_MAX)
     if not isinstance(found, list):
         raise TraceError(f"{path}: found {kind_of(found)}, wanted a list of jobs")
     return found

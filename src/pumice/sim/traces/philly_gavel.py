@@ -6,7 +6,6 @@ Source: ``scheduler/traces/msr`` and ``simulation_throughputs.json`` of Gavel (O
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ from typing import Any
 from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
-from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, number, place, whole
+from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, number, place, read_json, whole
 from pumice.sim.traces.trace import Problems, Trace, TraceError, did_you_mean
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -154,16 +153,7 @@ def _find_throughputs(folder: Path) -> Path:
 
 def _load(path: Path) -> dict[tuple[str, int], float]:
     """Return rates of jobs that run alone, from ``{gpu type: {"('job type', size)": {"null": rate, …}}}``."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_THROUGHPUTS_BYTES_MAX + 1)
-        if len(raw) > _THROUGHPUTS_BYTES_MAX:
-            raise TraceError(f"{path}: more than {_THROUGHPUTS_BYTES_MAX >> 20} MiB")
-        table = json.loads(raw)
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise TraceError(f"{path}: not JSON: {error}") from None
+    table = read_json(path, _THROUGHPUTS_BYTES_MAX)
     rows = table.get(GPU_TYPE) if isinstance(table, dict) else None
     if not isinstance(rows, dict):
         found = sorted(table)[:10] if isinstance(table, dict) else kind_of(table)

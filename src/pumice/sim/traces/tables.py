@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from pumice.model.instants import epoch_of
 from pumice.sim.traces.trace import TraceError, missing_columns
@@ -55,6 +57,21 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text.removeprefix("\ufeff") if number == 1 else text
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from None
+
+
+def read_json(path: Path, bytes_max: int) -> Any:
+    """Return the value of a JSON file. Raises: TraceError for a file that cannot be read, is larger, or is not JSON."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(bytes_max + 1)
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+    if len(raw) > bytes_max:
+        raise TraceError(f"{path}: more than {bytes_max >> 20} MiB")
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: not JSON: {error}") from None
 
 
 def number(text: str, name: str, low: float, high: float) -> float:
