@@ -8,12 +8,9 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.algorithms.sums import sums_by
-from pumice.answers.requests import waiting_amounts
 from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.tables import Tables
 from pumice.web.units import PageUnits
-
-__all__ = ["QueueColumns", "QueuedJobs", "queue_columns", "waiting_amounts"]
 
 
 class QueueColumns(Struct, frozen=True):

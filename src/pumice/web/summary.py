@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.answers.codes import Code, code_of
+from pumice.answers.requests import waiting_amounts
 from pumice.columns.counting import HELD, PENDING, PIPELINED
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray
 from pumice.columns.tables import Tables
@@ -23,7 +24,7 @@ from pumice.model.status import TaskStatus
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 from pumice.runtime.policy.check import described, warnings_of
-from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns, waiting_amounts
+from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns
 from pumice.web.units import PageUnits, ResourceColumn
 
 #: States of a job, by number: pods that got a node in this cycle come first.
