@@ -28,7 +28,7 @@ def allocate(ssn: Session, *, promisedFirst: bool = True, maxSearchSteps: int = 
     out over queues and namespaces; 0 for no limit.
     """
     rows = waiting_jobs(ssn)
-    grouped = [job for job in rows.tolist() if placer(ssn).is_grouped(job)]
+    grouped = list(filter(placer(ssn).is_grouped, rows.tolist()))
     budget = budget_for(ssn, np.array(grouped, dtype=np.int64), maxSearchSteps)
     if promisedFirst:
         promised = np.intersect1d(rows, ssn.tables.tasks.nominated_jobs())

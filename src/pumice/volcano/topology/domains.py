@@ -118,7 +118,8 @@ class JobTrials:
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
-        self._steps: int | None = None  # of one trial, equal in all domains
+        # Of one trial, equal in all domains: only a job of one sub-job has a kind.
+        self._steps = 0 if self.kind is None else sum(map(_cost, pending_tasks.sub_queues.values()))
         self._last: TrialResult | None = None  # the trial last recalled, whose undone operations are not recorded yet
 
     def _kind(self) -> Hashable:
@@ -167,12 +168,8 @@ class JobTrials:
             return None if self.budget is not None and self.budget.is_cut() else tried
         question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
         rests_on = self.known.ground(self.columns, nodes)
-        if self.budget is not None:
-            if self._steps is None:
-                ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
-                self._steps = _cost(sub_queue)
-            if not self.budget.spend_once((question, rests_on), self._steps):
-                return None
+        if self.budget is not None and not self.budget.spend_once((question, rests_on), self._steps):
+            return None
         known: TrialResult | None = self.known.recall(question, rests_on)
         if known is not None:
             return self._recalled(hypernode, known)
