@@ -175,8 +175,8 @@ def raise_share(world: World, job: str) -> Iterator[Step]:
 
 def raise_overcommit(world: World, job: str) -> Iterator[Step]:
     option = next((each for each in world.policy.options if each.spec.name == "overcommit"), None)
-    factor = float((option.arguments if option else {}).get("overcommit_factor", 1.2))
-    factor = factor if factor >= 1.0 else 1.2
+    found = (option.arguments if option else {}).get("overcommit_factor")
+    factor = found if isinstance(found, int | float) and found >= 1.0 else 1.2
     yield Step(
         1000,
         lambda draft, count: with_overcommit(draft, round(factor + 0.1 * count, 1)) if count else None,

@@ -11,12 +11,15 @@ from math import isfinite, isnan
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
+from pumice.framework.plugin.adapters import score_node_by_node
+from pumice.framework.plugin.combine import Tiers
+from pumice.framework.plugin.errors import HookFunction, WrongAnswer
 from pumice.framework.plugin.filter_result import ByHook, FitErrors
 from pumice.framework.plugin.hooks import Hooks
 from pumice.placing.feasibility import ClassFit, Feasibility
@@ -166,9 +169,8 @@ class Chooser:
         )
         for maps, reduces in pairs:
             for mapper, reducer in zip(maps, reduces, strict=False):
-                # As whole numbers: a reduction in Volcano takes a NodeScoreList, whose scores are int64.
-                mapped = [int(self._hooks.ask_one(mapper, task, node)) for node in nodes]
-                total = total + self._hooks.ask_one(reducer, task, nodes, np.array(mapped, dtype=np.int64))
+                mapped = self._hooks.ask_alone(mapper, whole_scores, task, nodes)
+                total = total + self._hooks.ask_alone(reducer, rewritten_scores, task, nodes, mapped)
         return total
 
     def _finite(self, cls: int, best: float) -> float:
@@ -183,3 +185,25 @@ class Chooser:
 
     def _run_of(self, cls: int) -> Hashable:
         return "prefetched", cls, self._tables.classes.identity(cls)
+
+
+def whole_scores(tiers: Tiers, task: Task, nodes: NodeRows) -> I64:
+    """Return the scores of single nodes by one hook, as whole numbers. Shape (rows,). Raises: WrongAnswer."""
+    ((hook,),) = tiers
+    # As whole numbers: a reduction in Volcano takes a NodeScoreList, whose scores are int64.
+    return _finite_scores(hook, score_node_by_node(hook)(task, nodes)).astype(np.int64)
+
+
+def rewritten_scores(tiers: Tiers, task: Task, nodes: NodeRows, mapped: I64) -> F64:
+    """Return what one hook makes of scores. Shape (rows,). Raises: WrongAnswer."""
+    ((hook,),) = tiers
+    answer = hook(task, nodes, mapped)
+    if not isinstance(answer, np.ndarray) or answer.shape != (len(nodes),) or answer.dtype.kind not in "biuf":
+        raise WrongAnswer(hook, answer, f"one number for each of {len(nodes)} rows")
+    return _finite_scores(hook, answer)
+
+
+def _finite_scores(hook: HookFunction, scores: F64) -> F64:
+    if not np.isfinite(scores).all():
+        raise WrongAnswer(hook, scores, "finite numbers")
+    return scores

@@ -14,10 +14,11 @@ from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework.plugin import combine
+from pumice.framework.plugin.adapters import pair_of_single_keys
 from pumice.framework.plugin.combine import Named, Rejection, Vote
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.filter_result import Unfit
-from pumice.framework.plugin.point import MultiFormQuestion, Point, Question, TwoForms, as_it_is
+from pumice.framework.plugin.point import Key, MultiFormQuestion, Point, Question, TwoForms, as_it_is
 from pumice.framework.plugin.points import (
     allocatable,
     batch_node_order,
@@ -34,7 +35,6 @@ from pumice.framework.plugin.points import (
     on_allocate,
     on_deallocate,
     overused,
-    pair_of_single_keys,
     pre_predicate,
     predicate,
     queue_order,
@@ -233,7 +233,7 @@ simulate_add_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Point
     "simulate_add_task",
     "The task is added to the node in a simulation. None or Unfit.",
     "when a preemption is simulated",
-    combine.first_failure,
+    combine.first_unfit,
     {("Task", "Task", "Node"): "task"},
     switches=("Preemptable", "Allocatable"),
 )
@@ -241,7 +241,7 @@ simulate_remove_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Po
     "simulate_remove_task",
     "The task is removed from the node in a simulation. None or Unfit.",
     "when a preemption is simulated",
-    combine.first_failure,
+    combine.first_unfit,
     {("Task", "Task", "Node"): "task"},
     switches=("Preemptable", "Allocatable"),
 )
@@ -249,7 +249,7 @@ simulate_predicate: Point[[Task, Node], Unfit | None, Unfit | None] = Point(
     "simulate_predicate",
     "Would the task fit after what was simulated? None or Unfit.",
     "when a preemption is simulated",
-    combine.first_failure,
+    combine.first_unfit,
     {("Task", "Node"): "task"},
     switch="Predicate",
 )
@@ -312,8 +312,8 @@ evictable_agreed: MultiFormQuestion[[EvictionContext, TaskRows], Bool] = MultiFo
 sub_jobs_compared: MultiFormQuestion[[SubJob, SubJob], int] = MultiFormQuestion(
     (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
-sub_job_keyed: MultiFormQuestion[[SubJob], list[float]] = MultiFormQuestion(
-    (sub_job_order,), {"key": as_it_is}, combine.each
+sub_job_keyed: MultiFormQuestion[[SubJob], list[Key]] = MultiFormQuestion(
+    (sub_job_order,), {"key": as_it_is}, combine.single_keys
 )
 amount_rejected: MultiFormQuestion[[Queue, F64], Rejection | None] = MultiFormQuestion(
     (job_enqueueable,), {"amount": as_it_is}, combine.rejection

@@ -143,7 +143,7 @@ def _batch_node_order(cast: Cast, call: Raw, found: Differences) -> None:
     total = np.zeros(len(nodes))
     for hook in ssn.hooks.at(points.batch_node_order):
         answer = ssn.hooks.ask_one(hook, task.cls if hook.form == "class" else task, nodes)
-        total = total if answer is None else total + answer
+        total = total if answer is None else total + np.asarray(answer)
     _compare_scores(call, dict(zip(names, total.tolist(), strict=True)), found)
 
 
@@ -177,7 +177,7 @@ def _node_order(cast: Cast, call: Raw, found: Differences) -> None:
         total = np.zeros(len(nodes))
         for hook in ssn.hooks.at(points.node_order):
             answer = ssn.hooks.ask_one(hook, task.cls if hook.form == "class" else task, nodes)
-            total = total if answer is None else total + answer
+            total = total if answer is None else total + np.asarray(answer)
         names = [ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
         scores = dict(zip(names, total.tolist(), strict=True))
         found.numbers(f"score for {task.key}", call["expect"][task.key], scores, eps)

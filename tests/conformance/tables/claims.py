@@ -10,6 +10,7 @@ from pumice.model.devices.claims import DeviceClass
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, podgroup, queue
 from pumice.volcano import points
+from pumice.volcano.plugins.capacity import Capacity
 from pumice.volcano.queues.device_quota import PREFIX
 from tests.conformance.tables.objects import decoded, in_group, job_row, opened, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
@@ -39,7 +40,9 @@ def devices_claimed(row: Row) -> str | None:
 
 
 def _counted(ssn: Session, job: str) -> Mapping[str, float]:
-    devices = ssn.hooks.plugin("capacity").devices
+    capacity = ssn.hooks.plugin("capacity")
+    assert isinstance(capacity, Capacity)
+    devices = capacity.devices
     if devices is None:  # nobody claims any
         return {}
     counts = devices.minimum(Job(ssn.tables, job_row(ssn.tables, job))).tolist()

@@ -235,8 +235,8 @@ def spared_by_budgets(row: Row) -> str | None:
     wanted = row.get("expectVictims") or []
     for point in (points.preemptable, points.reclaimable):
         (hook,) = ssn.hooks.at(point)
-        found = ssn.hooks.ask_one(hook, Task(ssn.tables, int(rows[0])), Candidates(ssn.tables, rows))
-        problem = disagreement([task for task, may in zip(tasks, found, strict=True) if may], wanted)
+        mask = np.asarray(ssn.hooks.ask_one(hook, Task(ssn.tables, int(rows[0])), Candidates(ssn.tables, rows)))
+        problem = disagreement([task for task, may in zip(tasks, mask, strict=True) if may], wanted)
         if problem:
             return f"{point.name}: {problem}"
     (hook,) = ssn.hooks.at(points.victim_tasks)

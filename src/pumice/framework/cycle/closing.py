@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from types import UnionType
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +23,13 @@ from pumice.model.decisions import Decision, Refusal, Writes
 NOTHING = Writes()
 #: Types that ``wakes_at`` of a plugin may return.
 MOMENT = float | int | None
+V = TypeVar("V")
+
+
+class _ClosesSession(Protocol):
+    """A plugin of Volcano's life cycle that is notified of the end."""
+
+    def on_session_close(self, ssn: Session) -> None: ...
 
 
 def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobserved) -> Outcome:
@@ -39,7 +47,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobs
             _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
         # Also in a session that is not ready: plugins that are open may still have to be asked again later.
-        moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT, lambda at: at)
+        moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT, _moment)
         wakes_at = min((at for at in moments if at is not None), default=None)
         figures = _figures(ssn)
         # Only then does an equal session publish the same: nothing was written, nothing is due, and no plugin failed.
@@ -60,9 +68,14 @@ def _figures(ssn: Session) -> dict[str, AnyArray]:
     return {name: array for each in given for name, array in each.items()}
 
 
-def _arrays(figures: Mapping[str, object]) -> dict[str, AnyArray]:
+def _arrays(figures: object) -> dict[str, AnyArray]:
     """Return the numbers as arrays."""
-    return {name: np.asarray(value) for name, value in figures.items()}
+    return {name: np.asarray(value) for name, value in cast(Mapping[str, object], figures).items()}
+
+
+def _moment(at: object) -> float | None:
+    """Return a moment as it is."""
+    return cast(float | None, at)
 
 
 def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
@@ -93,11 +106,13 @@ def _tell(ssn: Session, observe: Observer) -> None:
             name = ssn.policy.options[position].spec.name
             observe(f"close {name}")
             with ssn.fault_scope("the end of the cycle"):
-                hooks.guard(name, "on_session_close", plugin.on_session_close, ssn)
+                hooks.guard(name, "on_session_close", cast(_ClosesSession, plugin).on_session_close, ssn)
     observe("closed")
 
 
-def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any, read: Callable[[Any], Any]) -> list[Any]:
+def _said(
+    ssn: Session, positions: Iterable[int], name: str, wanted: type | UnionType, read: Callable[[object], V]
+) -> list[V]:
     """Return what the method of each open plugin at some positions answers, converted by ``read``."""
     found, hooks = [], ssn.hooks
     for position in positions:
@@ -110,10 +125,10 @@ def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any, read: 
     return found
 
 
-def _checked(method: Callable[[], Any], wanted: Any, read: Callable[[Any], Any]) -> Callable[[], Any]:
+def _checked(method: Callable[[], object], wanted: type | UnionType, read: Callable[[object], V]) -> Callable[[], V]:
     """Return the method with a check: it raises if the answer has a wrong type or cannot be converted."""
 
-    def checked() -> Any:
+    def checked() -> V:
         # Checked here and not where it is used, so that the fault can name the plugin.
         answer = method()
         if not isinstance(answer, wanted):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 import numpy as np
 
@@ -24,11 +23,11 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.plugin import points
 from pumice.framework.plugin.hooks import Hooks
-from pumice.framework.plugin.point import Question
+from pumice.framework.plugin.point import Key, Question
 from pumice.model.pod_order import compare_pods
 
-Keyer = Callable[[list[int]], list[Any]]
-Entry = tuple[Any, int]  # a row with its key
+Keyer = Callable[[list[int]], Sequence[Key]]
+Entry = tuple[Key, int]  # a row with its key
 
 
 class Heap:
@@ -39,7 +38,7 @@ class Heap:
     def __init__(self, keyer: Keyer, rows: Sequence[int] = ()) -> None:
         self._keys = keyer
         # All keys in one call: plugins answer for an array of jobs, which costs little more than for one.
-        self._heap: list[tuple[Any, int]] = list(zip(keyer(list(rows)), rows, strict=True)) if rows else []
+        self._heap: list[Entry] = list(zip(keyer(list(rows)), rows, strict=True)) if rows else []
         heapify(self._heap)
 
     def __len__(self) -> int:
@@ -192,7 +191,7 @@ class Ordering:
         if not self._is_keyed(points.job_order):
             return live(lambda a, b: self.compare_jobs(a, b) or older(jobs.creation, jobs.uids, a, b))
 
-        def keys(rows: list[int]) -> list[Any]:
+        def keys(rows: list[int]) -> Sequence[Key]:
             columns = ask(points.jobs_keyed, JobRows(tables, np.array(rows, dtype=np.int64)))
             listed = [column.tolist() for column in columns]
             # Python values and not NumPy's: tuples of them are compared several times as fast, and a heap compares

@@ -91,7 +91,7 @@ class Session(Contents):
 
     def column(
         self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
-    ) -> Column[Any]:
+    ) -> Column[AnyArray]:
         """Return a plugin's own column, as ``World.column``. Raises: PluginError unless the plugin is being opened."""
         # A column that appears later would be missing from what memoized answers rest on.
         if not self.hooks.is_opening:

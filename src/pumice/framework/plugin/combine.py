@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from enum import IntEnum
 from itertools import chain
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.framework.plugin.errors import HookFunction, WrongAnswer
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
+from pumice.framework.plugin.point import Key
 from pumice.model.blockers import Blocker, QueueLimit
 from pumice.model.decisions import Refusal
 
 Tiers = Sequence[Sequence[HookFunction]]
+Reason = TypeVar("Reason", Unfit, Invalid)
 
-_AGAINST = (Unfit, Invalid)
 _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
@@ -199,12 +200,11 @@ def is_mask(answer: object, rows: Sized) -> TypeGuard[Bool]:
 def every_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool:
     """Return the rows that all hooks of all tiers let through; all rows if no plugin has a hook."""
     found = np.ones(len(rows), dtype=bool)
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject, rows)
-            if not is_mask(answer, rows):
-                raise WrongAnswer(hook, answer, f"a mask over {len(rows)} rows")
-            found &= answer
+    for hook in chain.from_iterable(tiers):
+        answer = hook(subject, rows)
+        if not is_mask(answer, rows):
+            raise WrongAnswer(hook, answer, f"a mask over {len(rows)} rows")
+        found &= answer
     return found
 
 
@@ -227,13 +227,12 @@ def _yes_or_no(hook: HookFunction, answer: object) -> bool:
 def any_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool | None:
     """Return the rows that some hook names, or None if no hook names any."""
     found: Bool | None = None
-    for tier in tiers:
-        for hook in tier:
-            mask = hook(subject, rows)
-            if mask is not None:
-                if not is_mask(mask, rows):
-                    raise WrongAnswer(hook, mask, f"None or a mask over {len(rows)} rows")
-                found = mask if found is None else found | mask
+    for hook in chain.from_iterable(tiers):
+        mask = hook(subject, rows)
+        if mask is not None:
+            if not is_mask(mask, rows):
+                raise WrongAnswer(hook, mask, f"None or a mask over {len(rows)} rows")
+            found = mask if found is None else found | mask
     return found
 
 
@@ -276,14 +275,23 @@ def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
     return Allowed(count)
 
 
-def first_failure(tiers: Tiers, *args: object) -> Any:
-    """Return the first reason, or None if there is none."""
+def first_unfit(tiers: Tiers, *args: object) -> Unfit | None:
+    """Return the first reason against a task, or None if there is none."""
+    return _first_reason(tiers, args, Unfit)
+
+
+def first_invalid(tiers: Tiers, *args: object) -> Invalid | None:
+    """Return the first reason against a job, or None if there is none."""
+    return _first_reason(tiers, args, Invalid)
+
+
+def _first_reason(tiers: Tiers, args: tuple[object, ...], wanted: type[Reason]) -> Reason | None:
     for tier in tiers:
         for hook in tier:
             reason = hook(*args)
             if reason is not None:
-                if not isinstance(reason, _AGAINST):
-                    raise WrongAnswer(hook, reason, "None or a reason")
+                if not isinstance(reason, wanted):
+                    raise WrongAnswer(hook, reason, f"None or an {wanted.__name__}")
                 return reason
     return None
 
@@ -291,13 +299,12 @@ def first_failure(tiers: Tiers, *args: object) -> Any:
 def first_row(tiers: Tiers, subject: object, nodes: NodeRows, scores: F64) -> int | None:
     """Return the row that the first plugin with an answer names, one of those asked about; None if there is no
     answer."""
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject, nodes, scores)
-            if answer is not None:
-                if not isinstance(answer, int | np.integer) or answer not in nodes.rows:
-                    raise WrongAnswer(hook, answer, "None or one of the rows asked about")
-                return int(answer)
+    for hook in chain.from_iterable(tiers):
+        answer = hook(subject, nodes, scores)
+        if answer is not None:
+            if not isinstance(answer, int | np.integer) or answer not in nodes.rows:
+                raise WrongAnswer(hook, answer, "None or one of the rows asked about")
+            return int(answer)
     return None
 
 
@@ -343,42 +350,35 @@ def open_to_each(tiers: Tiers, classes: Sized, rows: Sized) -> Bool | None:
     """Return the rows to which no filter objects, for each of some classes (classes, rows); None if none objects at
     all."""
     found: Bool | None = None
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(classes, rows)
-            if answer is None:
-                continue
-            if not isinstance(answer, np.ndarray) or answer.dtype != np.bool_ or answer.shape != _each(classes, rows):
-                raise WrongAnswer(hook, answer, f"None or a mask of {len(classes)} classes by {len(rows)} nodes")
-            found = answer if found is None else found & answer
+    for hook in chain.from_iterable(tiers):
+        answer = hook(classes, rows)
+        if answer is None:
+            continue
+        if not isinstance(answer, np.ndarray) or answer.dtype != np.bool_ or answer.shape != (len(classes), len(rows)):
+            raise WrongAnswer(hook, answer, f"None or a mask of {len(classes)} classes by {len(rows)} nodes")
+        found = answer if found is None else found & answer
     return found
 
 
 def totals(tiers: Tiers, classes: Sized, rows: Sized) -> F64:
     """Return the sum of all scores of some rows, as ``total``, for each of some classes (classes, rows)."""
     found: F64 | None = None
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(classes, rows)
-            if answer is None:
-                continue
-            if not isinstance(answer, np.ndarray) or answer.shape != _each(classes, rows):
-                raise WrongAnswer(hook, answer, f"None or numbers for {len(classes)} classes by {len(rows)} nodes")
-            found = (0.0 if found is None else found) + answer
-    return np.zeros(_each(classes, rows)) if found is None else found
-
-
-def _each(classes: Sized, rows: Sized) -> tuple[int, int]:
-    return len(classes), len(rows)
+    for hook in chain.from_iterable(tiers):
+        answer = hook(classes, rows)
+        if answer is None:
+            continue
+        if not isinstance(answer, np.ndarray) or answer.shape != (len(classes), len(rows)):
+            raise WrongAnswer(hook, answer, f"None or numbers for {len(classes)} classes by {len(rows)} nodes")
+        found = (0.0 if found is None else found) + answer
+    return np.zeros((len(classes), len(rows))) if found is None else found
 
 
 def finite_total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) -> F64 | float:
     """Return ``total``, after checking that all scores are finite. Asked only after a sum turned out not to be."""
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject, rows)
-            if answer is not None and not np.isfinite(answer).all():
-                raise WrongAnswer(hook, answer, "finite numbers")
+    for hook in chain.from_iterable(tiers):
+        answer = hook(subject, rows)
+        if answer is not None and not np.isfinite(answer).all():
+            raise WrongAnswer(hook, answer, "finite numbers")
     return total(tiers, subject, rows, start)
 
 
@@ -397,20 +397,19 @@ def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
     return found
 
 
-def single_keys(tiers: Tiers, subject: object) -> list[Any]:
+def single_keys(tiers: Tiers, subject: object) -> list[Key]:
     """Return the key of every hook, in order: a number, or a tuple of numbers."""
     found = []
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject)
-            for part in answer if isinstance(answer, tuple) else (answer,):
-                if not isinstance(part, _NUMBERS) or np.isnan(part):
-                    raise WrongAnswer(hook, answer, "a number, or a tuple of numbers")
-            found.append(answer)
+    for hook in chain.from_iterable(tiers):
+        answer = hook(subject)
+        for part in answer if isinstance(answer, tuple) else (answer,):
+            if not isinstance(part, _NUMBERS) or np.isnan(part):
+                raise WrongAnswer(hook, answer, "a number, or a tuple of numbers")
+        found.append(answer)
     return found
 
 
-def each(tiers: Tiers, *args: object) -> list[Any]:
+def each(tiers: Tiers, *args: object) -> list[object]:
     """Return all answers, in order."""
     return [hook(*args) for tier in tiers for hook in tier]
 
@@ -418,21 +417,17 @@ def each(tiers: Tiers, *args: object) -> list[Any]:
 def merge(tiers: Tiers, *args: object) -> dict[str, object]:
     """Return what all hooks add; of two answers under one key, the first counts."""
     found: dict[str, object] = {}
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(*args)
-            if answer is not None and not isinstance(answer, Mapping):
-                raise WrongAnswer(hook, answer, "None or a mapping")
-            found = {**(answer or {}), **found}
+    for hook in chain.from_iterable(tiers):
+        answer = hook(*args)
+        if answer is not None and not isinstance(answer, Mapping):
+            raise WrongAnswer(hook, answer, "None or a mapping")
+        found = {**(answer or {}), **found}
     return found
 
 
-def first_registered(tiers: Tiers, *args: object) -> Any:
+def first_registered(tiers: Tiers, *args: object) -> object:
     """Return the answer of the first plugin with the hook, whatever it is; None if no plugin has it."""
-    for tier in tiers:
-        for hook in tier:
-            return hook(*args)
-    return None
+    return next((hook(*args) for hook in chain.from_iterable(tiers)), None)
 
 
 def notify(tiers: Tiers, *args: object) -> Refusal | None:

@@ -6,15 +6,15 @@ something wrong while it is asked, that becomes a ``PluginFault`` that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from inspect import ismethod, unwrap
 from traceback import walk_tb
 from types import CodeType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+from typing import NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
-from pumice.columns.rows import ClassRows, NodeRows
 from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.world import World
+from pumice.framework.memo import Memo
 from pumice.framework.plugin.errors import HookFunction, PluginError, PluginFault, WrongAnswer, problem_of
 from pumice.framework.plugin.point import AnyForms, MultiFormQuestion, Point, Question, Reads
 from pumice.framework.plugin.policy_file import Policy
@@ -23,8 +23,6 @@ from pumice.framework.plugin.resolution import Reading, Unused, Wire, Wiring
 A = ParamSpec("A")
 C = TypeVar("C")
 V = TypeVar("V")
-#: Returns hooks at some points, bound (``Hook``) or not (``Wire``).
-At = Callable[..., list[Any]]
 #: What can be asked of hooks: a point by itself, or one with adapters and a combinator.
 Askable = Question | AnyForms
 
@@ -38,7 +36,7 @@ class Hook(NamedTuple):
     form: str
     reads: Reads | None
     call: HookFunction
-    several: Callable[[ClassRows, NodeRows], Any] | None = None
+    several: HookFunction | None = None
     for_equals: bool = False
     for_equal_tasks: bool = False
 
@@ -52,12 +50,25 @@ class Hook(NamedTuple):
         return (self.call,) if self.several is None else (self.call, self.several)
 
 
+class At(Protocol):
+    """Returns hooks at some points, bound (``Hook``) or not (``Wire``)."""
+
+    def __call__(self, *points: Question) -> Sequence[Hook | Wire]: ...
+
+
+class SessionOfHooks(Protocol):
+    """What hooks need of their session. Plugins get all of it."""
+
+    @property
+    def memo(self) -> Memo: ...
+
+
 class Hooks:
     """The plugins of a session, and the hooks of those that are open."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._ssn: Any = None
+        self._ssn: SessionOfHooks  # from ``open`` on
         # Positions and not names: a plugin that is listed twice has two instances with arguments of their own.
         self._opened: dict[int, object] = {}  # by position in the policy
         self._added: dict[tuple[int, Question], list[Hook]] = {}
@@ -71,7 +82,7 @@ class Hooks:
 
     # -- plugins ------------------------------------------------------------------------------------------------------
 
-    def open(self, ssn: object, positions: Iterable[int], observe: Observer = unobserved) -> None:
+    def open(self, ssn: SessionOfHooks, positions: Iterable[int], observe: Observer = unobserved) -> None:
         """Open the plugins at some positions of the policy; others are opened when they are first asked. ``observe``:
         called before each, and at the end. Raises: PluginFault."""
         self._ssn = ssn
@@ -114,11 +125,11 @@ class Hooks:
         """Return all open plugins with their names, in the order of the policy."""
         return [(self._policy.options[i].spec.name, self._opened[i]) for i in sorted(self._opened)]
 
-    def instance(self, position: int) -> Any:
+    def instance(self, position: int) -> object:
         """Return the plugin at a position of the policy, or None if it is not open."""
         return self._opened.get(position)
 
-    def plugin(self, name: str) -> Any:
+    def plugin(self, name: str) -> object:
         """Return the plugin of a name, or None. If it is listed twice, the last one, which is the one that answers."""
         at = [i for i, option in enumerate(self._policy.options) if option.spec.name == name]
         return self._open(at[-1]) if at else None
@@ -234,10 +245,10 @@ class Hooks:
         return hook if isinstance(hook, Hook) else self._hook(hook)
 
     @overload
-    def ask(self, question: Point[A, Any, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
+    def ask(self, question: Point[A, V, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
     @overload
     def ask(self, question: MultiFormQuestion[A, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
-    def ask(self, question: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def ask(self, question: Askable, /, *args: object, **kwargs: object) -> object:
         """Ask all plugins at a point, and combine their answers as the point says.
 
         Raises: PluginFault if a plugin raises, or answers something that the point cannot use.
@@ -253,7 +264,7 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
-    def each_answer(self, question: AnyForms, *args: Any) -> list[tuple[str, Any]]:
+    def each_answer(self, question: AnyForms, *args: object) -> list[tuple[str, object]]:
         """Return the answer of each plugin by itself, with its name, in the order of the policy. Raises:
         PluginFault."""
         hooks = [hook for hook in self.at(*question.points) if hook.form in question.forms]
@@ -272,14 +283,21 @@ class Hooks:
         )
         return [(names[number], answer) for number, answer in answers]
 
-    def first_to_answer(self, question: AnyForms, *args: Any) -> str:
+    def first_to_answer(self, question: AnyForms, *args: object) -> str:
         """Return the plugin with the first answer that is not None, or "". Raises: PluginFault."""
         return next((plugin for plugin, answer in self.each_answer(question, *args) if answer is not None), "")
 
-    def ask_one(self, hook: Hook, *args: Any) -> Any:
+    def ask_one(self, hook: Hook, *args: object) -> object:
         """Ask one hook. Raises: PluginFault."""
         try:
             return hook.call(*args)
+        except Exception as error:
+            raise self.blame(error, hook.point) from error
+
+    def ask_alone(self, hook: Hook, combinator: Callable[..., V], *args: object) -> V:
+        """Ask one hook, and return what a combinator makes of its answer. Raises: PluginFault."""
+        try:
+            return combinator(((hook.call,),), *args)
         except Exception as error:
             raise self.blame(error, hook.point) from error
 
@@ -305,8 +323,8 @@ class Hooks:
             calls: list[Callable[..., object]] = []
             # The calls are bound once per session and question. Some questions are asked for each task of a cycle.
             for position, attribute, adapter in tier:
-                instance: Any = opened[position]
-                call = getattr(instance, attribute) if attribute else instance
+                instance = opened[position]
+                call = cast(HookFunction, getattr(instance, attribute) if attribute else instance)
                 calls.append(call if adapter is None else adapter(call))
             found.append(calls)
         return found
@@ -389,7 +407,7 @@ def _wraps(adapter: Callable[..., object], call: Callable[..., object]) -> bool:
     return any(cell.cell_contents is call or cell.cell_contents == call for cell in cells)
 
 
-def _is_or_wraps(asked: Any, call: Callable[..., object]) -> bool:
+def _is_or_wraps(asked: HookFunction, call: Callable[..., object]) -> bool:
     """Return True if what was asked is the call, or an adapter of it."""
     return asked == call or _wraps(asked, call)
 

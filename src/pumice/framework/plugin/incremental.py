@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from pumice.framework.plugin.errors import HookFunction, WrongAnswer
 from pumice.framework.plugin.filter_result import FilterResult
 
 Hook = HookFunction
+V = TypeVar("V")
 
 
 class InTurn:
@@ -110,11 +111,10 @@ class WeightedSum(ScoreInTurn):
         self.count = min(part.count for part, _ in parts)
 
     def score(self, step: int, places: AnyArray) -> F64:
-        total: Any = self._start
+        total = np.full(len(places), self._start, dtype=np.float64)
         for part, weight in self._parts:
-            total = total + weight * part.score(step, places)
-        found: F64 = total
-        return found
+            total += weight * part.score(step, places)
+        return total
 
     def placed(self, step: int, place: int) -> bool:
         changes = [part.placed(step, place) for part, _ in self._parts]
@@ -131,9 +131,9 @@ def equal_prefix_length(kinds: Sequence[object]) -> int:
 
 # The check is here and not in each adapter: an answer of the wrong type would otherwise fail inside the placing loop,
 # where the plugin is no longer known.
-def of_class(hook: Hook, cls: TaskClass, wanted: type) -> Any:
+def of_class(hook: Hook, cls: TaskClass, wanted: type[V]) -> V | float | None:
     """Return what a hook says of the single tasks of a class. Raises: WrongAnswer."""
-    answer = hook(cls)
+    answer: V | float | None = hook(cls)
     if not (answer is None or isinstance(answer, wanted) or (wanted is TaskScore and _is_number(answer))):
         raise WrongAnswer(hook, answer, f"None or a {wanted.__name__}")
     return answer
@@ -150,7 +150,7 @@ def filter_of_tasks(hook: Hook) -> Hook:
     def of_task(task: Task, nodes: NodeRows) -> object:
         # Asked anew for each task, since the hook itself keeps what it finds for a class.
         found = of_class(hook, task.cls, TaskFilter)
-        return None if found is None else found.filter_result(task, nodes)
+        return found.filter_result(task, nodes) if isinstance(found, TaskFilter) else None
 
     return of_task
 
@@ -205,28 +205,36 @@ def score_of_first(hook: Hook) -> Hook:
     return of_several
 
 
-def _of_first(hook: Hook, tasks: TaskRows, nodes: NodeRows) -> Any:
+def _of_first(hook: Hook, tasks: TaskRows, nodes: NodeRows) -> object:
     """Ask a hook about the first of some tasks."""
     return hook(Task(tasks.tables, int(tasks.rows[0])), nodes)
+
+
+#: What a score may say of several tasks.
+_SCORES: tuple[type[ScoreInTurn | float], ...] = (ScoreInTurn, int, float, cast(type[float], np.number))
 
 
 # -- combinators: what is said with the hook that says it; None where one of them can speak of the first task only
 
 
-def filters_of(tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows) -> list[tuple[Hook, Any]] | None:
+def filters_of(
+    tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows
+) -> list[tuple[Hook, FilterInTurn]] | None:
     """Return what filters say of the tasks, without those that object to no node; None if one cannot follow."""
-    return _followed(tiers, tasks, nodes, FilterInTurn)
+    return _followed(tiers, tasks, nodes, (FilterInTurn,))
 
 
-def scores_of(tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows) -> list[tuple[Hook, Any]] | None:
+def scores_of(
+    tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows
+) -> list[tuple[Hook, ScoreInTurn | float]] | None:
     """Return what scores say of the tasks, in order: a ScoreInTurn, or the number that every node has; None if one
     cannot follow."""
-    return _followed(tiers, tasks, nodes, ScoreInTurn, int, float, np.number)
+    return _followed(tiers, tasks, nodes, _SCORES)
 
 
 def _followed(
-    tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows, *kinds: type
-) -> list[tuple[Hook, Any]] | None:
+    tiers: Sequence[Sequence[Hook]], tasks: TaskRows, nodes: NodeRows, kinds: tuple[type[V], ...]
+) -> list[tuple[Hook, V]] | None:
     """Return the answers of hooks with the hooks, or None if one speaks of the first task only. Raises: WrongAnswer."""
     found = []
     for tier in tiers:

@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from itertools import chain, repeat
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -73,7 +73,7 @@ class PluginSpec(Struct, frozen=True, dict=True):
         # A plugin of Volcano's life cycle registers its hooks while it opens, so before that any point is possible.
         return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
 
-    def build(self, ssn: object, arguments: Mapping[str, object]) -> Any:
+    def build(self, ssn: object, arguments: Mapping[str, object]) -> object:
         """Return a new instance; for a function, the function with the session and its arguments filled in."""
         return self._make(ssn, **arguments)
 
@@ -200,7 +200,8 @@ def read_arguments(
     Source: Volcano's Arguments (framework/arguments.go): ints for ints, ints and floats for floats, bools or strings
     that can be parsed for bools, strings for strings.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
+    collected: dict[str, dict[str, object]] = {}
     problems: list[str] = []
     # A family has no name of its own in a file, only names that begin with its prefix.
     families = {name: arg for name, arg in known.items() if name.endswith("_")}
@@ -219,10 +220,10 @@ def read_arguments(
         if not ok:
             problems.append(f"{where}: argument {key}: found {value!r:.100}, wanted {_WANTED.get(wanted, wanted)}")
         elif family and name not in known:
-            values.setdefault(family, {})[str(key)[len(family) :]] = read
+            collected.setdefault(family, {})[str(key)[len(family) :]] = read
         else:
             values[name] = read
-    return values, problems
+    return values | collected, problems
 
 
 #: The greatest numbers that a conf may have, so that products and sums of a few are exact, or at least finite.
@@ -238,15 +239,15 @@ def _type_in_family(argument: Argument) -> str:
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "Any": "any value"}
 
 
-def _convert(value: Any, wanted: str) -> tuple[object, bool]:
+def _convert(value: object, wanted: str) -> tuple[object, bool]:
     """Return the value as the type that is wanted, and True if that was possible."""
     # A bool is an int in Python, and a conf that has ``true`` for a number is wrong.
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     match wanted:
         case "int":
-            return value, isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INT_MAX
+            return value, isinstance(number, int) and abs(number) <= INT_MAX
         case "float":
-            return (float(value), True) if is_number and abs(value) <= FLOAT_MAX else (value, False)
+            return (float(number), True) if number is not None and abs(number) <= FLOAT_MAX else (value, False)
         case "bool":
             if isinstance(value, str):
                 return value.lower() in _TRUE, value.lower() in _TRUE | _FALSE

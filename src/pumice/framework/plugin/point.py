@@ -41,6 +41,15 @@ B = ParamSpec("B")
 R = TypeVar("R")
 S = TypeVar("S")
 C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
+H = TypeVar("H", bound=HookFunction)
+
+
+class Key(Protocol):
+    """The place of an element in an order. It is compared only with what the same source returns for others, so it says
+    nothing about which values it can be compared with."""
+
+    def __lt__(self, other: Any, /) -> Any: ...
 
 
 class Mark(NamedTuple):
@@ -89,7 +98,7 @@ class Question(Struct, frozen=True, eq=False):
             raise PluginError(f"{what}: found parameters ({', '.join(found)}), wanted {known}")
         return form
 
-    def mark(self, hook: Any, reads: Reads | None, several: str | None) -> Any:
+    def mark(self, hook: H, reads: Reads | None, several: str | None) -> H:
         """Put a function at this point, and return it. Raises: PluginError."""
         form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
         # A word that is misspelt would make an answer rest on too little, and it would be kept for too long. So it is
@@ -104,7 +113,9 @@ class Question(Struct, frozen=True, eq=False):
         setattr(hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, several)])
         return hook
 
-    def decorate(self, hook: Any, *, reads: Reads | None = None, several: str | None = None) -> Any:
+    def decorate(
+        self, hook: H | None, *, reads: Reads | None = None, several: str | None = None
+    ) -> H | Callable[[H], H]:
         """Decorate a hook, for ``@point`` and ``@point(reads=…)``."""
         # With arguments, Python calls the decorator first and passes the function to what that returns.
         if hook is None:
@@ -121,7 +132,7 @@ def takes(hook: Callable[..., object], skip: int = 1) -> tuple[str, ...]:
     return tuple(spelled(hook.__annotations__.get(name, "?")) for name in names[skip:])
 
 
-def spelled(annotation: Any) -> str:
+def spelled(annotation: object) -> str:
     """Return an annotation as it is written, with or without ``from __future__ import annotations`` in the module."""
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
@@ -139,8 +150,8 @@ class Point(Question, Generic[A, R, C], frozen=True, eq=False):
     def __call__(
         self, /, *, reads: Reads
     ) -> Callable[[Callable[Concatenate[P, A], R]], Callable[Concatenate[P, A], R]]: ...
-    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
-        return self.decorate(hook, **said)
+    def __call__(self, hook: HookFunction | None = None, /, *, reads: Reads | None = None) -> object:
+        return self.decorate(hook, reads=reads)
 
 
 class MarksTwoForms(Protocol[A, R, B, S]):
@@ -161,11 +172,11 @@ class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
     def __call__(self, hook: Callable[Concatenate[P, B], S], /) -> Callable[Concatenate[P, B], S]: ...
     @overload
     def __call__(self, /, *, reads: Reads) -> MarksTwoForms[A, R, B, S]: ...
-    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
-        return self.decorate(hook, **said)
+    def __call__(self, hook: HookFunction | None = None, /, *, reads: Reads | None = None) -> object:
+        return self.decorate(hook, reads=reads)
 
 
-class MultiFormQuestion(Generic[A, C]):
+class MultiFormQuestion(Generic[A, C_co]):
     """A question that is asked of hooks of several forms, or at several points, at once. Each form is adapted to the
     arguments of the question, and a form without an adapter in ``forms`` is not asked. ``of_several``: the question is
     about several classes at once, and goes to the method that a hook names with ``several=``, or else through the
@@ -177,7 +188,7 @@ class MultiFormQuestion(Generic[A, C]):
         self,
         points: tuple[Question, ...],
         forms: Mapping[str, Adapter],
-        combinator: Callable[..., C],
+        combinator: Callable[..., C_co],
         *,
         of_several: bool = False,
     ) -> None:
@@ -194,4 +205,4 @@ def as_it_is(hook: HookFunction) -> HookFunction:
 
 
 #: A question in several forms, whatever it is about.
-AnyForms = MultiFormQuestion[Any, Any]
+AnyForms = MultiFormQuestion[..., object]

@@ -7,29 +7,34 @@ Source: Volcano's session functions and switches (framework/session_plugins.go, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Never, Protocol, TypeVar, overload
-
-import numpy as np
+from typing import Generic, Never, Protocol, TypeVar, overload
 
 from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.job_rows import JobRows
 from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
-from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.plugin import combine
 from pumice.framework.plugin import incremental as in_turn
+from pumice.framework.plugin.adapters import (
+    filter_node_by_node,
+    first_of_run,
+    masks_of_each,
+    of_its_class,
+    pair_of_keys,
+    pair_of_single_keys,
+    score_node_by_node,
+    scores_of_each,
+)
 from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.errors import HookFunction
 from pumice.framework.plugin.filter_result import ByHook, FilterResult, Invalid, Unfit
-from pumice.framework.plugin.point import MultiFormQuestion, P, Point, Question, Reads, TwoForms, as_it_is
+from pumice.framework.plugin.point import Key, MultiFormQuestion, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.model.decisions import Refusal
 
 OverRows = TypeVar("OverRows")
 OnNode = TypeVar("OnNode")
 OfTasks = TypeVar("OfTasks")
-Subject = TypeVar("Subject")
-Several = TypeVar("Several", JobRows, TaskRows)
 
 
 # The overloads are written out twice, because a type checker only pairs parameters with an answer if it sees each form.
@@ -69,8 +74,10 @@ class OverNodes(Question, Generic[OverRows, OnNode, OfTasks], frozen=True, eq=Fa
     def __call__(self, hook: Callable[[P, TaskClass], OfTasks], /) -> Callable[[P, TaskClass], OfTasks]: ...
     @overload
     def __call__(self, /, *, reads: Reads, several: str | None = None) -> MarksOverNodes[OverRows, OnNode, OfTasks]: ...
-    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
-        return self.decorate(hook, **said)
+    def __call__(
+        self, hook: HookFunction | None = None, /, *, reads: Reads | None = None, several: str | None = None
+    ) -> object:
+        return self.decorate(hook, reads=reads, several=several)
 
 
 #: A form is recognized by the names of its annotations, as written: modules of plugins use ``from __future__ import
@@ -91,7 +98,7 @@ job_order: TwoForms[[JobRows], AnyArray, [Job, Job], int, int] = TwoForms(
     {("JobRows",): "key", ("Job", "Job"): "compare"},
     switch="JobOrder",
 )
-queue_order: TwoForms[[Queue], Any, [Queue, Queue], int, int] = TwoForms(
+queue_order: TwoForms[[Queue], Key, [Queue, Queue], int, int] = TwoForms(
     "queue_order",
     "Which queue goes first? A key (a number, or a tuple of them), smaller first; or compare two. Ties: older, then"
     " name.",
@@ -133,7 +140,7 @@ pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit |
     "pre_predicate",
     "Is it useful to examine nodes? None or Unfit.",
     "before nodes are examined for a task",
-    combine.first_failure,
+    combine.first_unfit,
     {("TaskClass",): "class", ("Task",): "task"},
     switch="Predicate",
 )
@@ -212,7 +219,7 @@ job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
     "job_valid",
     "Can the job ever be complete with the pods that exist? None or Invalid.",
     "when a job has its first turn in an action",
-    combine.first_failure,
+    combine.first_invalid,
     {("Job",): "job"},
 )
 on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
@@ -250,102 +257,6 @@ session_close: Point[[], None, None] = Point(
 )
 
 
-# -- a hook in one form, asked in another: one contract, several ways to write it
-
-
-def pair_of_keys(
-    hook: Callable[[Several], AnyArray], rows_of: Callable[[Tables, AnyArray], Several]
-) -> Callable[[Job | Task, Job | Task], int]:
-    """Return a comparison of two for a hook that gives keys of many."""
-
-    def compare(left: Job | Task, right: Job | Task) -> int:
-        a, b = hook(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
-        # Keys are compared and not subtracted, because they may be infinite.
-        return int(a > b) - int(a < b)
-
-    return compare
-
-
-def pair_of_single_keys(hook: Callable[[Subject], Any]) -> Callable[[Subject, Subject], int]:
-    """Return a comparison of two for a hook that gives the key of one."""
-
-    def compare(left: Subject, right: Subject) -> int:
-        a, b = hook(left), hook(right)
-        return int(a > b) - int(a < b)  # keys may be NumPy numbers
-
-    return compare
-
-
-def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callable[[Subject, NodeRows], FilterResult]:
-    """Return a filter over rows for a filter of one node."""
-
-    def over_rows(subject: Subject, nodes: NodeRows) -> FilterResult:
-        # Code 0 stands for "no objection" in every FilterResult, so its reasons are empty.
-        why: list[tuple[Unfit, ...]] = [()]
-        codes = np.zeros(len(nodes), dtype=np.int32)
-        for i, node in enumerate(nodes):
-            unfit = hook(subject, node)
-            if unfit is not None:
-                # A hook that answers True probably means that the node fits. Taking it for a refusal would hide the
-                # mistake.
-                if not isinstance(unfit, Unfit):
-                    raise combine.WrongAnswer(hook, unfit, "None or an Unfit")
-                codes[i] = len(why)
-                why.append((unfit,))
-        return FilterResult(codes, tuple(why))
-
-    return over_rows
-
-
-def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subject, NodeRows], F64]:
-    """Return a score over rows for a score of one node."""
-
-    def over_rows(subject: Subject, nodes: NodeRows) -> F64:
-        found = [hook(subject, node) for node in nodes]
-        for answer in found:
-            if not isinstance(answer, int | float | np.number | np.bool_):
-                raise combine.WrongAnswer(hook, answer, "a number")
-        return np.array(found, dtype=np.float64)
-
-    return over_rows
-
-
-def masks_of_each(hook: Callable[[TaskClass, NodeRows], FilterResult | None]) -> Callable[[ClassRows, NodeRows], Bool]:
-    """Return a filter about several classes for one about a class: the nodes to which it does not object."""
-
-    def of_several(classes: ClassRows, nodes: NodeRows) -> Bool:
-        # Class by class, since a hook in this form knows no faster way. One that does names a method for several.
-        found = np.ones((len(classes), len(nodes)), dtype=bool)
-        for i, cls in enumerate(classes):
-            for filter_result in combine.filter_results(((hook,),), cls, nodes):
-                found[i] = filter_result.codes == 0
-        return found
-
-    return of_several
-
-
-def scores_of_each(hook: Callable[[TaskClass, NodeRows], F64 | float | None]) -> Callable[[ClassRows, NodeRows], F64]:
-    """Return a score about several classes for one about a class."""
-
-    def of_several(classes: ClassRows, nodes: NodeRows) -> F64:
-        found = np.zeros((len(classes), len(nodes)))
-        for i, cls in enumerate(classes):
-            found[i] = combine.total(((hook,),), cls, nodes)
-        return found
-
-    return of_several
-
-
-def of_its_class(hook: HookFunction) -> HookFunction:
-    """Return a hook about tasks for one about a class."""
-    return lambda task, *rest: hook(task.cls, *rest)
-
-
-def first_of_run(hook: HookFunction) -> Callable[[Queue, TaskRows], Any]:
-    """Return a hook about several tasks for one about a task: it can speak of the first only."""
-    return lambda queue, tasks: hook(queue, next(iter(tasks)))
-
-
 # -- questions as they are put
 
 jobs_compared: MultiFormQuestion[[Job, Job], int] = MultiFormQuestion(
@@ -357,7 +268,7 @@ jobs_keyed: MultiFormQuestion[[JobRows], list[AnyArray]] = MultiFormQuestion(
 queues_compared: MultiFormQuestion[[Queue, Queue], int] = MultiFormQuestion(
     (queue_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
-queue_keyed: MultiFormQuestion[[Queue], list[Any]] = MultiFormQuestion(
+queue_keyed: MultiFormQuestion[[Queue], list[Key]] = MultiFormQuestion(
     (queue_order,), {"key": as_it_is}, combine.single_keys
 )
 tasks_compared: MultiFormQuestion[[Task, Task], int] = MultiFormQuestion(
@@ -432,9 +343,9 @@ scores_in_turn: MultiFormQuestion[
     in_turn.scores_of,
 )
 #: Points that are asked about tasks and nodes.
-ABOUT_NODES: tuple[Any, ...] = (predicate, node_order, batch_node_order)
+ABOUT_NODES: tuple[Question, ...] = (predicate, node_order, batch_node_order)
 task_refused: MultiFormQuestion[[Task], Unfit | None] = MultiFormQuestion(
-    (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_failure
+    (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_unfit
 )
 tasks_allowed: MultiFormQuestion[[Queue, TaskRows], Allowed] = MultiFormQuestion(
     (allocatable,), {"run": as_it_is, "task": first_of_run}, combine.fewest

@@ -6,9 +6,8 @@ not written is on. In addition, both spellings of a switch are accepted, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -33,7 +32,7 @@ class PluginOption(Struct, frozen=True):
 
     spec: PluginSpec
     switches: Mapping[str, bool]
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
     usage: tuple[UsageWindow, ...] = ()
 
     def enabled(self, point: Question) -> bool:
@@ -46,8 +45,8 @@ class ActionOption(Struct, frozen=True):
     """One step of the cycle, ``run(ssn, **arguments)``. ``home``: the dialect to which it belongs."""
 
     name: str
-    run: Any
-    arguments: Mapping[str, Any]
+    run: Callable[..., None]
+    arguments: Mapping[str, object]
     only_for_waiting: bool = False
     home: Dialect | None = None
 
@@ -60,7 +59,7 @@ class Policy(Struct, frozen=True, dict=True):
     tiers: tuple[tuple[PluginOption, ...], ...]
     dialect: Dialect = field(default_factory=Dialect)
     metrics: Mapping[str, object] = {}
-    sections: Mapping[str, Mapping[str, Any]] = {}
+    sections: Mapping[str, Mapping[str, object]] = {}
     warnings: tuple[str, ...] = ()
 
     def has_action(self, name: str) -> bool:
@@ -73,7 +72,7 @@ class Policy(Struct, frozen=True, dict=True):
         names = [action.name for action in self.actions]
         return first in names and name in names[len(names) - names[::-1].index(first) :]
 
-    def section(self, name: str) -> Mapping[str, Any]:
+    def section(self, name: str) -> Mapping[str, object]:
         """Return one of ``sections``, empty if it is missing."""
         return self.sections.get(name) or {}
 
@@ -233,11 +232,12 @@ class _Reader:
     def _sections(self, conf: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
         """Yield the sections of the dialect that are valid."""
         for name, problems_of in self.language.sections.items():
-            found: Any = conf.get(name) or {}
-            problems = (
-                list(problems_of(found)) if isinstance(found, Mapping) else [f"found {found!r:.80}, wanted a mapping"]
-            )
-            self.problems += [f"conf: {name}: {problem}" for problem in problems]
+            found = conf.get(name) or {}
+            if not isinstance(found, Mapping):
+                self.problems.append(f"conf: {name}: found {found!r:.80}, wanted a mapping")
+                continue
+            problems = [f"conf: {name}: {problem}" for problem in problems_of(found)]
+            self.problems += problems
             if not problems:
                 yield name, found
 

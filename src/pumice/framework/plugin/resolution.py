@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from pumice.columns.column import AnyColumn
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, ground
+from pumice.framework.plugin.errors import HookFunction
 from pumice.framework.plugin.point import (
     JOBS,
     NOW,
@@ -43,9 +44,9 @@ class Wire(NamedTuple):
     for_equals: bool
     for_equal_tasks: bool
 
-    def call_of(self, instance: Any) -> Any:
+    def call_of(self, instance: object) -> HookFunction:
         """Return the function to call."""
-        return getattr(instance, self.attribute) if self.attribute else instance
+        return cast(HookFunction, getattr(instance, self.attribute) if self.attribute else instance)
 
     def asked(self, question: Question | AnyForms) -> Call:
         """Return what to call for a question, which may be asked in another form than the hook's."""
@@ -204,7 +205,7 @@ class Wiring:
         """Return all hooks at some points."""
         return [wire for point in points for tier in self.tiers(point) for wire in tier]
 
-    def known(self, question: Hashable, find: Callable[[Any], V]) -> V:
+    def known(self, question: Hashable, find: Callable[[Callable[..., list[Wire]]], V]) -> V:
         """Return what ``find`` computes from ``at``, computed once."""
         found: V | None = self._known.get(question)
         if found is None:

@@ -146,7 +146,7 @@ class TreeOrder:
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn = ssn
         depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.trace.action)
-        self._lines = ssn.order.lines(rows, depth)
+        self._lines = ssn.order.lines(rows, depth if isinstance(depth, int) else None)
         self._requests: dict[
             int, tuple[QueueRequest, int, Part | None]
         ] = {}  # per queue, with its job's stamp and chunk

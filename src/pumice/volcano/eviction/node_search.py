@@ -245,7 +245,7 @@ class Victims:
         spared = []
         for plugin, answer in self._ssn.hooks.each_answer(self._votes, self._task, candidates):
             if answer is not None:
-                named = answer.victims if isinstance(answer, Named) else answer
+                named: Bool = answer.victims if isinstance(answer, Named) else np.asarray(answer)
                 protectors = self._protectors(plugin, candidates, named)
                 spared.append((plugin, len(candidates) - int(named.sum()), protectors))
         enough = int(self._enough(nodes, candidates, victims).sum())

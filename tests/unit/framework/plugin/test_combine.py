@@ -241,7 +241,7 @@ def test_most_missing(answers: Answers, wanted: int, asked: list[int]) -> None:
     assert (combine.most_missing(hooks.tiers, "job"), hooks.order) == (wanted, asked)
 
 
-LATE, NEVER = Unfit("late"), Invalid("Never", "it never will")
+LATE, LATER, NEVER = Unfit("late"), Unfit("later"), Invalid("Never", "it never will")
 
 
 @pytest.mark.parametrize(
@@ -249,12 +249,12 @@ LATE, NEVER = Unfit("late"), Invalid("Never", "it never will")
     [
         pytest.param([], None, [], id="nobody"),
         pytest.param([[None], [None]], None, [11, 21], id="nothing against it"),
-        pytest.param([[None, LATE, NEVER], [NEVER]], LATE, [11, 12], id="the first reason ends it"),
-        pytest.param([[None], [NEVER]], NEVER, [11, 21], id="in a later tier"),
+        pytest.param([[None, LATE, LATER], [LATER]], LATE, [11, 12], id="the first reason ends it"),
+        pytest.param([[None], [LATER]], LATER, [11, 21], id="in a later tier"),
     ],
 )
-def test_first_failure(answers: Answers, wanted: Any, asked: list[int]) -> None:
-    check(combine.first_failure, answers, wanted, asked)
+def test_first_unfit(answers: Answers, wanted: Any, asked: list[int]) -> None:
+    check(combine.first_unfit, answers, wanted, asked)
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,8 @@ def test_keys_are_a_column_a_hook() -> None:
         combine.all_of,
         combine.any_of,
         combine.most_missing,
-        combine.first_failure,
+        combine.first_unfit,
+        combine.first_invalid,
         combine.first_registered,
         combine.merge,
         combine.each,
@@ -454,8 +455,10 @@ TWO = ("subject", ["n0", "n1"])
         pytest.param(combine.intersect, TWO, np.array([0, 1]), "None or a mask over 2 tasks", id="rows for a mask"),
         pytest.param(combine.union, TWO[1:], None, "a mask over 2 tasks", id="no mask"),
         pytest.param(combine.most_missing, ("job",), None, "True, False or a whole number", id="no count"),
-        pytest.param(combine.first_failure, ("job",), False, "None or a reason", id="False for a reason"),
-        pytest.param(combine.first_failure, ("job",), "late", "None or a reason", id="a text for a reason"),
+        pytest.param(combine.first_unfit, ("task",), False, "None or an Unfit", id="False for a reason"),
+        pytest.param(combine.first_unfit, ("task",), NEVER, "None or an Unfit", id="a job's reason for a task's"),
+        pytest.param(combine.first_invalid, ("job",), "late", "None or an Invalid", id="a text for a reason"),
+        pytest.param(combine.first_invalid, ("job",), LATE, "None or an Invalid", id="a task's reason for a job's"),
         pytest.param(combine.filter_results, TWO, False, "a FilterResult about 2 rows", id="False for a filter_result"),
         pytest.param(
             combine.filter_results, TWO, NOBODY_IN_TWO, "a FilterResult about 2 rows", id="a mask for a filter_result"
