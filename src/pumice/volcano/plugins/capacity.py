@@ -92,10 +92,13 @@ class Capacity:
         self.tree, self.of = self._shape()
         # One job in an inner queue stops placement, admission and reclaim in the whole cluster, as in Volcano.
         self.problem = self.tree.problem or (self._misplaced_job() if hierarchy else "")
+        # Sums first, then the tree: what a queue holds counts in each of its ancestors. Source: Volcano capacity.go,
+        # buildHierarchicalQueueAttrs.
         amounts, up = queue_amounts(ssn), self.tree.summed_up
         allocated = up(amounts.allocated)
         self.request = up(amounts.request)
         self.deserved = ssn.column("capacity.deserved", "queue", values=self.of.deserved)
+        # Also columns although they do not change in a session, so that memoized answers rest on them.
         self.most = ssn.column("capacity.most", "queue", values=self.of.most)
         self.elastic = ssn.column("capacity.elastic", "queue", values=up(amounts.elastic))
         self.allocated = ssn.column("capacity.allocated", "queue", values=allocated)

@@ -38,6 +38,8 @@ class Cooldown:
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, tasks = ssn, ssn.tables.tasks
+        # Labels, annotations and conditions are parts of pods, and nothing else is read; so the times survive every
+        # cycle in which no pod changes.
         rests_on = (tasks["pods"].version,)
         self.until: F64 = ssn.memo.get("cdp.until", rests_on, lambda: np.array([_end(pod) for pod in tasks.pods]))
 

@@ -20,6 +20,7 @@ from pumice.api import (
     points,
 )
 
+# Names that Kubernetes itself creates. Their priorities could be compared as well, but Volcano goes by name.
 CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
 
@@ -54,6 +55,7 @@ class Conformance:
 
     def _ordinary(self, candidates: TaskRows) -> Bool:
         """Return ``ordinary``. Shape (rows,)."""
+        # The shared answer has tasks on nodes only, and a plugin from outside may ask for others.
         if (candidates.tables.tasks.node[candidates.rows] < 0).any():
             return ordinary(candidates)
         # Pods are read once: a search for victims asks about thousands of them again and again.

@@ -84,6 +84,8 @@ class DeviceShare:
         deviceshare_DeviceConfig: Any = None,
     ) -> None:
         self.ssn, self._weight = ssn, deviceshare_ScheduleWeight
+        # Volcano keeps these switches for the life of its process. Here each session reads them from the policy, so
+        # that a changed policy takes effect.
         config = read_device_config(deviceshare_DeviceConfig)
         families: list[Family] = []
         if deviceshare_GPUSharingEnable or deviceshare_GPUNumberEnable:
@@ -126,6 +128,7 @@ class DeviceShare:
         """Yield arguments that are invalid, or cannot be used together."""
         each = {"GPUSharingEnable": deviceshare_GPUSharingEnable, "GPUNumberEnable": deviceshare_GPUNumberEnable}
         for name in (name for name, on in each.items() if on):
+            # Volcano exits here: two ledgers would give away the cards of one node without knowing of each other.
             if all(each.values()) or deviceshare_VGPUEnable:
                 other = "VGPUEnable" if deviceshare_VGPUEnable else next(key for key in each if key != name)
                 yield f"argument deviceshare.{name}: found true beside deviceshare.{other}, wanted one of them"
@@ -133,6 +136,7 @@ class DeviceShare:
             found = deviceshare_SchedulePolicy[:40]
             yield f"argument deviceshare.SchedulePolicy: found {found!r}, wanted {BINPACK} or {SPREAD}"
         if deviceshare_AscendMindClusterVNPUEnable:
+            # Reported and not ignored, since a policy that has an effect in Volcano would lose it here.
             what = "found true, wanted false: NPUs of MindCluster are not shared out by this version yet"
             yield f"argument deviceshare.AscendMindClusterVNPUEnable: {what}"
         is_used = (deviceshare_VGPUEnable or deviceshare_AscendHAMiVNPUEnable) and deviceshare_DeviceConfig is None

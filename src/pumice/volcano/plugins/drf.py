@@ -33,6 +33,7 @@ from pumice.framework.memo import ground
 if TYPE_CHECKING:
     from pumice.volcano.queues.share_tree import ShareTree
 
+# Volcano's shareDelta: shares are quotients, which differ in the last digits.
 SAME = 1e-6
 
 #: What the tree of queues rests on: paths and weights of queues, and jobs with what they hold and ask for.
@@ -50,6 +51,7 @@ class Drf:
         self._total: list[float] = ssn.total.tolist()
         jobs = ssn.tables.jobs
         rests_on = (ssn.tables.nodes.facts.version, *ground(jobs["allocated"], jobs["queue"]))
+        # Most cycles of a quiet cluster change none of these.
         allocated, share = ssn.memo.get("drf", rests_on, lambda: _held(ssn))
         self.allocated = ssn.column("drf.allocated", "job", values=allocated)
         self.share = ssn.column("drf.share", "job", values=share)
@@ -77,6 +79,7 @@ class Drf:
         """Return the tasks of jobs whose share without the task would not be smaller than the preemptor's share with
         its task. Shape (rows,)."""
         total, allocated, jobs = self.ssn.total, self.allocated.array, candidates.job
+        # With the task that preempts, since it is compared as it would be afterwards.
         own = float(dominant_share(allocated[preemptor.job.row] + preemptor.req, total))
         # Quirk of Volcano, kept on purpose: each candidate is subtracted from its job's share for the next one, even
         # if it is no victim.

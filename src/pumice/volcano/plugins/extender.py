@@ -42,11 +42,14 @@ from pumice.framework.cycle.ports import OutsideError
 from pumice.model.plain_words import kind_of
 from pumice.volcano import extender_objects as objects
 
+# Bounded, because the cycle waits for each answer: a long timeout would stop the scheduling of all jobs.
 TIMEOUT_S, TIMEOUT_MAX_S = 1.0, 30.0
 #: Seconds after which the program is asked again although nothing has changed.
 AGAIN_S = 5.0
+# Texts of the program end up in conditions and logs, so their length is bounded.
 _SHOWN_MAX = 200
 _SCORE_MAX = 1e9
+# ASCII only, without a user or a query: the address comes from a policy file, and the scheduler opens it.
 _URL, _URL_MAX = re.compile(r"https?://[\w.\-\[\]:]+(?:/[\w.\-/%]*)?", re.ASCII), 2048
 
 
@@ -84,6 +87,7 @@ class Extender:
         self.ssn, self._prefix, self._ignorable = ssn, extender_urlPrefix.rstrip("/"), extender_ignorable
         self._within_s = _seconds(extender_httpTimeout)
         self._managed = _names(extender_managedResources)
+        # The keys are names of methods, from which ``unused_hooks`` takes those to leave out.
         self._verbs = {
             "close": extender_onSessionCloseVerb,
             "predicate": extender_predicateVerb,
@@ -129,6 +133,7 @@ class Extender:
 
         Raises: OutsideError.
         """
+        # An error like any other of the program, so that ``ignorable`` decides about a missing address too.
         if not _is_url(self._prefix):
             raise OutsideError("extender.urlPrefix is not an address")
         return self.ssn.outside.ask(f"{self._prefix}/{verb}", question, self._within_s)
@@ -142,6 +147,7 @@ class Extender:
                 Jobs={tables.jobs.uids[row]: objects.job(tables, row) for row in self.ssn.live_jobs.tolist()},
                 Nodes={name: objects.node(tables, row) for row, name in enumerate(tables.nodes.facts.names)},
                 Queues={name: objects.queue(tables, row) for row, name in enumerate(tables.queues.names)},
+                # Present and empty: the fields of Volcano's structure, which a program may decode strictly.
                 NamespaceInfo={},
                 RevocableNodes={},
                 NodeList=[],
@@ -156,6 +162,8 @@ class Extender:
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
+    # The clock is named as read so that no answer outlives its cycle: the program may answer differently although
+    # nothing in the cluster has changed.
     @points.predicate(reads=(ROWS, PODS, NOW))
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Reject nodes that the program rejects. Shape (rows,)."""
@@ -163,6 +171,7 @@ class Extender:
             return None
         codes = np.zeros(len(nodes), dtype=np.int32)
         why: dict[Unfit, int] = {}
+        # Encoded once for all nodes, since it is the same in every question.
         asked, lost = objects.task(task.tables, task.row), ""
         for i, row in enumerate(nodes.rows.tolist()):
             unfit = None
@@ -190,6 +199,7 @@ class Extender:
             listed = [objects.node(task.tables, row) for row in rows]
             answer = self._ask(self._verbs["prioritize"], task=objects.task(task.tables, task.row), nodes=listed)
         except OutsideError:
+            # All nodes equal instead of an error, so that a program that fails does not stop placement.
             return np.zeros(len(nodes))
         scores = answer.get("nodeScore")
         scores = scores if isinstance(scores, dict) and not answer.get("errorMessage") else {}

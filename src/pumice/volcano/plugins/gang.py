@@ -45,6 +45,7 @@ from pumice.volcano.queues.empty_groups import given_back, next_given_back
 from pumice.volcano.status.closing import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 from pumice.volcano.status.fit_errors import FitTexts
 
+# A copy, because READY is shared with all that counts what is placed.
 PIPELINED_OR_READY = READY.copy()
 PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 
@@ -88,6 +89,7 @@ class Gang:
     ) -> None:
         # A file that says false under either name wants Volcano's order.
         self.ssn, self.partially_bound_first = ssn, finishPartialGangs and halvesFirst
+        # The new name wins if both are given; the old one was never more than a spelling of it.
         self.evicted_after = _seconds(evictPartialGangsAfter or halvesGoAfter)
         self.given_back_after = _seconds(evictBelowMinimumAfter)
         if not gatedCount and not ssn.is_idle:
@@ -119,6 +121,7 @@ class Gang:
         """Return for each job how many tasks it lacks, whether it is ready, and if there is such a job, whether it is
         admitted and holds its queue no more. Shapes (J,)."""
         jobs = self.ssn.tables.jobs
+        # For all jobs in one product, since figures are published for each cycle.
         missing = jobs.min_available - jobs.counts @ READY
         ready = missing <= jobs.best_effort
         found = {"job.lacking": np.where(ready, 0, missing), "job.ready": ready}
@@ -155,6 +158,8 @@ class Gang:
     @points.sub_job_order(reads=(ROWS,))
     def sub_job_order(self, sub: SubJob) -> float:
         """Return the order key: sub-jobs that are not ready first."""
+        # Roles are not looked at, unlike in ``job_ready``: they belong to the job. Source: Volcano gang.go,
+        # subJobOrderFn.
         return float(sub.is_ready)
 
     @points.job_ready(reads=(ROWS,))
@@ -192,6 +197,8 @@ class Gang:
     @points.job_starving(reads=(ROWS,))
     def job_starving(self, job: Job) -> bool:
         """Return True if the job is below its minimum, including pipelined tasks."""
+        # Roles are not looked at, and pending pods without requests do not count: eviction frees resources, which these
+        # do not need. Source: Volcano gang.go, jobStarvingFn.
         return job.is_starving
 
     @points.preemptable(reads=(ROWS,))
@@ -232,6 +239,7 @@ class Gang:
         if self.given_back_after is not None:
             until = self.ssn.now - self.given_back_after
             gangs += [job for job, since in below_minimum_since(self.ssn).items() if since <= until]
+        # Whole gangs: a part that stays would again hold nodes below the minimum.
         return np.isin(tasks.job, gangs) & (tasks.job >= 0)
 
     @points.session_close
@@ -242,6 +250,7 @@ class Gang:
         given_back(ssn)
         texts, said = FitTexts(ssn.tables, ssn.trace), conditions(ssn)
         for job in (Job(ssn.tables, row) for row in jobs_to_close(ssn)):
+            # A group without pods has no task that could be unschedulable, so it gets no condition.
             if not job.size:
                 continue
             if job.is_ready:
@@ -264,6 +273,8 @@ class Gang:
 
     def _roles_meet(self, job: Job, statuses: I32, *, with_best_effort: bool = True) -> bool:
         """Return True if each role meets its minimum, counting tasks in these statuses."""
+        # False if the minimums of roles add up to more than the job's own: Volcano then checks none of them. Source:
+        # Volcano job_info.go, CheckTaskReady and its siblings.
         if not job.roles_matter:
             return True
         counts = job.role_counts(statuses, with_best_effort=with_best_effort)
@@ -286,6 +297,7 @@ def _invalid(reason: str, message: str, job: Job) -> Invalid:
     """Return why a job is invalid, with the first role by name that lacks pods, or with the pods of all roles."""
     tasks, least = job.tables.tasks, job.group.min_task_member
     rows = job.tables.jobs.tasks[job.row].tolist()
+    # Only of use for the reason as a value. Volcano's message names no role.
     roles = Counter(tasks.pods[row].role for row in rows if VALID[tasks.status[row]]) if least else Counter()
     lacking = [(role, roles[role], count) for role, count in sorted(least.items()) if roles[role] < count]
     role, exist, minimum = lacking[0] if lacking else ("", job.valid_count, job.min_available)
@@ -295,6 +307,7 @@ def _invalid(reason: str, message: str, job: Job) -> Invalid:
 def _incomplete(job: Job, texts: FitTexts) -> str:
     """Return Volcano's message for a gang that is not ready."""
     fared = texts.fared(job.row)
+    # Tasks that were placed and taken back count as placed here, because they only wait for the rest of the gang.
     unready = job.min_available - job.ready_count - fared.placed
     return f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{texts.origin(job.row)}"
 

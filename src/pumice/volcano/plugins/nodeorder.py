@@ -90,6 +90,7 @@ class NodeOrder:
         self,
         ssn: Session,
         *,
+        # The weights of kube-scheduler's default profile. MostAllocated is not in it, hence 0.
         leastrequested_weight: int = 1,
         mostrequested_weight: int = 0,
         balancedresource_weight: int = 1,
@@ -107,6 +108,7 @@ class NodeOrder:
         self._node_affinity, self._taints = nodeaffinity_weight, tainttoleration_weight
         self._pod_affinity, self._spread = podaffinity_weight, podtopologyspread_weight
         self._images = imagelocality_weight
+        # Few snapshots list images, and a hook that scores every node 0 would still cost a pass over the nodes.
         self.unused_points = () if imagelocality_weight and known_images(self._facts) else (points.node_order,)
 
     @points.node_order
@@ -117,6 +119,8 @@ class NodeOrder:
     @points.batch_node_order(reads=(ROWS,), several="rooms")
     def room(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Return LeastAllocated, MostAllocated and BalancedAllocation. Shape (rows,)."""
+        # At the point for batches as in Volcano, although no score here needs other nodes: sums of floats run in its
+        # order.
         return self.allocation(cls, nodes)
 
     def rooms(self, classes: ClassRows, nodes: NodeRows) -> F64:
@@ -152,6 +156,8 @@ class NodeOrder:
         parts: list[tuple[_Score, int]] = []
         for raw, everywhere, weight, reverse in self._by_node_objects(spec):
             if everywhere is None:
+                # Scaled by the largest value among the candidates, so the score of a node changes with the nodes beside
+                # it.
                 parts.append((_Scaled(raw, reverse), weight))
             else:
                 same = (same or 0.0) + weight * everywhere
@@ -205,6 +211,7 @@ class _ScaledInTurn(ScoreInTurn):
         return scaled(self._raw[places], reverse=self._reverse)
 
     def placed(self, step: int, place: int) -> bool:
+        # Placements change no node object, so no score has to be computed again.
         return False
 
 

@@ -63,6 +63,7 @@ class NumaAware:
         tables = ssn.tables
         self._rests_on = (tables.nodes.facts.version, *ground(tables.numas["objs"]))
         self._places: list[Place | None] = ssn.memo.get("numa.places", self._rests_on, lambda: _places(ssn))
+        # Per class: the policy annotation is read into the spec, so that equal tasks share it.
         self._asks = [None if spec is None else spec.numa for spec in tables.classes.specs]
         self._width = max((len(place.ids) for place in self._places if place is not None), default=0)
         asks = np.array([ask is not None for ask in self._asks], dtype=bool)

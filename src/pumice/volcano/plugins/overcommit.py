@@ -18,12 +18,14 @@ class Overcommit:
 
     def __init__(self, ssn: Session, *, overcommit_factor: float = DEFAULT_FACTOR) -> None:
         self.ssn = ssn
+        # A factor below 1 would refuse jobs that fit. Source: Volcano overcommit.go.
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
         rests_on = (factor, ssn.tables.nodes.facts.version, *ground(ssn.tables.nodes["books"]))
         self._most = ssn.total * factor
         self._used = ssn.memo.get("overcommit.used", rests_on, lambda: read_only(_used(ssn)))
         idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(self._most - self._used))
         self.idle = ssn.column("overcommit.idle", values=idle)
+        # Per queue for other plugins, one sum for this one: the factor is about the cluster as a whole.
         claimed = np.add.reduce(queue_amounts(ssn).claimed, axis=0, keepdims=True)
         self.inqueue = ssn.column("overcommit.inqueue", values=claimed)
 

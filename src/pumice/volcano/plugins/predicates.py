@@ -48,6 +48,7 @@ from pumice.placing.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE,
 TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
 NAMES_CONFLICT = Unfit("plugin NodeAffinity pre-predicates failed pod affinity terms conflict", Code.UNRESOLVABLE)
 
+# Built once, with every combination of reasons: a filter then answers with an index per node and makes no objects.
 _STABLE = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS)
 #: Reasons by stable code, plus ``_FULL`` for nodes with the largest number of pods.
 _WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
@@ -119,6 +120,7 @@ class Predicates:
         )
         on = tuple(name for name, is_on in volume_filters if is_on)
         self._view, self._facts = View(ssn), derived(ssn)
+        # Compared as a count: Volcano's MaxTaskNum takes part in no resource arithmetic.
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
         _register_claims(ssn)
@@ -130,6 +132,8 @@ class Predicates:
     def pre_filters(self, cls: TaskClass) -> Unfit | None:
         """Return why no node can take pods of the class, or None."""
         spec = cls.spec
+        # Such terms name single nodes that exclude each other. A filter would answer for each node what is known before
+        # any.
         if self._affinity and spec.affinity.node_required and names_conflict(spec):
             return NAMES_CONFLICT
         return None
@@ -138,7 +142,10 @@ class Predicates:
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Filter by the number of pods, and then by the first stable filter that rejects. Shape (rows,)."""
         codes, objects = self._stable_of(cls.row)
+        # Pods of the view and not of the ledger: pipelined tasks count too, since they will be there. Source: Volcano
+        # predicates.go.
         full = nodes.view_pods >= nodes.pick(self._max_pods)
+        # A full node keeps its other reasons: preemption makes room for a pod, and cures no taint.
         if np.count_nonzero(full):
             return FilterResult(nodes.pick(codes) + _FULL * full, _WHY)
         return FilterResult(nodes.pick(codes), _WHY) if objects else None
@@ -151,6 +158,7 @@ class Predicates:
         if any(objects for _, objects in stable):
             found: Bool = np.array([nodes.pick(codes) == 0 for codes, _ in stable]) & has_place
             return found
+        # None spares the caller a mask over all nodes, in the common case that nothing is rejected.
         return None if has_place.all() else np.repeat(has_place[None], len(classes), axis=0)
 
     def _stable_of(self, cls: int) -> Stable:
@@ -178,10 +186,12 @@ class Predicates:
         """Return the filters that concern tasks of the class."""
         tables = self.ssn.tables
         spec = tables.classes.specs[cls]
+        # Terms of placed pods repel others too, so once one class has terms, the filter may concern every class.
         pods_matter = self._pods and self._has_pod_terms
         # Building a filter indexes all pods of the cluster, so it is only built if a class needs it.
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
+        # In kube-scheduler's order, in which reasons are listed.
         asked = ((self._ports, port_filter), (pods_matter, inter_pod_filter), (self._spread, spread_filter))
         filters: list[Filter] = [of(self.ssn) for on, of in asked if on]
         return tuple(each for each in filters if each.concerns(cls))
@@ -226,6 +236,7 @@ class Predicates:
 def _register_claims(ssn: Session) -> None:
     """Register the filter of resource claims, if the cluster has any."""
     claiming = claiming_in(ssn)
+    # Most clusters have no claims, and then no task is asked about them.
     if claiming is None:
         return
 
@@ -236,6 +247,8 @@ def _register_claims(ssn: Session) -> None:
     claiming.register(ssn, refused)
 
 
+# Kube-scheduler stops at the first filter that rejects. Volcano goes on after a rejection that an eviction may cure,
+# and its texts list all of these.
 def run_in_turn(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     """Combine filters that run one after the other. After a reason that evictions cannot change, later filters are
     ignored on that node."""

@@ -49,6 +49,8 @@ class Priority:
     @points.job_starving(reads=(ROWS,))
     def job_starving(self, job: Job) -> bool:
         """Return True if some tasks of the job are neither placed nor pipelined."""
+        # Not by the minimum as gang does: with this plugin alone in its tier, elastic tasks above the minimum preempt
+        # too.
         return job.ready_count + job.waiting_count < job.size
 
     @points.preemptable(reads=(ROWS,))
@@ -59,6 +61,8 @@ class Priority:
         # A pod without a job has no job priority to compare.
         if own.row < 0:
             return np.zeros(len(candidates), dtype=bool)
+        # Strictly lower, since equal jobs would evict each other in turn. Between jobs the job's priority counts, and
+        # inside of a job the task's. Source: Volcano priority.go, preemptableFn.
         lower_job = self.ssn.tables.jobs.priority[job] < own.priority
         return np.where(job == own.row, candidates.priority < preemptor.priority, lower_job)
 
@@ -66,6 +70,7 @@ class Priority:
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         """Return all tasks for a gang of another queue, and tasks of jobs with lower priority for one of the same
         queue. Shape (rows,)."""
+        # Between queues their shares decide, and priorities of different queues are not comparable.
         if context.kind is EvictionKind.GANG_RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         return np.asarray(self.ssn.tables.jobs.priority[candidates.job] < context.job.priority)

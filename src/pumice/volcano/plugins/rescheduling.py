@@ -33,6 +33,7 @@ DEFAULT_INTERVAL = 300.0
 RAN_AT = "rescheduling.ran_at"
 _AMOUNTS = [CPU, MEMORY]
 _NAMES = ("cpu", "memory")
+# The order in which pods lose: those without requests first, because they were promised nothing.
 _QOS = {"BestEffort": 0, "Burstable": 1, "Guaranteed": 2}
 
 
@@ -105,6 +106,7 @@ class Rescheduling:
         load, known = self._load()
         if not known.any():
             return found
+        # A cordoned node can take no pods, however low its load is.
         idle = known & ~self.ssn.tables.nodes.facts.unschedulable & (load < self.limits.low).all(axis=1)
         busy = (known & ~idle & (load > self.limits.high).any(axis=1)).nonzero()[0]
         # Without an idle node, an evicted pod would only move the load to another busy one.
@@ -126,6 +128,7 @@ class Rescheduling:
     def _room(self, load: F64, idle: Bool) -> F64:
         """Return how much the idle nodes can take together up to the high limit. Shape (2,)."""
         assert self.limits is not None
+        # Of what is allocatable, because only so much can be placed there; the load itself is percent of the machine.
         has = self.ssn.tables.nodes.facts.allocatable[idle][:, _AMOUNTS]
         found: F64 = ((self.limits.high - load[idle]) / 100.0 * has).sum(axis=0)
         return found
@@ -178,6 +181,7 @@ def _is_percent(value: object) -> bool:
 
 def _strategy_problems(strategy: Any) -> Iterator[str]:
     """Yield problems with a strategy."""
+    # Without a message, a misspelled strategy would look like a cluster in balance.
     name = strategy.get("name") if isinstance(strategy, Mapping) else strategy
     if name != STRATEGY:
         yield f"argument strategies: found {name!r:.80}, wanted {STRATEGY}; nothing is done for it"

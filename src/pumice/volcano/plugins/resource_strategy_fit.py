@@ -64,6 +64,7 @@ class ResourceStrategyFit:
         self._axis, self._classes = ssn.tables.axis, ssn.tables.classes
         self._strategies = Strategies.read(resourceStrategyFitWeight, resources)
         self._scarce, self._proportions = Scarce.read(sra), Proportions.read(proportional)
+        # Once a session: names and prefixes are compared with each resource, which no hook should repeat per class.
         self._counted = self._by_column(self._strategies)
         self._spared = self._sparing(ssn)
         scores = self._strategies.weight or self._spared is not None
@@ -85,6 +86,8 @@ class ResourceStrategyFit:
         score = self._fit(cls, nodes) if self._strategies.weight else np.zeros(len(nodes))
         if self._spared is not None:
             asked = np.flatnonzero(cls.req >= EPS)
+            # A node that lacks something requested is filtered anyway, and should not win here by lacking scarce
+            # resources.
             has_all = (nodes.allocatable[:, asked] > 0).all(axis=1)
             score += np.where(has_all, nodes.pick(self._spared), 0.0)
         return score
@@ -92,6 +95,8 @@ class ResourceStrategyFit:
     def _fit(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Return the weighted mean of what is in use, or free, with the task; 0 if the node is too small.
         Shape (rows,)."""
+        # A pod's own strategy replaces the policy's as a whole. Mixed with it, weights would no longer add up to what
+        # either meant.
         own = cls.spec.strategy
         counted = self._counted if own is None else self._by_column(Strategies.of_pod(own))
         asked = cls.req[counted.columns] >= EPS
@@ -104,6 +109,7 @@ class ResourceStrategyFit:
         # Divided by 1 where a node has none; ``counts`` removes the term.
         part = np.where(most, used, room - used) / np.where(room > 0, room, 1.0)
         score: F64 = (np.where(counts, part, 0.0) * weights).sum(axis=1) * (100.0 * self._strategies.weight / total)
+        # A request beyond one counted resource costs the whole score. Source: Volcano resource_strategy_fit.go.
         score[((used > room) & counts).any(axis=1)] = 0.0
         return score
 
@@ -143,6 +149,7 @@ class ResourceStrategyFit:
         codes = np.zeros(len(nodes), dtype=np.int32)
         why: list[tuple[Unfit, ...]] = [()]
         for name, (cpu, memory) in rates.items():
+            # Idle devices and not all: what stands beside a device in use is needed no more.
             devices = idle[:, self._axis.column[name]]
             left = idle - cls.req
             short = (left[:, CPU] < devices * cpu) | (left[:, MEMORY] < devices * memory * _MEMORY_UNIT)

@@ -38,6 +38,7 @@ class ResourceQuotas:
         self.ssn, self.own_counted_once = ssn, ownCountedOnce
         quotas = ssn.tables.quotas.objs
         self._names = sorted({name for quota in quotas for name in quota.limited})
+        # Per namespace and not per quota: what is admitted counts against every quota of its namespace.
         self._place = {name: at for at, name in enumerate(dict.fromkeys(quota.namespace for quota in quotas))}
         self._of_namespace: dict[str, list[int]] = {name: [] for name in self._place}
         self.hard = np.full((len(quotas), len(self._names)), np.inf)
@@ -45,6 +46,7 @@ class ResourceQuotas:
         for row, quota in enumerate(quotas):
             self._of_namespace[quota.namespace].append(row)
             limited = np.isin(self._names, quota.limited)
+            # Infinity where a quota is silent, so that one comparison serves all quotas and names.
             self.hard[row] = np.where(limited, self._amounts(quota.hard), np.inf)
             self.used[row] = self._amounts(quota.used)
         # No code reads this column. It makes memoized answers rest on the quotas.
@@ -68,6 +70,7 @@ class ResourceQuotas:
         """Return what quotas count of the pods of a job."""
         tasks, found = self.ssn.tables.tasks, np.zeros(len(self._names))
         for row in self.ssn.tables.jobs.tasks[job.row].tolist():
+            # The quota controller does not count pods that have ended.
             if tasks.status[row] not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
                 found += self._amounts(tasks.pods[row].spec.request)
         return found

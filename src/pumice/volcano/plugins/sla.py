@@ -50,6 +50,7 @@ class Sla:
     def wakes_at(self) -> float | None:
         """Return the next deadline of a waiting job, at which the answers change."""
         jobs, rows = self.ssn.tables.jobs, self.ssn.live_jobs
+        # A deadline changes answers about jobs that still wait, and only these need a cycle.
         rows = rows[(jobs.waits[rows] > 0) & (self.waits[rows] > 0)]
         due = jobs.creation[rows] + self.waits[rows]
         due = due[due > self.ssn.now]
@@ -59,6 +60,7 @@ class Sla:
     def job_order(self, jobs: JobRows) -> F64:
         """Return the order key: jobs with a waiting time first, the earliest deadline first. Shape (rows,)."""
         waits = self.waits[jobs.rows]
+        # By the end of the wait and not by its length: a job with a long wait that began long ago may be due first.
         return np.where(waits > 0, jobs.creation + waits, np.inf)
 
     @points.job_enqueueable(reads=(ROWS, NOW))
@@ -85,6 +87,8 @@ def _own(group: PodGroup | None) -> float:
     """Return the waiting time in a job's annotations: the first valid one above 0."""
     for key in SLA_ANNOTATIONS:
         text = group.annotations.get(key) if group is not None else None
+        # An invalid text of the first key does not hide the second one. Source: Volcano job_info.go,
+        # extractWaitingTime.
         seconds = _seconds(text or "")
         if seconds:
             return seconds

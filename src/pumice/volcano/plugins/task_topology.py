@@ -84,8 +84,10 @@ class TaskTopologies:
         """Evaluate the annotations of a job with pending tasks."""
         tables = self.ssn.tables
         rows, tasks, names = tables.jobs.tasks[job], tables.tasks, tables.nodes.facts.names
+        # A job without pending tasks has nothing to order or to score.
         if not (tasks.status[rows] == _PENDING).any():
             return
+        # The annotation only. Elsewhere in Volcano the label counts too, but not in this plugin.
         role_of = {row: tasks.pods[row].annotations.get(TASK_SPEC_KEY, "") for row in rows.tolist()}
         group = tables.jobs.groups[job]
         try:
@@ -107,6 +109,7 @@ class TaskTopologies:
                 self._amount(row),
             )
             for row, role in role_of.items()
+            # Roles without a topology stay out of all buckets, and go after those in one.
             if role in roles.names
         ]
         buckets = buckets_of(members, roles)
@@ -119,6 +122,7 @@ class TaskTopologies:
     def _amount(self, row: int) -> float:
         """Return the request of a task as one number: milli-cores, MiB, and other resources in their own unit."""
         amounts = self.ssn.tables.classes.req[self.ssn.tables.tasks.cls[row]].copy()
+        # In MiB, so that memory does not outweigh all other resources: only the comparison of buckets reads the sum.
         amounts[MEMORY] /= _MIB
         return float(amounts.sum())
 
@@ -170,10 +174,12 @@ class TaskTopologies:
         if bucket < 0:
             return np.zeros(len(nodes))
         books = self.ssn.tables.nodes.books[nodes.rows]
+        # Pipelined tasks are not subtracted, unlike elsewhere. Source: Volcano topology.go, calcBucketScore.
         room = books[:, IDLE] + books[:, RELEASING]
         score = self._on_nodes(plan.buckets.members[bucket])[nodes.rows].astype(np.float64)
         score -= self._on_nodes(self._to_keep_apart(plan, task.row))[nodes.rows]
         score += self._with_it(plan.buckets.members[bucket], task, room)
+        # Relative to the largest bucket of the job, so that no score exceeds 100 times the weight.
         scale = 100.0 * self._weight / plan.buckets.largest
         return np.where(_too_small(room, task.req), 0.0, score * scale)
 

@@ -42,6 +42,7 @@ from pumice.volcano.revocable import WindowError, Zones, parse_window
 
 DEFAULT_PERIOD = 60.0
 EVICTED_AT = "tdm.evicted_at"
+# Unresolvable, since evicting pods of the node would not make the task revocable.
 NOT_ALLOWED = Unfit("not allow to dispatch to revocable node", Code.UNRESOLVABLE)
 RUNNING, ENDED = int(TaskStatus.RUNNING), [int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)]
 _NUMBER = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
@@ -61,11 +62,14 @@ class Tdm:
         self.ssn = ssn
         self.period = _seconds(tdm_evict_period)
         self.zones = Zones.read(tdm_revocable_zone_ or {})
+        # Zones as numbers, because filters compare those of all nodes at once.
         label = derived(ssn).label(REVOCABLE_ZONE_KEY)
         #: Zone of each node (N,), from 1, 0 for none.
         self.zone_of: I32 = np.array([0, *(i * bool(z) for i, z in enumerate(label.values, start=1))])[label.codes + 1]
+        # Once a session, in which the time stands still.
         objections = [self.zones.objection(zone, ssn.now) for zone in label.values]
         self._why = [(), *((Unfit(why, Code.UNRESOLVABLE),) if why else () for why in objections)]
+        # Columns and not fields, so that memoized answers of the hooks end when a zone opens or closes.
         self.closed = ssn.column("tdm.closed", values=np.array([False, *map(bool, objections)]))
         evicted_at = ssn.snapshot.notes.get(EVICTED_AT)
         self.due = ssn.column("tdm.due", values=np.array([evicted_at is None or ssn.now - evicted_at >= self.period]))
@@ -108,6 +112,8 @@ class Tdm:
     def _over(self) -> Bool:
         """Return the zones that have hours and are outside of them, indexed as in ``zone_of``."""
         names = ["", *derived(self.ssn).label(REVOCABLE_ZONE_KEY).values]
+        # A label without hours in the policy closes its zone too, but nothing is evicted there: it may be a spelling
+        # mistake. Source: Volcano tdm.go, which goes through the configured zones.
         over: Bool = np.array([name in self.zones.windows for name in names]) & self.closed.array
         return over
 
@@ -122,6 +128,7 @@ class Tdm:
             return None
         if task.pod.revocable_zone:
             return FilterResult(np.where(self.closed.array[zone], zone, 0), tuple(self._why))
+        # The reason of the zone goes before that of the task, as in Volcano.
         other = len(self._why)
         codes = np.where(self.closed.array[zone], zone, np.where(zone > 0, other, 0))
         return FilterResult(codes, (*self._why, (NOT_ALLOWED,)))
@@ -132,6 +139,7 @@ class Tdm:
         if not self.zone_of.any():
             return None
         zone = nodes.pick(self.zone_of)
+        # Revocable tasks prefer these nodes, so that the others stay free for tasks that can run nowhere else.
         wanted = bool(task.pod.revocable_zone)
         return np.where((zone > 0) & ~self.closed.array[zone] & wanted, 100.0, 0.0)
 
@@ -149,6 +157,7 @@ class Tdm:
         tasks = candidates.tables.tasks
         rows = candidates.rows
         found = tasks.preemptable[rows] & (tasks.status[rows] == RUNNING) & (self.zone_of[tasks.node[rows]] == 0)
+        # By node and job, since each node is judged as if it were the only one.
         return self._up_to_budget(candidates, found, candidates.apart(candidates.job))
 
     @points.victim_tasks
@@ -161,6 +170,8 @@ class Tdm:
         over = self._over()
         zone = self.zone_of[table.node[rows]]
         found = table.preemptable[rows] & (table.status[rows] == RUNNING) & over[zone]
+        # Quirk of Volcano, kept on purpose: the budget holds for each zone by itself, so a job in two zones may lose
+        # twice as many tasks.
         return self._up_to_budget(tasks, found, tasks.job.astype(np.int64) * len(over) + zone)
 
     def _up_to_budget(self, tasks: TaskRows, found: Bool, group: AnyArray) -> Bool:
@@ -179,6 +190,7 @@ class Tdm:
         """Return how many tasks of a job may be evicted now."""
         counts, running = job.counts, int(job.counts[RUNNING])
         least, missing = _budget_of(job.group)
+        # Tasks that neither run nor have ended are missing already.
         if missing:
             return max(0, _amount(missing, job.size) - (job.size - int(counts[ENDED].sum()) - running))
         if least and running >= _amount(least, job.size):

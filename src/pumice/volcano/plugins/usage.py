@@ -76,6 +76,7 @@ class Usage:
         estimator: Any = None,
     ) -> None:
         self.ssn, tables = ssn, ssn.tables
+        # A negative weight would prefer the busiest nodes. Volcano takes the default for it as well.
         self._weight = 5 if usage_weight < 0 else usage_weight
         self._weights = np.array([1.0 if weight < 0 else float(weight) for weight in (cpu_weight, memory_weight)])
         self._most = np.array([percent(thresholds, "cpu"), percent(thresholds, "mem")])
@@ -87,7 +88,9 @@ class Usage:
         self._at = found.at
         values = np.column_stack([np.where(fresh, found.cpu, 0.0), np.where(fresh, found.memory, 0.0), fresh])
         self.measured = ssn.column("usage.measured", "node", 3, values=values)
+        # By class, because requests, limits and QoS class are all that an estimate needs of a pod.
         self._base = np.array([self._estimator.of(spec) for spec in tables.classes.specs]).reshape(-1, 3, 2)
+        # Columns, so that a rollback takes estimates back with the placements that they belong to.
         coming, estimates = self._coming()
         self.estimates = ssn.column("usage.estimates", "task", 3, values=estimates)
         self.coming = ssn.column("usage.coming", "node", 2, values=coming)
@@ -120,6 +123,7 @@ class Usage:
         estimates[there, 0] = tasks.node[there] + 1.0
         pods = [tasks.pods[row] for row in there.tolist()]
         runs = tasks.status[there] == _RUNNING
+        # A running pod without a start time counts as too young for ever, as in Volcano.
         started = np.array([np.inf if pod.start_time is None else pod.start_time for pod in pods])
         self._due: F64 = (started + self._interval)[runs & np.isfinite(started)]
         young = ~runs | (self.ssn.now < started + self._interval)
@@ -169,6 +173,7 @@ class Usage:
         """Reject nodes above a threshold; nodes without a recent measurement pass. Shape (rows,)."""
         measured = nodes.read(self.measured)
         over: Bool = (measured[:, :2] > self._most) & (measured[:, 2:] > 0)
+        # CPU goes first, because Volcano ends with the first threshold that is exceeded.
         codes = np.where(over[:, 0], 1, np.where(over[:, 1], 2, 0))
         return FilterResult(codes, _WHY) if codes.any() else None
 
@@ -182,11 +187,13 @@ class Usage:
             found = self._next(np.full(len(nodes), cls.row), measured, coming, capacity)
             coming = coming + np.where((more > step)[:, None], found, 0.0)
         score = idleness_score(composite(measured[:, :2], coming, capacity), self._weights, self._weight)
+        # A node without a measurement may be full or empty, so it is not preferred to any that is known.
         return np.where(measured[:, 2] > 0, score, 0.0)
 
 
 def _capacity(ssn: Session) -> F64:
     """Return milli-cores and bytes of each node's machine, or what is allocatable if that is unknown. Shape (N, 2)."""
     facts = ssn.tables.nodes.facts
+    # Measured percents are of the machine, and what is reserved for the system is part of it.
     own = np.array([[node.capacity.milli_cpu, node.capacity.memory] for node in facts.objs]).reshape(-1, 2)
     return np.where(own > 0, own, facts.allocatable[:, _AMOUNTS])
