@@ -38,6 +38,7 @@ def task(tables: Tables, row: int) -> Obj:
         "Namespace": pod.namespace,
         "TaskRole": pod.role,
         "Resreq": asked,
+        # In Volcano, too, both are the full request, init containers included.
         "InitResreq": asked,
         "NodeName": tables.nodes.facts.names[node] if node >= 0 else "",
         # Volcano's task statuses are bit flags.
@@ -59,6 +60,7 @@ def _pod(pod: Pod) -> Obj:
             "labels": dict(pod.labels),
             "annotations": dict(pod.annotations),
         },
+        # The fields that placement rests on. A program that needs more can read the pod by its UID.
         "spec": {
             "schedulerName": pod.scheduler_name,
             "nodeName": pod.node_name,
@@ -75,6 +77,7 @@ def node(tables: Tables, row: int) -> Obj:
     books = {"Idle": IDLE, "Used": USED, "Releasing": RELEASING, "Pipelined": PIPELINED, "FutureIdle": FUTURE}
     return {
         "Name": obj.name,
+        # All books, because a program that filters needs what is idle and what will be.
         **{name: amount(tables.axis, nodes.books[row, book]) for name, book in books.items()},
         "Allocatable": amount(tables.axis, facts.allocatable[row]),
         "Node": {"metadata": {"name": obj.name, "labels": dict(obj.labels), "annotations": dict(obj.annotations)}},
@@ -93,6 +96,7 @@ def job(tables: Tables, row: int) -> Obj:
         "Priority": int(jobs.priority[row]),
         "MinAvailable": int(jobs.min_available[row]),
         "Allocated": amount(tables.axis, jobs.allocated[row]),
+        # By UID, the key of Volcano's map of tasks.
         "Tasks": {tables.tasks.pods[each].uid: task(tables, each) for each in jobs.tasks[row].tolist()},
         "PodGroup": {
             "metadata": {"name": group.name, "namespace": group.namespace, "annotations": dict(group.annotations)}
@@ -103,4 +107,5 @@ def job(tables: Tables, row: int) -> Obj:
 def queue(tables: Tables, row: int) -> Obj:
     """Return a queue."""
     obj = tables.queues.objs[row]
+    # Volcano's queues have no UID of their own: the name is used for it.
     return {"UID": obj.name, "Name": obj.name, "Weight": obj.weight}

@@ -47,6 +47,8 @@ from pumice.framework.plugin.points import (
 )
 from pumice.volcano.eviction.context import EvictionContext
 
+# The one comparison of three queues: who loses first depends on who takes. It has no switch, as in Volcano, so no
+# policy can turn it off.
 victim_queue_order: Point[[Queue, Queue, Queue], int, int] = Point(
     "victim_queue_order",
     "Tasks of which queue are evicted first, for a preemptor of the third queue? Without an answer: in reverse"
@@ -70,8 +72,12 @@ cluster_order: Point[[str, str], int, int] = Point(
     combine.first_nonzero,
     {("str", "str"): "compare"},
     switch="ClusterOrder",
+    # The other switches are on unless a policy file says no; this one, like the hierarchy of queues, must be set.
+    # Source: Volcano's loader of the scheduler configuration.
     default_on=False,
 )
+# Asked about all hypernodes at once, because a score may compare: network-topology-aware prefers, of hypernodes with
+# the same best score, those that hold more of the sub-job.
 hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
     "hyper_node_order",
     "How good is each hypernode for the sub-job? One score per row, summed over plugins.",
@@ -82,6 +88,8 @@ hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
 )
 
 
+# Not combined over plugins, since two ways to walk one tree cannot be merged. Source: Volcano HyperNodeGradientForJobFn
+# (framework/session_plugins.go), where the first registered plugin decides alone.
 def first_gradient(tiers: combine.Tiers, *args: object) -> list[list[int]] | None:
     """Return the groups of hypernodes of the first plugin, None if it has none or no plugin has a hook."""
     hook = next(chain.from_iterable(tiers), None)
@@ -104,6 +112,8 @@ hyper_node_gradient_for_job: Point[[Job, int, str], list[list[int]] | None, list
     {("Job", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
+# A point of its own: a sub-job may have a tighter tier than its job, and starts in the hypernode that is tried for the
+# job.
 hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | None, list[list[int]] | None] = Point(
     "hyper_node_gradient_for_sub_job",
     "Which hypernodes below the given one should be tried for the sub-job? As for a job.",
@@ -112,6 +122,8 @@ hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | Non
     {("SubJob", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
+# Two points with one meaning, because a policy switches them off separately: Volcano's chart turns off
+# enablePreemptable for gang and drf and leaves their votes on reclaim.
 preemptable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "preemptable",
     "Which candidates may the task preempt? A mask; None without an opinion. A hook that takes"
@@ -132,6 +144,7 @@ reclaimable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | 
     {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
     switch="Reclaimable",
 )
+# No switch, as in Volcano. A gang takes victims of a whole domain at once, so there are no nodes to answer by.
 unified_evictable: Point[[EvictionContext, TaskRows], Bool | None, Bool] = Point(
     "unified_evictable",
     "Which candidates may a whole gang evict? A mask; None without an opinion.",
@@ -139,6 +152,8 @@ unified_evictable: Point[[EvictionContext, TaskRows], Bool | None, Bool] = Point
     combine.intersect,
     {("EvictionContext", "TaskRows"): "tasks"},
 )
+# All tasks at once: gangreclaim asks for a whole gang, and a queue that may take one task need not be allowed to take
+# all.
 preemptive: Point[[Queue, TaskRows], bool, bool] = Point(
     "preemptive",
     "May the queue reclaim from other queues for these tasks?",
@@ -147,6 +162,7 @@ preemptive: Point[[Queue, TaskRows], bool, bool] = Point(
     {("Queue", "TaskRows"): "tasks"},
     switch="Preemptive",
 )
+# A number as for ``job_ready``, so that a sub-job can be placed in one batch up to its minimum.
 sub_job_ready: Point[[SubJob], bool | int, int] = Point(
     "sub_job_ready",
     "Is the sub-job ready? As job_ready. Without sub-group policies, the job is asked instead.",
@@ -155,6 +171,8 @@ sub_job_ready: Point[[SubJob], bool | int, int] = Point(
     {("SubJob",): "sub"},
     switch="SubJobReady",
 )
+# A vote and not ``all_of``: sla permits in a higher tier what gang rejects below it, and only so does a job that has
+# waited too long keep its room. Source: Volcano JobPipelined.
 job_pipelined: Point[[Job], Vote, bool] = Point(
     "job_pipelined",
     "Would the job be ready once releasing resources are free?",
@@ -171,6 +189,7 @@ sub_job_pipelined: Point[[SubJob], Vote, bool] = Point(
     {("SubJob",): "sub"},
     switch="SubJobPipelined",
 )
+# The form with an amount exists for speed: thousands of pending jobs ask for a handful of different amounts.
 job_enqueueable: TwoForms[[Queue, F64], Vote | Rejection, [Job], Vote | Rejection, Rejection | None] = TwoForms(
     "job_enqueueable",
     "May the job be admitted? Asked only for jobs with minResources. A Vote, the text of a rejection, or the QueueLimit"
@@ -189,6 +208,8 @@ job_enqueued: Point[[Job], None, None] = Point(
     {("Job",): "job"},
     switch="JobEnqueued",
 )
+# Volcano reserves room for such a task inside of AllocatableFn. Here that hook has no effects, so that its answer can
+# be memoized, and the effect has a point of its own under the same switch.
 gate_taken_off: Point[[Task], None, None] = Point(
     "gate_taken_off",
     "The scheduling gate with which the task waited for its queue is removed.",
@@ -197,6 +218,8 @@ gate_taken_off: Point[[Task], None, None] = Point(
     {("Task",): "task"},
     switch="Allocatable",
 )
+# Without any hook no job starves, so a policy with preempt and no plugin that knows starving jobs evicts nothing.
+# Source: Volcano JobStarving.
 job_starving: Point[[Job], bool, bool] = Point(
     "job_starving",
     "May the job preempt or reclaim?",
@@ -205,6 +228,8 @@ job_starving: Point[[Job], bool, bool] = Point(
     {("Job",): "job"},
     switch="JobStarving",
 )
+# The next two belonged to the actions elect and reserve, which Volcano has no longer. They are kept so that plugins
+# with such hooks, and policies with their switches, still load.
 target_job: Point[[Sequence[Job]], Job | None, Job | None] = Point(
     "target_job",
     "Which of the jobs should be favoured?",
@@ -221,6 +246,8 @@ reserved_nodes: Point[[], None, None] = Point(
     {(): "none"},
     switch="ReservedNodes",
 )
+# A union within a tier, and no intersection as above: each plugin evicts for a reason of its own, and one reason is
+# enough. Source: Volcano VictimTasks.
 victim_tasks: Point[[TaskRows], Bool | combine.MayGo, Bool] = Point(
     "victim_tasks",
     "Which running tasks should be evicted? A mask; MayGo for tasks that may be evicted if another plugin names them.",
@@ -229,6 +256,8 @@ victim_tasks: Point[[TaskRows], Bool | combine.MayGo, Bool] = Point(
     {("TaskRows",): "tasks"},
     switch="Victim",
 )
+# One of two switches is enough, because plugins of both kinds keep numbers that a simulated move must change. Source:
+# Volcano SimulateAddTaskFn.
 simulate_add_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Point(
     "simulate_add_task",
     "The task is added to the node in a simulation. None or Unfit.",
@@ -262,6 +291,7 @@ simulate_allocatable: Point[[Queue, Task], bool, bool] = Point(
     switch="Allocatable",
 )
 
+# From the names of this module, those that are imported included, so that no point is defined and left out.
 POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if isinstance(p, Question)}
 
 #: Switches that belong to no point but change what a plugin does.
@@ -270,6 +300,8 @@ FEATURE_SWITCHES = {"Hierarchy": False}
 # -- questions as they are put
 
 
+# Volcano asks about one node at a time. A hook written for that must not see candidates of other nodes, since it may
+# count those that it has named so far.
 def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Task, Candidates], Bool | Named | None]:
     """Wrap a hook that answers for the candidates of one node, so that it answers for several nodes."""
 
@@ -286,6 +318,7 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
             if not combine.is_mask(answer, part):
                 raise WrongAnswer(hook, answer, f"None or a mask over {len(part)} tasks")
             victims[candidates.starts[nth] : candidates.starts[nth + 1]] = answer
+        # An abstention counts for its node only: on all other nodes the hook takes part in the intersection.
         return Named(victims, np.array([answer is not None for answer in each]))
 
     return over_nodes
@@ -321,6 +354,7 @@ amount_rejected: MultiFormQuestion[[Queue, F64], Rejection | None] = MultiFormQu
 job_rejected: MultiFormQuestion[[Job], Rejection | None] = MultiFormQuestion(
     (job_enqueueable,),
     {
+        # Hooks of both forms are asked in the order of the policy, because the first rejection gives the text.
         "amount": lambda hook: lambda job: hook(job.queue, job.tables.jobs.min_resources[job.row]),
         "job": as_it_is,
     },

@@ -31,6 +31,8 @@ def gangpreempt(
     (decision 0017). ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no
     limit. A step is a task in a plan that is tried, or some pods that are looked at.
     """
+    # The same search as gangreclaim's: the two differ in whose tasks are candidates and in how bundles are sorted,
+    # which the kind says.
     limits = limits_of(
         maxDomains,
         whole=allowWholeBundle,
