@@ -46,6 +46,10 @@ def order(now: float, **arguments: str) -> list[str]:
         (97 * HOUR, {}, "olu"),
         (97 * HOUR, {"oldestAfter": ""}, "oul"),
         (2 * HOUR, {"oldestAfter": "1h30m", "withoutEstimate": "2h"}, "oul"),
+        (2 * HOUR, {"withoutEstimate": "7h"}, "uol"),
+        (2 * HOUR, {"withoutEstimate": "7h", "aging": "1h"}, "oul"),
+        (2 * HOUR, {"withoutEstimate": "7h", "aging": "9h"}, "uol"),
+        (97 * HOUR, {"withoutEstimate": "7h", "aging": "9h"}, "olu"),
     ],
 )
 def test_jobs_are_placed_in_order(now: float, arguments: dict[str, str], wanted: str) -> None:
@@ -61,7 +65,11 @@ def test_the_order_changes_when_the_next_waiting_job_is_old() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
-    [({"oldestAfter": "soon"}, "argument oldestAfter: 'soon' is not a duration"), ({"withoutEstimate": "0s"}, "1s to")],
+    [
+        ({"oldestAfter": "soon"}, "argument oldestAfter: 'soon' is not a duration"),
+        ({"withoutEstimate": "0s"}, "1s to"),
+        ({"aging": "-1h"}, "argument aging: found '-1h', wanted 1s"),
+    ],
 )
 def test_a_wrong_duration_is_named(arguments: dict[str, str], problem: str) -> None:
     with pytest.raises(PolicyError, match=problem):

@@ -1,0 +1,92 @@
+"""How long jobs wait on Argonne's Theta, by policy: the table of docs/guide/waiting-time.md.
+
+    python -m bench.waits --runs 6 --shake 60s --only aged --traces theta_2023
+
+One run is the trace as it is; of several, each moves every arrival by up to ``--shake`` with a seed of its own. A run
+of ``theta_2022`` takes 5 to 13 CPU minutes, one of ``theta_2023`` 2. Each line is printed when its run has ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pumice
+
+HOUR = 3600.0
+TRACES = Path(__file__).parents[1].parent / "shared" / "traces" / "theta-alcf"
+
+
+def _conf(reserve: str, shortest: str) -> str:
+    """Return a policy with these arguments of ``ours/reserve`` and ``ours/shortest``, "" for without the plugin."""
+    chosen = [("ours/reserve", reserve), ("ours/shortest", shortest)]
+    ours = "".join(f"  - name: {name}\n    arguments: {{{text}}}\n" for name, text in chosen if text)
+    rest = "".join(f"  - name: {name}\n" for name in ("gang", "predicates", "nodeorder"))
+    return f'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins:\n  - name: priority\n{ours}{rest}'
+
+
+POLICIES = {
+    "greedy": _conf("", ""),
+    "fcfs": _conf("after: 0s, backfill: false", ""),
+    "easy": _conf("after: 0s", ""),
+    "shortest": _conf("", 'oldestAfter: ""'),
+    "reserved": _conf("after: 96h", "oldestAfter: 96h"),
+    "aged": _conf("after: 120h", "oldestAfter: 120h, aging: 6h"),
+}
+
+
+class Waits(NamedTuple):
+    """Hours that the jobs of one run waited, and the CPU seconds of the run."""
+
+    mean: float
+    longest: float
+    cpu_s: float
+
+
+def measure(trace: str, policy: str, seed: int, shake: str) -> Waits:
+    """Simulate a trace once. Seed 0 is the trace as it is."""
+    began = time.process_time()
+    cluster = pumice.load(f"swf:{TRACES / trace}.swf")
+    run = cluster.simulate(POLICIES[policy], shake=shake if seed else None, seed=seed, events=False)
+    found = [wait / HOUR for wait in run.jobs["wait_s"] if wait is not None]
+    return Waits(statistics.fmean(found), max(found), time.process_time() - began)
+
+
+def _of(runs: Sequence[Waits]) -> str:
+    mean, longest = statistics.fmean(each.mean for each in runs), statistics.fmean(each.longest for each in runs)
+    return f"{mean:.2f} h, longest {longest:.1f} h (largest {max(each.longest for each in runs):.1f})"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1, help="1: the trace as it is; more: with shaken arrivals")
+    parser.add_argument("--shake", default="60s")
+    parser.add_argument("--only", nargs="+", choices=POLICIES, default=list(POLICIES), metavar="POLICY")
+    parser.add_argument("--traces", nargs="+", default=["theta_2022", "theta_2023"], metavar="TRACE")
+    given = parser.parse_args(arguments)
+    if not TRACES.is_dir():
+        print(f"no traces at {TRACES}: nothing is measured", file=sys.stderr)
+        return 2
+    seeds = [0] if given.runs == 1 else list(range(1, given.runs + 1))
+    for policy in given.only:
+        for trace in given.traces:
+            runs = []
+            for seed in seeds:
+                runs.append(measure(trace, policy, seed, given.shake))
+                mean, longest, cpu_s = runs[-1]
+                print(
+                    f"{policy} {trace} seed {seed}: {mean:.2f} h, longest {longest:.1f} h, {cpu_s:.0f} CPU s",
+                    flush=True,
+                )
+            if len(runs) > 1:
+                print(f"{policy} {trace} of {len(runs)}: {_of(runs)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
