@@ -1,28 +1,35 @@
 """How a cluster goes on from one moment: when its jobs start and end, by their estimates.
 
 A job that runs ends when its estimate says; one that waits runs for its estimate once it starts. Without an estimate it
-stays until the end. A job that is evicted and starts again needs only what was left of its estimate.
+stays until the end. A job that is evicted and starts again needs only what was left of its estimate. Pods of a job that
+waits for admission are equal parts of what its PodGroup asks for at least.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
-from pumice.model.pod import Pod
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
+from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.estimate import expected_end_s, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.run import simulate
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import SimSettings
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
-from pumice.sim.workloads.work import LooseGang
+from pumice.sim.workloads.work import LooseGang, Work
 
 _ENDED = ("Succeeded", "Failed")
+#: Pods of one group that is waiting for admission at most: a tenant writes the number.
+_PODS_MAX = 100_000
+
+#: Returns for how many seconds more a gang runs, from now or from its start; None: until the end.
+Lasts = Callable[[LooseGang], float | None]
 
 
 class JobTimes(Struct, frozen=True):
@@ -43,21 +50,54 @@ class Forecast(Struct, frozen=True):
     evicted: int
 
 
-def forecast(objects: Iterable[Object], policy: Policy, now: float, until_s: float) -> Forecast:
-    """Simulate a cluster from ``now`` (seconds since the epoch) for ``until_s`` seconds."""
+def forecast(
+    objects: Iterable[Object],
+    policy: Policy,
+    now: float,
+    until_s: float,
+    *,
+    lasts: Lasts | None = None,
+    arriving: Sequence[Work] = (),
+    awaited: frozenset[str] = frozenset(),
+) -> Forecast:
+    """Simulate a cluster from ``now`` (seconds since the epoch) for ``until_s`` seconds.
+
+    ``lasts``: run times in place of estimates. ``arriving``: jobs that come later. ``awaited``: end as soon as all of
+    these have started.
+    """
     gangs, others = _apart(objects)
-    works, stay = [], list[str]()
+    works, stay = list[Work](), list[str]()
     for gang in gangs:
-        lasts_s = _lasts_s(gang, now)
+        lasts_s = by_estimate(gang, now) if lasts is None else lasts(gang)
         if lasts_s is None:
             stay.append(gang.key)
         works.append(_lasting(gang, lasts_s))
-    settings = SimSettings(start=now, until=until_s, try_alone=False)
-    run = simulate(Scene(tuple(others), tuple(works)), policy, settings)
+    settings = SimSettings(start=now, until=until_s, try_alone=False, awaited=awaited)
+    run = simulate(Scene(tuple(others), (*works, *arriving)), policy, settings)
     jobs = {
         each.key: JobTimes(each.queue, _since(each.started, now), _since(each.ended, now)) for each in run.history.jobs
     }
     return Forecast(dict(sorted(jobs.items())), tuple(sorted(stay)), run.result.binds, run.result.evictions)
+
+
+def gangs_of(objects: Iterable[Object]) -> list[LooseGang]:
+    """Return the jobs that run or wait."""
+    return _apart(objects)[0]
+
+
+def started_at(gang: LooseGang) -> float | None:
+    """Return when a gang began to run, None if it does not run as a whole."""
+    started = [pod.start_time for pod in gang.pods if pod.start_time is not None]
+    return min(started) if len(started) >= max(gang.group.min_member, 1) else None
+
+
+def by_estimate(gang: LooseGang, now: float) -> float | None:
+    """Return how long a gang runs, or goes on running, None if nothing says."""
+    estimate_s = job_estimate_s(gang.group, gang.pods)
+    started = started_at(gang)
+    if not estimate_s or started is None:
+        return estimate_s or None
+    return max(expected_end_s(started, estimate_s, now) - now, 0.0)
 
 
 def _since(moment: float | None, now: float) -> float | None:
@@ -78,6 +118,9 @@ def _apart(objects: Iterable[Object]) -> tuple[list[LooseGang], list[Object]]:
         for key, pods in members.items()
         if len(pods) >= max(groups[key].min_member, 1)
     }
+    for key, group in groups.items():
+        if key not in members and (pods := _to_be_created(group)):
+            gangs[key] = LooseGang(group, pods, is_admitted=False)
     others = [
         obj
         for obj in found
@@ -87,15 +130,26 @@ def _apart(objects: Iterable[Object]) -> tuple[list[LooseGang], list[Object]]:
     return list(gangs.values()), others
 
 
-def _lasts_s(gang: LooseGang, now: float) -> float | None:
-    """Return how long a gang runs, or goes on running, None if nothing says."""
-    estimate_s = job_estimate_s(gang.group, gang.pods)
-    if not estimate_s:
-        return None
-    started = [pod.start_time for pod in gang.pods if pod.start_time is not None]
-    if len(started) < max(gang.group.min_member, 1):
-        return estimate_s
-    return max(expected_end_s(min(started), estimate_s, now) - now, 0.0)
+def _to_be_created(group: PodGroup) -> tuple[Pod, ...]:
+    """Return the pods that the controller of a job will create after its admission, none if it does not wait for that.
+
+    Source: Volcano's job controller, which gives a PodGroup the requests of its minimum.
+    """
+    count = min(group.min_member, _PODS_MAX)
+    if group.min_resources is None or group.status.phase not in ("", PodGroupPhase.PENDING) or count < 1:
+        return ()
+    spec = PodSpec(request=group.min_resources.multi(1.0 / group.min_member))
+    one = Pod(
+        group.namespace,
+        name="",
+        uid="",
+        spec=spec,
+        creation=group.creation,
+        annotations={GROUP_NAME_ANNOTATION: group.name},
+        owner=("Job", group.name, group.key),
+    )
+    names = [f"{group.name}-{i}" for i in range(count)]
+    return tuple(replace(one, name=name, uid=f"{group.namespace}/{name}") for name in names)
 
 
 def _lasting(gang: LooseGang, lasts_s: float | None) -> LooseGang:
@@ -107,4 +161,4 @@ def _lasting(gang: LooseGang, lasts_s: float | None) -> LooseGang:
     }
     if lasts_s is not None:
         annotations[DURATION_ANNOTATION] = f"{lasts_s:.3f}s"
-    return LooseGang(replace(gang.group, annotations=annotations), gang.pods)
+    return replace(gang, group=replace(gang.group, annotations=annotations))

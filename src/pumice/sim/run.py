@@ -105,6 +105,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         after_event=laws.after_event if laws else None,
         after_cycle=laws.after_cycle if laws else None,
         circles_max=settings.circles_max,
+        awaited=settings.awaited,
     )
     began_s = observers.clock()
     with old_objects_left_alone():

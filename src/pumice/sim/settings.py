@@ -23,7 +23,8 @@ class SimSettings(Struct, frozen=True):
     ``window``: what figures are about. ``seed``: of ``faults``, and of moving every arrival by up to ``shake_s``.
     ``check_laws``: check the safety laws after every event, which is slow. ``circles_max``: end after this many cycles
     that decide something while no job arrives or ends. ``try_alone`` False: do not run each job that waits at the end
-    on an empty cluster (a simulation each), and find none impossible.
+    on an empty cluster (a simulation each), and find none impossible. ``awaited``: end as soon as all of these jobs
+    have started; empty: do not.
     """
 
     start: float = 0.0
@@ -36,6 +37,7 @@ class SimSettings(Struct, frozen=True):
     check_laws: bool = False
     circles_max: int = CIRCLES_MAX
     try_alone: bool = True
+    awaited: frozenset[str] = frozenset()
 
 
 def _no_clock() -> float:

@@ -7,7 +7,7 @@ that could not decide differently are left out here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -103,7 +103,8 @@ class Simulation:
     """A cluster, its controller and a scheduler on one clock.
 
     ``after_event`` and ``after_cycle`` are for checks (``sim.laws``): called after every event, and after every cycle
-    with its decisions. ``circles_max``: cycles that decide something while no job arrives or ends.
+    with its decisions. ``circles_max``: cycles that decide something while no job arrives or ends. ``awaited``: jobs
+    after whose last start it ends.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class Simulation:
         after_event: Callable[[], object] | None = None,
         after_cycle: Callable[[Sequence[Decision]], object] | None = None,
         circles_max: int = CIRCLES_MAX,
+        awaited: Collection[str] = (),
     ) -> None:
         if not period_s > 0:
             raise ValueError(f"schedule period: found {period_s}, wanted more than 0 seconds")
@@ -137,6 +139,10 @@ class Simulation:
         self._moved = (0, 0)
         self._vain_cycles = 0
         self._clock_only_cycles = 0
+        self._awaited = set(awaited)
+        if awaited:
+            controller.hooks.started.append(lambda run: self._awaited.discard(run.key))
+        self._ends_early = bool(awaited)
 
     def run(self, until: float | None = None, observe: Callable[[Progress], object] | None = None) -> SimResult:
         """Run until nothing is left to happen, or for ``until`` seconds. Ctrl-C ends it with the results so far."""
@@ -171,6 +177,8 @@ class Simulation:
             if moment > self.engine.now:
                 self.history.tick()
             self.engine.advance(moment, self._after_event)
+            if self._ends_early and not self._awaited:
+                return Ending.UNTIL
             if self._next_cycle() == moment:
                 self._cycle(moment)
                 if observe is not None:

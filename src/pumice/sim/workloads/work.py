@@ -173,11 +173,13 @@ class SimJob(Struct, frozen=True):
 
 class LooseGang(Struct, frozen=True):
     """A PodGroup and pods that exist without a job. ``kept``: the creator of the PodGroup creates deleted pods again.
-    Otherwise, as for pods without a PodGroup, only pods with a controller are created again."""
+    Otherwise, as for pods without a PodGroup, only pods with a controller are created again. ``is_admitted`` False: the
+    pods are created after the PodGroup is admitted."""
 
     group: PodGroup
     pods: tuple[Pod, ...]
     kept: bool = True
+    is_admitted: bool = True
 
     @property
     def key(self) -> str:
@@ -202,7 +204,7 @@ class LooseGang(Struct, frozen=True):
 
     @property
     def waits_for_admission(self) -> bool:
-        return False
+        return not self.is_admitted
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.group, self.pods

@@ -1,0 +1,179 @@
+"""How right predicted starts are, on Theta and on Philly: coverage of their intervals, and the error of their middle.
+
+    python -m bench.starts --trace theta_2023 --asks 120 --samples 8
+
+The trace is simulated once under a policy. At moments drawn by seed the starts of all waiting jobs are predicted, from
+what is known then: objects of the cluster, jobs that have come and ended. What is compared with it, in the same run:
+EASY backfilling with estimates as run times and no later jobs, and the number of jobs ahead times the mean time between
+starts during the last day.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from msgspec.structs import replace
+
+import pumice
+from bench.waits import POLICIES
+from pumice.framework.plugin.policy_file import Policy
+from pumice.library.policies import policy_of
+from pumice.model.events import Object
+from pumice.model.workloads.past_job import PastJob
+from pumice.ours.predictor import Predictor
+from pumice.ours.start_scores import StartScores
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller, JobRun
+from pumice.sim.engine import Engine
+from pumice.sim.forecast import forecast
+from pumice.sim.shell import Shell
+from pumice.sim.starts.samples import Horizon, as_past_job, sampled_starts
+from pumice.sim.workloads.work import LooseGang
+from pumice.sim.world import CycleReport, Simulation
+
+TRACES = Path(__file__).parents[1].parent / "shared" / "traces"
+DAY_S = 86_400.0
+
+
+class Input(NamedTuple):
+    """A trace, its cluster ("" for the one that it names), and the policy that it is simulated under."""
+
+    path: str
+    nodes: str
+    policy: str
+
+
+INPUTS = {
+    "theta_2023": Input("swf:{}/theta-alcf/theta_2023.swf", "", POLICIES["aged"]),
+    "theta_2022": Input("swf:{}/theta-alcf/theta_2022.swf", "", POLICIES["aged"]),
+    "philly": Input("{}/philly-gavel", "125x4gpu", POLICIES["greedy"]),
+}
+
+
+class Asker:
+    """Simulates the trace, and predicts at each of ``moments``, ascending."""
+
+    def __init__(self, scene: Any, policy: Policy, moments: Sequence[float], horizon: Horizon) -> None:
+        self.policy, self.moments, self.horizon = policy, list(moments), horizon
+        self.easy = policy_of(POLICIES["easy"]).policy
+        self.cluster = SimCluster(Engine(0.0))
+        self.controller = Controller(self.cluster)
+        self.shell = Shell(self.cluster, policy)
+        self.predictor, self.scores = Predictor(), StartScores()
+        self.past: list[PastJob] = []
+        self.about: dict[str, PastJob] = {}
+        self.starts: list[float] = []
+        self.asked: list[dict[str, Any]] = []
+        self.cpu_s = 0.0
+        self.works = {work.key: work for work in scene.works}
+        scene.enter(self.cluster, self.controller)
+        self.controller.hooks.arrived.append(self._arrived)
+        self.controller.hooks.started.append(self._started)
+        self.controller.hooks.ended.append(self._ended)
+        Simulation(self.cluster, self.controller, self._cycle).run()
+
+    def _arrived(self, run: JobRun) -> None:
+        group, pods = self.works[run.key].expand(self.cluster.engine.now)
+        self.about[run.key] = as_past_job(LooseGang(group, tuple(pods)))
+        self.past.append(self.about[run.key])
+
+    def _started(self, run: JobRun) -> None:
+        now = self.cluster.engine.now
+        self.starts.append(now)
+        self.scores.started(run.key, now)
+        for each in self.asked:
+            if each["job"] == run.key:
+                each["waited_s"] = now - each["at"]
+
+    def _ended(self, run: JobRun) -> None:
+        if run.started is not None:
+            self.predictor.learn(replace(self.about[run.key], ran_s=self.cluster.engine.now - run.started))
+
+    def _cycle(self, now: float) -> CycleReport:
+        report = self.shell.cycle(now)
+        if self.moments and now >= self.moments[0]:
+            while self.moments and now >= self.moments[0]:
+                self.moments.pop(0)
+            self._ask(now)
+        return report
+
+    def _ask(self, now: float) -> None:
+        began = time.process_time()
+        objects = [obj for kind in get_args(Object) for obj in self.cluster.objects(kind)]
+        since = now - 14 * DAY_S
+        past = [job for job in self.past if job.arrived >= since]
+        found = sampled_starts(objects, self.policy, now, self.predictor, past, self.horizon).by_job
+        self.cpu_s += time.process_time() - began
+        if not found:
+            return
+        plain = forecast(objects, self.easy, now, self.horizon.until_s, awaited=frozenset(found))
+        rate = sum(1 for at in self.starts if at >= now - DAY_S) / DAY_S
+        order = sorted(found, key=lambda key: (self.about[key].arrived, key))
+        for place, key in enumerate(order, 1):
+            told = self.scores.tell(key, now, np.quantile(found[key], (0.025, 0.1, 0.5, 0.9, 0.975), method="nearest"))
+            limit = plain.jobs[key].starts_s
+            self.asked.append(
+                {
+                    "job": key,
+                    "at": now,
+                    "quantiles": told.quantiles_s.tolist(),
+                    "raw": told.raw_s.tolist(),
+                    "easy": self.horizon.until_s if limit is None else limit,
+                    "drain": place / rate if rate else self.horizon.until_s,
+                    "waited_s": None,
+                }
+            )
+
+
+def figures(asked: Sequence[dict[str, Any]], skip: int = 0) -> dict[str, Any]:
+    """Return coverage and median errors of the predictions of which the start is known."""
+    known = [each for each in asked[skip:] if each["waited_s"] is not None]
+    waits = np.array([each["waited_s"] for each in known])
+    told = np.array([each["quantiles"] for each in known])
+    raw = np.array([each["raw"] for each in known])
+    errors = {name: np.abs(np.array([each[name] for each in known]) - waits) for name in ("easy", "drain")}
+    errors |= {"told": np.abs(told[:, 2] - waits), "raw": np.abs(raw[:, 2] - waits)}
+    return {
+        "predictions": len(asked),
+        "known": len(known),
+        "within_80": round(float(np.mean((told[:, 1] <= waits) & (waits <= told[:, 3]))), 4),
+        "within_95": round(float(np.mean((told[:, 0] <= waits) & (waits <= told[:, 4]))), 4),
+        "raw_80": round(float(np.mean((raw[:, 1] <= waits) & (waits <= raw[:, 3]))), 4),
+        "median_error_h": {name: round(float(np.median(each)) / 3600, 3) for name, each in errors.items()},
+        "mean_error_h": {name: round(float(np.mean(each)) / 3600, 3) for name, each in errors.items()},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trace", choices=INPUTS, default="theta_2023")
+    parser.add_argument("--asks", type=int, default=120)
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--until-days", type=float, default=7.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="write every prediction into this file")
+    given = parser.parse_args(arguments)
+    chosen = INPUTS[given.trace]
+    cluster = pumice.load(chosen.path.format(TRACES))
+    inputs = cluster._on(chosen.nodes) if chosen.nodes else cluster.inputs
+    last = max(work.arrival_s for work in inputs.scene.works)
+    dice = random.Random(given.seed)
+    moments = sorted(dice.uniform(0.1 * last, last) for _ in range(given.asks))
+    asker = Asker(
+        inputs.scene, policy_of(chosen.policy).policy, moments, Horizon(given.until_days * DAY_S, given.samples)
+    )
+    if given.keep:
+        given.keep.write_text(json.dumps(asker.asked))
+    print(json.dumps({**figures(asker.asked), "cpu_s_a_prediction": round(asker.cpu_s / given.asks, 2)}))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""predictor: how long a job will run, from jobs of the same user, name and shape that have ended.
+
+Of jobs with an estimate the ratio of run time to estimate is learnt, of the others the run time itself. Jobs that
+still run count as censored observations: they will end later than now. Source: Kaplan and Meier, Nonparametric
+Estimation from Incomplete Observations, 1958, by redistribution to the right (Efron, 1967); groups of similar jobs
+after Smith, Foster and Taylor, Predicting Application Run Times Using Historical Information, 1998.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.model.workloads.estimate import ESTIMATE_MIN_S
+from pumice.model.workloads.past_job import PastJob
+
+#: Ended jobs that are remembered. Each is in one list for each kind of similarity, so this bounds the memory.
+JOBS_MAX = 4096
+#: A group of similar jobs says something from so many ended ones on.
+_GROUP_MIN = 8
+#: The latest of a group that count: habits change.
+_GROUP_MAX = 256
+
+_Group = tuple[object, ...]
+
+
+class Predictor:
+    """Learns from ended jobs, in bounded memory. The same jobs in the same order give the same answers."""
+
+    def __init__(self, most: int = JOBS_MAX) -> None:
+        self._most = most
+        self._jobs: deque[PastJob] = deque()
+        self._values: dict[_Group, deque[float]] = {}
+        self._running: dict[_Group, list[float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def learn(self, job: PastJob) -> None:
+        """Take in a job that has ended."""
+        if job.ran_s is None:
+            return
+        if len(self._jobs) >= self._most:
+            self._forget(self._jobs.popleft())
+        self._jobs.append(job)
+        for group in _groups(job):
+            self._values.setdefault(group, deque()).append(_value(job, job.ran_s))
+
+    def watch(self, running: Iterable[tuple[PastJob, float]]) -> None:
+        """Take in how long jobs have been running by now, in place of what was said before."""
+        self._running = {}
+        for job, age_s in running:
+            for group in _groups(job):
+                self._running.setdefault(group, []).append(_value(job, age_s))
+
+    def knows(self, job: PastJob) -> bool:
+        """Return True if enough similar jobs have ended."""
+        return any(len(self._values.get(group, ())) >= _GROUP_MIN for group in _groups(job))
+
+    def quantiles(self, job: PastJob, levels: Sequence[float], age_s: float = 0.0) -> F64:
+        """Return run times in seconds, from start to end, below which a job ends with these probabilities.
+
+        ``age_s``: for how long it has been running. Shape (levels,), NaN if nothing similar has ended.
+        """
+        values, weights = self._distribution(job, age_s)
+        if not len(values):
+            return np.full(len(levels), np.nan)
+        total = np.cumsum(weights)
+        at = np.searchsorted(total, np.asarray(levels) * total[-1] - 1e-12)
+        found: F64 = values[np.minimum(at, len(values) - 1)] * (job.estimate_s or 1.0)
+        return np.maximum(found, age_s)
+
+    def draw(self, job: PastJob, dice: np.random.Generator, age_s: float = 0.0) -> float | None:
+        """Return a run time in seconds, from start to end, drawn at random; None if nothing similar has ended."""
+        found = float(self.quantiles(job, [float(dice.random())], age_s)[0])
+        return None if np.isnan(found) else found
+
+    def _distribution(self, job: PastJob, age_s: float) -> tuple[F64, F64]:
+        """Return the values of similar jobs that go beyond an age, ascending, and their weights."""
+        least = _value(job, age_s) if age_s > 0 else -1.0
+        for group in _groups(job):
+            seen = self._values.get(group, ())
+            if len(seen) < _GROUP_MIN:
+                continue
+            values = np.sort(np.array(list(seen)[-_GROUP_MAX:]))
+            weights = _redistributed(values, np.sort(np.array(self._running.get(group, ()))))
+            beyond = values > least
+            if beyond.any():
+                return values[beyond], weights[beyond]
+        return np.empty(0), np.empty(0)
+
+    def _forget(self, job: PastJob) -> None:
+        for group in _groups(job):
+            values = self._values[group]
+            values.popleft()  # jobs leave in the order in which they came
+            if not values:
+                del self._values[group]
+
+
+def _value(job: PastJob, seconds: float) -> float:
+    return seconds / job.estimate_s if job.estimate_s else seconds
+
+
+def _groups(job: PastJob) -> Iterator[_Group]:
+    """Yield the groups that a job belongs to, the most similar jobs first."""
+    about = ("of", job.estimate_s > 0)
+    if job.user or job.name:
+        yield (*about, job.user, job.name, job.pods, job.estimate_s)
+        yield (*about, job.user, job.name)
+    if job.user:
+        yield (*about, job.user, job.pods)
+        yield (*about, job.user)
+    yield (*about, "shape", job.pods, round(job.estimate_s))
+    yield (*about, "estimate", int(np.log2(max(job.estimate_s, ESTIMATE_MIN_S)) * 2))
+    yield about
+
+
+def _redistributed(values: F64, censored: F64) -> F64:
+    """Return the weight of each value, ascending, when the weight of each censored one goes to those beyond it."""
+    weights = np.ones(len(values))
+    # Ascending, because what one gives may be given on by the next.
+    for at in censored:
+        beyond = values > at
+        if beyond.any():
+            weights[beyond] += weights[beyond] / weights[beyond].sum()
+    return weights
