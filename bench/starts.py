@@ -117,7 +117,7 @@ class Asker:
         rate = sum(1 for at in self.starts if at >= now - DAY_S) / DAY_S
         order = sorted(found, key=lambda key: (self.about[key].arrived, key))
         for place, key in enumerate(order, 1):
-            told = self.scores.tell(key, now, np.quantile(found[key], (0.025, 0.1, 0.5, 0.9, 0.975), method="nearest"))
+            told = self.scores.add(key, now, np.quantile(found[key], (0.025, 0.1, 0.5, 0.9, 0.975), method="nearest"))
             limit = plain.jobs[key].starts_s
             self.asked.append(
                 {

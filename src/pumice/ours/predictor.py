@@ -43,6 +43,7 @@ class Predictor:
         """Take in a job that has ended."""
         if job.ran_s is None:
             return
+        # A user who submits very many jobs pushes out old ones, and costs no memory.
         if len(self._jobs) >= self._most:
             self._forget(self._jobs.popleft())
         self._jobs.append(job)
@@ -85,8 +86,10 @@ class Predictor:
             seen = self._values.get(group, ())
             if len(seen) < _GROUP_MIN:
                 continue
+            # Sorted, so that the draw of a number gives the same run time whatever the order in which jobs ended.
             values = np.sort(np.array(list(seen)[-_GROUP_MAX:]))
             weights = _redistributed(values, np.sort(np.array(self._running.get(group, ()))))
+            # A job that has outlived all of a group is unlike them: a wider group may know longer ones.
             beyond = values > least
             if beyond.any():
                 return values[beyond], weights[beyond]
@@ -106,6 +109,7 @@ def _value(job: PastJob, seconds: float) -> float:
 
 def _groups(job: PastJob) -> Iterator[_Group]:
     """Yield the groups that a job belongs to, the most similar jobs first."""
+    # Ratios and run times are different things, and are never in one group.
     about = ("of", job.estimate_s > 0)
     if job.user or job.name:
         yield (*about, job.user, job.name, job.pods, job.estimate_s)
@@ -113,6 +117,7 @@ def _groups(job: PastJob) -> Iterator[_Group]:
     if job.user:
         yield (*about, job.user, job.pods)
         yield (*about, job.user)
+    # Traces often name no user: equal sizes with equal limits are then mostly runs of the same programs.
     yield (*about, "shape", job.pods, round(job.estimate_s))
     yield (*about, "estimate", int(np.log2(max(job.estimate_s, ESTIMATE_MIN_S)) * 2))
     yield about

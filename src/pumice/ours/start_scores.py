@@ -19,7 +19,7 @@ from pumice.columns.dtypes import F64
 #: The quantiles of a prediction: the bounds of 95 and of 80 %, and the middle.
 LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
 #: Predictions that are remembered, and from how many known ones on they correct others.
-TOLD_MAX, _KNOWN_MIN = 2048, 30
+PREDICTIONS_MAX, _KNOWN_MIN = 2048, 30
 #: Errors are relative to the wait plus this, because a minute more or less is no error in either direction.
 _BASE_S = 300.0
 #: Waits beyond this and below it are corrected apart, as far as there are enough of each.
@@ -27,7 +27,7 @@ _BANDS_S = (3_600.0, 12 * 3_600.0, 48 * 3_600.0)
 _BAND_MIN = 60
 
 
-class Told(Struct):
+class PastPrediction(Struct):
     """One prediction: when, for which job, quantiles of its wait from then on (LEVELS) before and after correction.
     ``waited_s``: from then until it started, None as long as it has not."""
 
@@ -39,7 +39,7 @@ class Told(Struct):
 
 
 class Record(Struct, frozen=True):
-    """How often the start was within the told intervals, of so many that are known."""
+    """How often the start was within the predicted intervals, of so many that are known."""
 
     known: int
     within_80: int
@@ -49,60 +49,64 @@ class Record(Struct, frozen=True):
 class StartScores:
     """The latest predictions and what became of them, in bounded memory."""
 
-    def __init__(self, most: int = TOLD_MAX) -> None:
-        self._told: deque[Told] = deque(maxlen=most)
-        self._open: dict[str, list[Told]] = {}
+    def __init__(self, most: int = PREDICTIONS_MAX) -> None:
+        self._past: deque[PastPrediction] = deque(maxlen=most)
+        self._open: dict[str, list[PastPrediction]] = {}
 
-    def tell(self, job: str, now: float, raw_s: F64) -> Told:
+    def add(self, job: str, now: float, raw_s: F64) -> PastPrediction:
         """Return a prediction, corrected by what became of earlier ones, and remember it."""
-        told = Told(job, now, raw_s, self.corrected(raw_s, now))
-        if len(self._told) == self._told.maxlen:
-            self._close(self._told[0])
-        self._told.append(told)
-        self._open.setdefault(job, []).append(told)
-        return told
+        one = PastPrediction(job, now, raw_s, self.corrected(raw_s, now))
+        # The oldest is about to fall out of memory, and must not be judged later.
+        if len(self._past) == self._past.maxlen:
+            self._close(self._past[0])
+        self._past.append(one)
+        self._open.setdefault(job, []).append(one)
+        return one
 
     def started(self, job: str, when: float) -> None:
         """Take in that a job has started."""
-        for told in self._open.pop(job, ()):
-            told.waited_s = when - told.at
+        # Once: a job that is evicted and starts again had started as was asked.
+        for one in self._open.pop(job, ()):
+            one.waited_s = when - one.at
 
     def gone(self, job: str) -> None:
-        """Take in that a job will never start, because it was deleted: what was told of it counts for nothing."""
-        gone = {id(told) for told in self._open.pop(job, ())}
-        self._told = deque((told for told in self._told if id(told) not in gone), maxlen=self._told.maxlen)
+        """Take in that a job will never start, because it was deleted: its predictions count for nothing."""
+        gone = {id(one) for one in self._open.pop(job, ())}
+        self._past = deque((one for one in self._past if id(one) not in gone), maxlen=self._past.maxlen)
 
     def record(self) -> Record:
-        known = [told for told in self._told if told.waited_s is not None]
-        inside = [_within(told.quantiles_s, told.waited_s or 0.0) for told in known]
+        known = [one for one in self._past if one.waited_s is not None]
+        inside = [_within(one.quantiles_s, one.waited_s or 0.0) for one in known]
         return Record(len(known), sum(each[0] for each in inside), sum(each[1] for each in inside))
 
     def corrected(self, raw_s: F64, now: float) -> F64:
         """Return quantiles of a wait, ascending. Shape (LEVELS,)."""
         judged = self._comparable(float(raw_s[2]))
-        if sum(told.waited_s is not None for told in judged) < _KNOWN_MIN:
+        if sum(one.waited_s is not None for one in judged) < _KNOWN_MIN:
             return raw_s
-        known = np.array([told.waited_s is not None for told in judged])
-        waits = np.array([now - told.at if told.waited_s is None else told.waited_s for told in judged])
-        raws = np.array([told.raw_s for told in judged])
+        # Jobs that still wait are the long waits: without them every prediction would be moved too early.
+        known = np.array([one.waited_s is not None for one in judged])
+        waits = np.array([now - one.at if one.waited_s is None else one.waited_s for one in judged])
+        raws = np.array([one.raw_s for one in judged])
+        # By factors: an hour is much for a wait of minutes, and nothing for one of days.
         errors = np.log(waits[:, None] + _BASE_S) - np.log(raws + _BASE_S)
         moved = [_quantile(errors[:, i], known, level) for i, level in enumerate(LEVELS)]
         found = (raw_s + _BASE_S) * np.exp(moved) - _BASE_S
         # Each is moved by itself, so they may cross where there are few.
         return np.maximum.accumulate(np.maximum(found, 0.0))
 
-    def _comparable(self, middle_s: float) -> Sequence[Told]:
+    def _comparable(self, middle_s: float) -> Sequence[PastPrediction]:
         """Return predictions of similar waits, or all of them if there are few."""
         band = int(np.searchsorted(_BANDS_S, middle_s))
-        same = [told for told in self._told if int(np.searchsorted(_BANDS_S, float(told.raw_s[2]))) == band]
-        return same if sum(told.waited_s is not None for told in same) >= _BAND_MIN else list(self._told)
+        same = [one for one in self._past if int(np.searchsorted(_BANDS_S, float(one.raw_s[2]))) == band]
+        return same if sum(one.waited_s is not None for one in same) >= _BAND_MIN else list(self._past)
 
-    def _close(self, told: Told) -> None:
-        still = [each for each in self._open.get(told.job, ()) if each is not told]
+    def _close(self, one: PastPrediction) -> None:
+        still = [each for each in self._open.get(one.job, ()) if each is not one]
         if still:
-            self._open[told.job] = still
+            self._open[one.job] = still
         else:
-            self._open.pop(told.job, None)
+            self._open.pop(one.job, None)
 
 
 def _within(quantiles_s: F64, waited_s: float) -> tuple[bool, bool]:
@@ -112,10 +116,12 @@ def _within(quantiles_s: F64, waited_s: float) -> tuple[bool, bool]:
 
 def _quantile(errors: F64, known: np.ndarray, level: float) -> float:
     """Return the quantile of errors of which some are known to be at least so large only (Kaplan and Meier)."""
+    count = len(errors)
     order = np.lexsort((~known, errors))
-    at_risk = np.arange(len(errors), 0, -1)
-    survival = np.cumprod(np.where(known[order], 1 - 1 / at_risk, 1.0))
-    reached = np.flatnonzero((1 - survival >= level - 1e-12) & known[order])
+    survival = np.cumprod(np.where(known[order], 1 - 1 / np.arange(count, 0, -1), 1.0))
+    # The next error is one of count + 1, so bounds are a little further out than those of the past.
+    least = (level * (count + 1) - (level < 0.5)) / count
+    reached = np.flatnonzero((1 - survival >= least - 1e-12) & known[order])
     # The largest known error, if so many still wait that the level is beyond it.
     at = reached[0] if len(reached) else np.flatnonzero(known[order])[-1]
     return float(errors[order][at])

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pumice.cli.answers.served import ask, server_option
+from pumice.cli.answers.starts import SAMPLES_MAX, predictions_of, print_starts, starts_described
 from pumice.cli.answers.world import Question, WorldOptions, conf_option, read_world, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json
+from pumice.cli.params import SPAN
+
+if TYPE_CHECKING:
+    from pumice.sim.starts.predicted import Predictions
 
 
 @click.command()
@@ -18,6 +24,16 @@ from pumice.cli.output import fail_for, print_json
 @conf_option
 @world_options
 @click.option("--no-ways", is_flag=True, help="Only the reason, without a search for ways out.")
+@click.option("--starts", is_flag=True, help="Also when it is expected to start, by simulating on.")
+@click.option("--within", type=SPAN, default="7d", show_default=True, metavar="T", help="How far --starts looks.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1, SAMPLES_MAX),
+    default=8,
+    show_default=True,
+    help="Simulations of --starts, with run times and later jobs drawn at random.",
+)
+@click.option("--seed", type=int, default=0, help="Seed of --starts. Nothing else is random.")
 @server_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.pass_context
@@ -30,6 +46,10 @@ def explain(
     now: float | None,
     scheduler_name: tuple[str, ...],
     no_ways: bool,
+    starts: bool,
+    within: float,
+    samples: int,
+    seed: int,
     server: str,
     as_json: bool,
     strict: bool,
@@ -47,18 +67,22 @@ def explain(
       kubectl get nodes,queues,podgroups,pods -A -o json | pumice explain ml/bert -
       pumice explain ml/bert cycle.pumice --json | jq .ways_out
       pumice explain --all cluster/
+      pumice explain ml/bert cycle.pumice --starts --within 2d
       pumice explain ml/bert --server http://127.0.0.1:8080
     """
     if server:
+        if starts:
+            raise InputError("--starts does not work with --server yet; give a SNAPSHOT of that scheduler")
         ctx.exit(_explain_from(server, words, ways=not no_ways, everyone=everyone, as_json=as_json))
     if len(words) < (1 if everyone else 2):
         raise InputError("wanted JOB and files, or --all and files")
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     asked = read_world(words if everyone else words[1:], options)
+    ahead = predictions_of(asked.world, within, samples, seed) if starts else None
     if everyone:
-        _explain_all(asked, as_json=as_json)
+        _explain_all(asked, ahead, as_json=as_json)
     else:
-        _explain_one(asked, words[0], ways=not no_ways, as_json=as_json)
+        _explain_one(asked, words[0], ahead, ways=not no_ways, as_json=as_json)
     fail_for(ctx, asked.problems)
 
 
@@ -73,7 +97,7 @@ def _explain_from(server: str, words: tuple[str, ...], *, ways: bool, everyone: 
     return code
 
 
-def _explain_one(asked: Question, job: str, *, ways: bool, as_json: bool) -> None:
+def _explain_one(asked: Question, job: str, ahead: Predictions | None, *, ways: bool, as_json: bool) -> None:
     """Raises: InputError for a job that is not there."""
     from pumice.answers.explanation import NoSuchJob, explain, find_job
     from pumice.answers.plain import described
@@ -89,12 +113,14 @@ def _explain_one(asked: Question, job: str, *, ways: bool, as_json: bool) -> Non
     found = explain(asked.world, key, ways=ways, trials=trials)
     digest = digest_of(asked.world.now, trials.base.decisions)
     if as_json:
-        print_json(described(found, digest))
+        print_json(described(found, digest) | ({} if ahead is None else {"start": starts_described(ahead, key)}))
     else:
         print_explanation(found, digest)
+        if ahead is not None:
+            print_starts(ahead, key)
 
 
-def _explain_all(asked: Question, *, as_json: bool) -> None:
+def _explain_all(asked: Question, ahead: Predictions | None, *, as_json: bool) -> None:
     from pumice.answers.everyone import TRIALS_MAX, overview
     from pumice.answers.plain import overview_described
     from pumice.answers.world import Trials
@@ -104,6 +130,8 @@ def _explain_all(asked: Question, *, as_json: bool) -> None:
     trials = Trials(asked.world, TRIALS_MAX)
     found, digest = overview(trials), digest_of(asked.world.now, trials.base.decisions)
     if as_json:
-        print_json(overview_described(found, digest))
+        print_json(overview_described(found, digest) | ({} if ahead is None else {"starts": starts_described(ahead)}))
     else:
         print_overview(found, digest)
+        if ahead is not None:
+            print_starts(ahead)

@@ -1,8 +1,8 @@
 """shortest: order jobs by how long they are expected to run, and the oldest first once they have waited for long.
 
 Source: shortest job first by the user's estimate. With gangs of very different sizes it lets large ones starve unless
-old jobs go first (docs/guide/waiting-time.md). ``aging`` weighs the wait against the estimate: Brinch Hansen, Short-Term
-Scheduling in Multiprogramming Systems, 1971 (highest response ratio next).
+old jobs go first (docs/guide/waiting-time.md). ``aging`` weighs the wait against the estimate: Brinch Hansen,
+Short-Term Scheduling in Multiprogramming Systems, 1971 (highest response ratio next).
 """
 
 from __future__ import annotations

@@ -36,10 +36,15 @@ class Horizon(Struct, frozen=True):
     seed: int = 0
 
 
+WEEK = Horizon()
+
+
 class Starts(Struct, frozen=True):
-    """Seconds until jobs start, by ``namespace/name``. Shape (samples,), inf for not within the time."""
+    """Seconds until jobs start, by ``namespace/name``. Shape (samples,), inf for not within the time. ``stay``: running
+    jobs of which nothing says when they end."""
 
     by_job: dict[str, F64]
+    stay: tuple[str, ...] = ()
 
 
 def sampled_starts(
@@ -48,7 +53,7 @@ def sampled_starts(
     now: float,
     predictor: Predictor,
     past: Sequence[PastJob] = (),
-    horizon: Horizon = Horizon(),
+    horizon: Horizon = WEEK,
 ) -> Starts:
     """Return when each waiting job starts, in each sample.
 
@@ -64,9 +69,9 @@ def sampled_starts(
         return Starts({})
     predictor.watch((about[key], age_s) for key, age_s in ages.items())
     starts: dict[str, list[float]] = {key: [] for key in sorted(waiting)}
+    drawn: dict[str, float | None] = {}
     for number in range(horizon.samples):
         dice = np.random.Generator(np.random.PCG64([horizon.seed, number]))
-        drawn: dict[str, float | None] = {}
         # In the order of the objects, so that the same input draws the same numbers.
         for gang in gangs:
             age_s = ages.get(gang.key, 0.0)
@@ -77,14 +82,15 @@ def sampled_starts(
             policy,
             now,
             horizon.until_s,
-            lasts=lambda gang, drawn=drawn: drawn[gang.key],  # type: ignore[misc]
+            lasts=lambda gang: drawn[gang.key],
             arriving=_arrivals(past, now, horizon.until_s, predictor, dice),
             awaited=waiting,
         )
         for key, times in starts.items():
             start = ahead.jobs[key].starts_s if key in ahead.jobs else None
             times.append(float("inf") if start is None else start)
-    return Starts({key: np.array(times) for key, times in starts.items()})
+    stay = (gang.key for gang in gangs if gang.key in ages and drawn[gang.key] is None)
+    return Starts({key: np.array(times) for key, times in starts.items()}, tuple(sorted(stay)))
 
 
 def as_past_job(gang: LooseGang) -> PastJob:

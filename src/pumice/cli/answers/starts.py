@@ -1,0 +1,78 @@
+"""When waiting jobs are expected to start, as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pumice.cli.console import Column, Table
+from pumice.cli.output import console
+from pumice.report.units import counted, duration
+from pumice.runtime.printing import escaped
+
+if TYPE_CHECKING:
+    from pumice.answers.world import World
+    from pumice.sim.starts.predicted import Predictions, StartPrediction
+
+SAMPLES_MAX = 200
+
+
+def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Predictions:
+    """Simulate a cluster on, under its policy."""
+    from pumice.sim.starts.predicted import predicted_starts
+    from pumice.sim.starts.samples import Horizon
+
+    return predicted_starts(world.objects.values(), world.policy, world.now, Horizon(until_s, samples, seed))
+
+
+def print_starts(found: Predictions, job: str = "") -> None:
+    """Print when a job is expected to start, or all that wait ("")."""
+    out = console()
+    lines = Table(Column(wraps=False), Column(), gap=2)
+    if job:
+        lines.add(("start", "cyan"), escaped(_line(found.by_job.get(job))))
+    else:
+        for key, each in found.by_job.items():
+            lines.add(escaped(key), escaped(_line(each)))
+    out.print()
+    out.print_table(lines)
+    learnt = f"run times of {counted(found.learnt, 'ended job')}" if found.learnt else "no ended jobs"
+    basis = f"{counted(found.samples, 'simulation')} of {duration(found.until_s)}, by estimates and {learnt}"
+    out.print(f"{basis}; not yet compared with what happened", style="dim")
+
+
+def _line(found: StartPrediction | None) -> str:
+    if found is None:
+        return "it does not wait for nodes"
+    if found.why_not:
+        return f"not known: {found.why_not}"
+    spans = f"80 %: {_span(found.low_80_s, found.high_80_s)}; 95 %: {_span(found.low_95_s, found.high_95_s)}"
+    return f"in about {duration(found.middle_s)} ({spans})"
+
+
+def _span(low_s: float, high_s: float) -> str:
+    return f"{duration(low_s)} to {duration(high_s) if math.isfinite(high_s) else 'not within that time'}"
+
+
+def starts_described(found: Predictions, job: str = "") -> dict[str, Any]:
+    """Return the part of ``pumice explain --json`` about starts. Times are seconds from now, null for not within."""
+
+    def plain(seconds: float) -> float | None:
+        return round(seconds, 3) if math.isfinite(seconds) else None
+
+    def one(each: StartPrediction) -> dict[str, Any]:
+        return {
+            "middle_s": plain(each.middle_s),
+            "interval_80_s": [plain(each.low_80_s), plain(each.high_80_s)],
+            "interval_95_s": [plain(each.low_95_s), plain(each.high_95_s)],
+            "why_not": each.why_not,
+        }
+
+    chosen = found.by_job if not job else {key: each for key, each in found.by_job.items() if key == job}
+    return {
+        "jobs": {key: one(each) for key, each in chosen.items()},
+        "samples": found.samples,
+        "until_s": found.until_s,
+        "ended_jobs": found.learnt,
+        "compared": None,
+    }

@@ -1,0 +1,116 @@
+"""When waiting jobs are expected to start, with intervals, or why nothing can be said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.framework.plugin.policy_file import Policy
+from pumice.model.events import Object
+from pumice.model.pod import Pod
+from pumice.model.workloads.past_job import PastJob
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.ours.predictor import Predictor
+from pumice.ours.start_scores import LEVELS, Record, StartScores
+from pumice.sim.starts.samples import WEEK, Horizon, Starts, as_past_job, sampled_starts
+from pumice.sim.workloads.work import LooseGang
+
+_NAMES_MAX = 3
+
+
+class StartPrediction(Struct, frozen=True):
+    """Seconds from now until a job is expected to start; inf for not within the horizon.
+
+    ``middle_s``: half of the simulations are earlier. ``low_80_s``, ``high_80_s``, ``low_95_s``, ``high_95_s``: the
+    start is between them with that probability. ``why_not``: why nothing can be said, "" if something can.
+    """
+
+    middle_s: float
+    low_80_s: float
+    high_80_s: float
+    low_95_s: float
+    high_95_s: float
+    why_not: str = ""
+
+
+class Predictions(Struct, frozen=True):
+    """By ``namespace/name``. ``samples`` simulations over ``until_s`` seconds, with what ``learnt`` ended jobs say.
+    ``record``: how often earlier predictions were right, None if there were none."""
+
+    by_job: Mapping[str, StartPrediction]
+    samples: int
+    until_s: float
+    learnt: int
+    record: Record | None = None
+
+
+def predicted_starts(
+    objects: Iterable[Object],
+    policy: Policy,
+    now: float,
+    horizon: Horizon = WEEK,
+    *,
+    predictor: Predictor | None = None,
+    scores: StartScores | None = None,
+) -> Predictions:
+    """Return when each waiting job starts, by simulating on from ``now`` (seconds since the epoch).
+
+    ``predictor``: of run times; without one it learns from the ended pods among the objects. ``scores``: of earlier
+    predictions, which correct these and to which these are added.
+    """
+    found = list(objects)
+    past = past_jobs(found)
+    if predictor is None:
+        predictor = Predictor()
+        for job in past:
+            predictor.learn(job)
+    starts = sampled_starts(found, policy, now, predictor, past, horizon)
+    by_job = {key: _prediction(key, now, each, starts, horizon, scores) for key, each in starts.by_job.items()}
+    return Predictions(by_job, horizon.samples, horizon.until_s, len(predictor), scores.record() if scores else None)
+
+
+def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
+    """Return the jobs that came, by their arrival. Those whose pods have all ended, and say when, have a run time."""
+    groups: dict[str, PodGroup] = {}
+    members: dict[str, list[Pod]] = {}
+    for obj in objects:
+        if isinstance(obj, PodGroup):
+            groups[obj.key] = obj
+        elif isinstance(obj, Pod) and obj.group_key:
+            members.setdefault(obj.group_key, []).append(obj)
+    found = []
+    for key, pods in members.items():
+        if key not in groups:
+            continue
+        job = as_past_job(LooseGang(groups[key], tuple(pods)))
+        began = [pod.start_time for pod in pods if pod.start_time is not None]
+        ended = [
+            pod.finish_time for pod in pods if pod.finish_time is not None and pod.phase in ("Succeeded", "Failed")
+        ]
+        if began and len(ended) == len(pods):
+            job = replace(job, ran_s=max(max(ended) - min(began), 0.0))
+        found.append(job)
+    return sorted(found, key=lambda job: (job.arrived, job.key))
+
+
+def _prediction(
+    key: str, now: float, starts_s: np.ndarray, starts: Starts, horizon: Horizon, scores: StartScores | None
+) -> StartPrediction:
+    # Waits beyond the horizon are unknown: the horizon is what is known of them.
+    raw = np.quantile(np.minimum(starts_s, horizon.until_s), LEVELS, method="nearest")
+    quantiles = raw if scores is None else scores.add(key, now, raw).quantiles_s
+    why_not = _why_not(starts_s, starts) if not np.isfinite(np.quantile(starts_s, 0.5, method="nearest")) else ""
+    low_95, low_80, middle, high_80, high_95 = np.where(quantiles >= horizon.until_s, np.inf, quantiles).tolist()
+    return StartPrediction(middle, low_80, high_80, low_95, high_95, why_not)
+
+
+def _why_not(starts_s: np.ndarray, starts: Starts) -> str:
+    count = int(np.isinf(starts_s).sum())
+    text = f"in {count} of {len(starts_s)} simulations it does not start within the time that is simulated"
+    if not starts.stay:
+        return text
+    named = f"{', '.join(starts.stay[:_NAMES_MAX])}{', …' if len(starts.stay) > _NAMES_MAX else ''}"
+    return f"{text}; without an estimate, so taken to stay: {len(starts.stay)} running ({named})"

@@ -1,0 +1,80 @@
+"""predictor: quantiles of run times from ended jobs, with an age, censored ones, and bounded memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pumice.model.resources import EMPTY
+from pumice.model.workloads.past_job import PastJob, stem_of
+from pumice.ours.predictor import Predictor
+
+
+def job(ran_s: float | None, *, user: str = "u", name: str = "train-", pods: int = 4, estimate_s: float = 0) -> PastJob:
+    return PastJob("ns/j", "q", user, name, pods, EMPTY, estimate_s, 0.0, ran_s)
+
+
+def taught(*jobs: PastJob) -> Predictor:
+    found = Predictor()
+    for each in jobs:
+        found.learn(each)
+    return found
+
+
+def test_quantiles_are_those_of_similar_jobs() -> None:
+    found = taught(*(job(float(i)) for i in range(10, 110, 10)), *(job(9_000.0, user="v") for _ in range(10)))
+    assert found.quantiles(job(None), (0.1, 0.5, 1.0)).tolist() == [10, 50, 100]
+    assert found.quantiles(job(None, user="v"), (0.5,)).tolist() == [9_000]
+
+
+def test_without_enough_of_the_same_script_those_of_the_user_count() -> None:
+    found = taught(*(job(100.0, name="a") for _ in range(3)), *(job(7.0, name="b") for _ in range(20)))
+    assert found.quantiles(job(None, name="a"), (0.5,)).tolist() == [7]
+
+
+def test_with_an_estimate_its_ratio_is_learnt() -> None:
+    found = taught(*(job(50.0, estimate_s=100.0) for _ in range(8)))
+    assert found.quantiles(job(None, estimate_s=1_000.0), (0.5,)).tolist() == [500]
+    assert np.isnan(found.quantiles(job(None), (0.5,))).all(), "run times without an estimate are another thing"
+
+
+@pytest.mark.parametrize(("age_s", "wanted"), [(0.0, 50), (45.0, 70), (95.0, 100)])
+def test_a_job_that_runs_ends_as_those_that_ran_longer(age_s: float, wanted: float) -> None:
+    found = taught(*(job(float(i)) for i in range(10, 110, 10)))
+    assert found.quantiles(job(None), (0.5,), age_s).tolist() == [wanted]
+
+
+def test_an_age_beyond_all_that_ended_says_nothing() -> None:
+    found = taught(*(job(float(i)) for i in range(10, 110, 10)))
+    assert np.isnan(found.quantiles(job(None), (0.5,), 1_000.0)).all()
+
+
+def test_jobs_that_still_run_make_long_run_times_likelier() -> None:
+    found = taught(*(job(float(i)) for i in range(10, 110, 10)))
+    found.watch([(job(None), 55.0)] * 10)
+    assert found.quantiles(job(None), (0.5,)).tolist() == [70], "ten more are beyond 55 s, with five that ended there"
+    found.watch([])
+    assert found.quantiles(job(None), (0.5,)).tolist() == [50]
+
+
+def test_memory_is_bounded_and_old_jobs_are_forgotten() -> None:
+    found = Predictor(most=100)
+    for i in range(1_000):
+        found.learn(job(float(i), user=f"u{i}", name=f"n{i}", pods=i))
+    assert len(found) == 100
+    assert sum(map(len, found._values.values())) <= 100 * 7
+    assert found.quantiles(job(None, user=""), (0.0,)).tolist() == [900]
+
+
+def test_draws_follow_their_dice() -> None:
+    found = taught(*(job(float(i)) for i in range(10, 110, 10)))
+    first, again = (
+        [found.draw(job(None), np.random.Generator(np.random.PCG64(seed))) for seed in range(20)] for _ in range(2)
+    )
+    assert first == again and len(set(first)) > 5
+    assert Predictor().draw(job(None), np.random.Generator(np.random.PCG64(0))) is None
+
+
+@pytest.mark.parametrize(("name", "stem"), [("train-17", "train-"), ("x-0f3a9b2c1d-7", "x--"), ("plain", "plain")])
+def test_runs_of_one_script_have_one_stem(name: str, stem: str) -> None:
+    assert stem_of(name) == stem
