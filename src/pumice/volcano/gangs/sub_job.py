@@ -45,6 +45,14 @@ class Domain:
         self.name = "" if self.is_top else tree.names[hypernode]
 
 
+class _Try(IntEnum):
+    """What came of a task. ``PASSED_OVER``: filters let it pass, but it was not placed."""
+
+    FAILED = 0
+    PASSED_OVER = 1
+    PLACED = 2
+
+
 class Progress(IntEnum):
     """What the placement of a sub-job has reached."""
 
@@ -135,13 +143,17 @@ class _Placer:
             if sub_queue.is_gated(rows[0]) or self._role_failed(rows[0]):
                 sub_queue.position += 1
                 continue
+            outcome = self._place(rows[: answer.tasks])
             # A gang that can no longer become ready stops at once: its other tasks would be placed only to be taken
             # back.
-            if not self._place(rows[: answer.tasks]) and not self._go_on():
+            if outcome is _Try.FAILED and not self._go_on():
                 break
-            self.missing = sub_missing(ssn, self.sub)
-            if self.missing == 0:
-                break
+            # Volcano asks after a placement only. A ready job therefore tries its next task at once after one that
+            # failed, and does not wait for another turn.
+            if outcome is _Try.PLACED:
+                self.missing = sub_missing(ssn, self.sub)
+                if self.missing == 0:
+                    break
         if refused is not None:
             limit = QueueLimit(ssn.tables.queues.names[self.queue], CAPACITY, detail=refused.reason)
             self.attempt.findings.append(refused.blocker or limit)
@@ -156,9 +168,9 @@ class _Placer:
         self.attempt.errors[row] = FitErrors(skipped=True)
         return True
 
-    def _place(self, rows: list[int]) -> bool:
-        """Place the next task, and those after it that can be placed together with it. Return False if the task found
-        no node."""
+    def _place(self, rows: list[int]) -> _Try:
+        """Place the next task, and those after it that can be placed together with it. Return what came of the first
+        one."""
         ssn, sub_queue, row = self.ssn, self.sub_queue, rows[0]
         task = Task(ssn.tables, row)
         unfit = ssn.ask(points.task_refused, task)
@@ -167,7 +179,7 @@ class _Placer:
             count = len(placing_of(ssn).feasible.all_nodes)
             self.attempt.errors[row] = FitErrors.everywhere(unfit, count, plugin)
             sub_queue.position += 1
-            return False
+            return _Try.FAILED
         if self.has_topology:
             ssn.journal.put(ssn.tables.tasks["job_hypernode"], row, self.hypernode)
         rows = self._batch(rows)
@@ -180,7 +192,7 @@ class _Placer:
             self.open_to = open_to
             sub_queue.position += len(nodes)
             self._hold(nodes)
-            return True
+            return _Try.PLACED
         sub_queue.position += 1
         return self._place_one(row)
 
@@ -208,8 +220,8 @@ class _Placer:
             asked.add(cls)
         return rows
 
-    def _place_one(self, row: int) -> bool:
-        """Place one task. Return False if it found no node."""
+    def _place_one(self, row: int) -> _Try:
+        """Place one task."""
         ssn, role = self.ssn, int(self.ssn.tables.tasks.role[row])
         open_to = self.open_to.get(role) if self.open_to is not None else None
         choice = placing_of(ssn).choose(row, self.domain.nodes, open_to=open_to, hypernode=self.domain.name)
@@ -217,13 +229,11 @@ class _Placer:
             self.open_to[role] = choice.passed
         if choice.errors is not None:
             self.attempt.errors[row] = choice.errors
-            return False
+            return _Try.FAILED
         # Volcano skips a task for which filters pass but no node is chosen; that is no error.
-        if choice.node >= 0:
-            self._put(row, choice)
-        return True
+        return self._put(row, choice) if choice.node >= 0 else _Try.PASSED_OVER
 
-    def _put(self, row: int, choice: Choice) -> None:
+    def _put(self, row: int, choice: Choice) -> _Try:
         """Allocate or pipeline a task to the chosen node."""
         place = self.stmt.allocate if choice.idle else self.stmt.pipeline
         refusal = place([row], [choice.node])
@@ -231,8 +241,9 @@ class _Placer:
             # A plugin refused this placement for reasons of its own, which need not hold for equal jobs.
             self.attempt.unlike_others = True
             self.ssn.trace.tell(self.ssn.tables.tasks.pods[row].key, Refused(PLACEMENT, refusal.reason))
-        else:
-            self._hold([choice.node])
+            return _Try.PASSED_OVER
+        self._hold([choice.node])
+        return _Try.PLACED
 
     def _held_between(self, row: int, node: int, following: int) -> None:
         """Update what the sub-job occupies before the next task of a batch is scored."""
