@@ -139,6 +139,14 @@ class Budget:
 
     def spend(self, steps: int = 1) -> bool:
         """Take steps for the current job. Return False if none was left: then end its search."""
+        if self.spend_besides(steps):
+            return True
+        self._note(self._job)
+        return False
+
+    def spend_besides(self, steps: int) -> bool:
+        """Take steps for what is reported beside the result of the current job. Return False if none was left: the
+        result holds, and the next job of the account has no step."""
         account = self._account
         self.taken += steps
         if account is None or not self._limited or self._is_free:
@@ -147,7 +155,6 @@ class Budget:
         if self._left[account] < steps:
             # Nothing is left, so that it makes no difference in how many parts steps are taken.
             self._left[account] = 0
-            self._note(self._job)
             return False
         self._left[account] -= steps
         self._spent[account] = self._spent.get(account, 0) + steps

@@ -82,7 +82,9 @@ class _GangEviction:
                 stmt.discard()
             else:
                 failed = True
-                note_failure(ssn, self.equal, job, discarded(ssn, job, stmt, tuple(self.search.findings)), fresh=fresh)
+                # What was not found for want of steps must not be remembered of equal jobs.
+                fresh, findings = fresh and self.search.is_whole, tuple(self.search.findings)
+                note_failure(ssn, self.equal, job, discarded(ssn, job, stmt, findings), fresh=fresh)
         return failed
 
 

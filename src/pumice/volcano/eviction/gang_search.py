@@ -5,29 +5,34 @@ gangpreempt and gangreclaim actions.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, AnyArray
 from pumice.columns.nodes import FUTURE, IDLE, RELEASING
-from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
-from pumice.framework.cycle.statement import Plan, Statement
-from pumice.framework.cycle.trace import Kind, Operation
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.cycle.trace import Operation
 from pumice.model.blockers import RECLAIM, Blocker, NeverPreempts, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.eviction.gang_plans import (
+    GangPlan,
+    VictimPrefixes,
+    WaitingTasks,
+    joined,
+    last_of_each,
+    waiting_tasks_of,
+)
 from pumice.volcano.eviction.gang_victims import amount_of, victim_sets_of
 from pumice.volcano.eviction.node_search import NodeSearch
-from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
@@ -66,17 +71,20 @@ class GangSearch:
         self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
         self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
         self.findings: list[Blocker] = []
+        #: What the last search reports rests on nothing else than its job and the cluster.
+        self.is_whole = True
 
     def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
         """Evict and pipeline in the statement so that the job is complete, or do nothing.
 
-        Return the hypernode of each sub-job that was placed. ``findings`` are the reasons for a failure.
+        Return the hypernode of each sub-job that was placed. ``findings`` are the reasons for a failure. ``is_whole``
+        is False if no steps were left to find all that the trials of Volcano leave.
         """
-        self.findings = []
+        self.findings, self.is_whole = [], True
         if self._ssn.tables.jobs.groups[job].never_preempts:
             self.findings.append(NeverPreempts())
             return {}
-        sub_queues = list(_sub_queues_of(self._ssn, job))
+        sub_queues = list(waiting_tasks_of(self._ssn, job))
         waiting = self._waiting(job, sub_queues)
         if not waiting:
             return {}
@@ -91,7 +99,7 @@ class GangSearch:
         ):
             self.findings.append(RoomIsFree())
             return {}
-        emptied = self._supply(job).freed()
+        emptied, sets = self._supply(job).freed(), dict[int, VictimPrefixes]()
         for hypernode in domains:
             # Victims are sought only where the gang would fit if all of them left: listing them costs most.
             if self._budget.is_cut():
@@ -99,7 +107,8 @@ class GangSearch:
             if not self._could_place(job, sub_queues, hypernode, emptied):
                 self.findings.append(self._too_small(job, hypernode))
                 continue
-            for victims in self._victims(job, sub_queues, hypernode, need):
+            victim_sets = sets[hypernode] = self._victims(job, hypernode, need, self._budget.spend)
+            for victims in self._that_may_do(job, sub_queues, hypernode, victim_sets):
                 found = self._plan(stmt, job, sub_queues, hypernode, victims)
                 if self._budget.is_cut():
                     return {}
@@ -111,11 +120,52 @@ class GangSearch:
                 if stmt.recover(found.plan) is None:
                     return found.hypernodes
                 stmt.rollback(mark)
+            if victim_sets.finding is not None:
+                self.findings.append(victim_sets.finding)
+        if not self._budget.is_cut():
+            stmt.undone += self._left_by_trials(stmt, job, sub_queues, domains, need, emptied, sets)
         return {}
+
+    def _left_by_trials(
+        self,
+        stmt: Statement,
+        job: int,
+        sub_queues: Sequence[WaitingTasks],
+        domains: list[int],
+        need: F64,
+        emptied: F64,
+        sets: dict[int, VictimPrefixes],
+    ) -> list[Operation]:
+        """Return the last placement of each task in the trials that Volcano makes, after all have failed.
+
+        Volcano tries each domain with more and more victims, task by task. Sums refute most of these trials here, but
+        what a trial placed before it failed is reported of its pods, and nominates them.
+        """
+        known, found = set[int](), list[Operation]()
+        # From the last trial on, because the last placement of a task counts. The more leave, the more are placed.
+        for hypernode in reversed(domains):
+            if not self.is_whole or self._most_placed(job, sub_queues, hypernode, emptied) <= known:
+                continue
+            if hypernode not in sets:
+                sets[hypernode] = self._victims(job, hypernode, need, self._budget.spend_besides)
+            for victims in reversed(sets[hypernode].each()):
+                if self._most_placed(job, sub_queues, hypernode, self._future_without(victims)) <= known:
+                    break
+                self.is_whole &= self._budget.spend_besides(_cost(sub_queues, victims))
+                if not self.is_whole:
+                    break
+                before = len(stmt.undone)
+                self._try(stmt, job, sub_queues, hypernode, victims, count=False)
+                new = list(last_of_each(stmt.undone[before:], known))
+                del stmt.undone[before:]
+                if not new:
+                    break
+                found += new
+        return found
 
     # -- what is asked for, and where ---------------------------------------------------------------------------------
 
-    def _waiting(self, job: int, sub_queues: Sequence[_SubJobQueue]) -> list[int]:
+    def _waiting(self, job: int, sub_queues: Sequence[WaitingTasks]) -> list[int]:
         """Return the tasks to place: all tasks, or those of the next sub-job if the job is ready."""
         return [
             row for sub_queue in (sub_queues[:1] if job_ready(self._ssn, job) else sub_queues) for row in sub_queue.rows
@@ -142,25 +192,25 @@ class GangSearch:
             found.sort(key=lambda hypernode: not np.isin(promised, tables.tree.nodes[hypernode]).all())
         return found[: self._limits.domains]
 
-    def _victims(self, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, need: F64) -> Iterator[list[int]]:
-        """Yield victims in a domain: more and more victim sets, from the first number that may free enough."""
+    def _victims(self, job: int, hypernode: int, need: F64, spend: Callable[[int], bool]) -> VictimPrefixes:
+        """Return victims in a domain: more and more victim sets, from the first number that may free enough."""
         ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
         outside = placing_of(ssn).feasible.outside
         # An eviction on a node of another shard frees nothing for this scheduler.
         if outside is not None:
             nodes = nodes[~outside[nodes]]
         if not len(nodes):
-            return
+            return VictimPrefixes()
         candidates = self._candidates(job, nodes)
-        if not self._budget.spend(1 + len(candidates) // PODS_A_STEP):
-            return
+        if not spend(1 + len(candidates) // PODS_A_STEP):
+            self.is_whole = False
+            return VictimPrefixes()
         context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=hypernode)
         whole, agreed = self._limits.whole, self._limits.all_must_agree
         victim_sets = victim_sets_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
         name = ssn.tables.tree.names[hypernode]
         if not victim_sets:
-            self.findings.append(TooFewVictims(name, len(candidates)))
-            return
+            return VictimPrefixes(finding=TooFewVictims(name, len(candidates)))
         books = ssn.tables.nodes.books[nodes]
         # One running sum tests all prefixes of the victim sets. A sum over the domain ignores fragmentation, so a
         # prefix that passes is still tried out.
@@ -168,15 +218,21 @@ class GangSearch:
         enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
         chosen = [row for each in victim_sets for row in each.rows]
         ends = np.cumsum([len(each.rows) for each in victim_sets]).tolist()
-        # The more leave, the more can be placed, so the first number that may do is found by bisection.
-        first = bisect_left(
-            enough,
-            True,
-            key=lambda last: self._could_place(job, sub_queues, hypernode, self._future_without(chosen[: ends[last]])),
-        )
-        yield from (chosen[: ends[last]] for last in enough[first:])
         found = TooFewVictims(name, len(candidates), len(chosen), len(victim_sets), enough=bool(enough))
-        self.findings.append(found)
+        return VictimPrefixes(chosen, [ends[last] for last in enough], found)
+
+    def _that_may_do(
+        self, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, victims: VictimPrefixes
+    ) -> Iterator[list[int]]:
+        """Yield the prefixes that sums do not refute."""
+        # The more leave, the more can be placed, so the first number that may do is found by bisection.
+        tries = victims.each()
+        first = bisect_left(
+            tries,
+            True,
+            key=lambda each: self._could_place(job, sub_queues, hypernode, self._future_without(each)),
+        )
+        yield from tries[first:]
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
         """Return the tasks on these nodes that the kind of eviction may touch."""
@@ -202,22 +258,35 @@ class GangSearch:
 
     # -- plans --------------------------------------------------------------------------------------------------------
     def _plan(
-        self, stmt: Statement, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, victims: list[int]
-    ) -> _Plan | None:
+        self, stmt: Statement, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, victims: list[int]
+    ) -> GangPlan | None:
         """Evict the victims and place the job in the domain, in a trial. Return the plan, or None if the job does not
         become complete."""
-        ssn, found = self._ssn, None
         # A trial costs one question per task and node. This bound rules out most domains with sums alone.
         if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
             return None
-        if not self._budget.spend(sum(len(each.rows) for each in sub_queues) + STEPS_AN_EVICTION * len(victims)):
+        if not self._budget.spend(_cost(sub_queues, victims)):
             return None
+        return self._try(stmt, job, sub_queues, hypernode, victims)
+
+    def _try(
+        self,
+        stmt: Statement,
+        job: int,
+        sub_queues: Sequence[WaitingTasks],
+        hypernode: int,
+        victims: list[int],
+        *,
+        count: bool = True,
+    ) -> GangPlan | None:
+        """Make a plan in a trial. ``count`` False: try also the hypernodes that sums refute."""
+        ssn, found = self._ssn, None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
             if victims:
                 stmt.evict(victims, self._reason)
             for sub_queue in sub_queues:
-                took = self._place_sub_job(stmt, job, sub_queue, hypernode, evicts=bool(victims))
+                took = self._place_sub_job(stmt, job, sub_queue, hypernode, evicts=bool(victims), count=count)
                 if took < 0:
                     return None
                 hypernodes[sub_queue.sub] = took
@@ -226,17 +295,17 @@ class GangSearch:
                 if was_ready or job_pipelined(ssn, job):
                     break
             if hypernodes and job_pipelined(ssn, job):
-                found = _Plan(_joined(ssn, stmt.save(mark)), hypernodes)
+                found = GangPlan(joined(ssn, stmt.save(mark)), hypernodes)
         return found
 
     def _place_sub_job(
-        self, stmt: Statement, job: int, sub_queue: _SubJobQueue, hypernode: int, *, evicts: bool
+        self, stmt: Statement, job: int, sub_queue: WaitingTasks, hypernode: int, *, evicts: bool, count: bool
     ) -> int:
         """Place a sub-job in the first hypernode of the domain that takes all of it. Return that hypernode, or -1."""
         ssn = self._ssn
         for each in self._trials(job, sub_queue.sub, hypernode):
             nodes = Domain(ssn, each).nodes
-            if not self._could_hold(nodes.rows, sub_queue, ssn.tables.nodes.books[:, FUTURE]):
+            if count and not self._could_hold(nodes.rows, sub_queue, ssn.tables.nodes.books[:, FUTURE]):
                 continue
             with stmt.trial() as trial:
                 if self._place_all(stmt, sub_queue.sub, sub_queue.rows, nodes, evicts=evicts):
@@ -258,7 +327,7 @@ class GangSearch:
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
-    def _could_place(self, job: int, sub_queues: Sequence[_SubJobQueue], hypernode: int, future: F64) -> bool:
+    def _could_place(self, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, future: F64) -> bool:
         """Return True unless some sub-job that is needed has no hypernode with room for it alone."""
         tree = self._ssn.tables.tree
         # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
@@ -271,9 +340,31 @@ class GangSearch:
             for sub_queue in needed
         )
 
-    def _could_hold(self, nodes: AnyArray, sub_queue: _SubJobQueue, future: F64) -> bool:
+    def _most_placed(self, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, future: F64) -> set[int]:
+        """Return the tasks that a trial may place before it fails, by sums: each sub-job alone. ``future`` (N, R)."""
+        tree, found = self._ssn.tables.tree, set[int]()
+        for sub_queue in sub_queues:
+            most = max(
+                (
+                    sub_queue.first_that_fit(
+                        {cls: fits for cls, _, fits in self._fitting(tree.nodes[each], sub_queue, future)}
+                    )
+                    for each in self._trials(job, sub_queue.sub, hypernode)
+                ),
+                default=0,
+            )
+            found.update(sub_queue.rows[:most])
+            if most < len(sub_queue.rows):
+                break
+        return found
+
+    def _could_hold(self, nodes: AnyArray, sub_queue: WaitingTasks, future: F64) -> bool:
         """Return True unless the nodes have too little room for the tasks, ignoring filters that evictions can mend.
         ``future`` (N, R)."""
+        return all(fitting >= count for _, count, fitting in self._fitting(nodes, sub_queue, future))
+
+    def _fitting(self, nodes: AnyArray, sub_queue: WaitingTasks, future: F64) -> Iterator[tuple[int, int, int]]:
+        """Yield each class with the number of its tasks, and how many fit on the nodes by sums. ``future`` (N, R)."""
         future = future[nodes]
         # Each class is counted as if the others were not placed: an upper bound that costs one pass per class.
         feasible = placing_of(self._ssn).feasible
@@ -282,9 +373,7 @@ class GangSearch:
             fitting = np.where(feasible.mendable(cls)[nodes], float(count), 0.0)
             for dimension, asked in asks:
                 np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked), out=fitting)
-            if fitting.sum() < count:
-                return False
-        return True
+            yield cls, count, int(fitting.sum())
 
     def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
         """Pipeline all tasks of a sub-job within these nodes. Return False if one fails."""
@@ -323,51 +412,6 @@ class GangSearch:
         return -1
 
 
-def _joined(ssn: Session, plan: Plan) -> Plan:
-    """Return a plan in which consecutive placements of one sub-job are one operation."""
-    sub, joined = ssn.tables.tasks.sub, list[Operation]()
-    for (kind, _, evicted), each in groupby(plan, key=lambda op: (op.kind, int(sub[op.placement.rows[0]]), op.evicted)):
-        # Evictions keep their own operations, because each carries a reason and is reported by itself.
-        if kind is not Kind.PIPELINE:
-            joined += each
-            continue
-        placed = [op.placement for op in each]
-        rows, nodes = ([row for one in placed for row in one.rows], [node for one in placed for node in one.nodes])
-        joined.append(Operation(kind, Placement(rows, nodes), evicted=evicted))
-    return tuple(joined)
-
-
-class _Plan(NamedTuple):
-    """Operations, and the hypernode of each sub-job."""
-
-    plan: Plan
-    hypernodes: dict[int, int]
-
-
-class _SubJobQueue(NamedTuple):
-    """Tasks of a sub-job to place, in order.
-
-    ``wanted``: each class with the number of tasks, and the request of one as (dimension, amount) pairs.
-    """
-
-    sub: int
-    rows: list[int]
-    wanted: list[tuple[int, int, list[tuple[int, float]]]]
-
-
-def _sub_queues_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
-    """Yield the sub-jobs with tasks to place, in order, without gated tasks."""
-    tables, left = ssn.tables, PendingTasks(ssn, job)
-    while left:
-        sub = left.pop()
-        sub_queue = left.sub_queues[sub]
-        rows = [row for row in sub_queue.rows if not sub_queue.is_gated(row)]
-        if rows:
-            classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
-            asks = [list(_asked(tables.classes.req[cls])) for cls in classes.tolist()]
-            yield _SubJobQueue(sub, rows, list(zip(classes.tolist(), counts.tolist(), asks, strict=True)))
-
-
-def _asked(req: F64) -> Iterator[tuple[int, float]]:
-    """Yield the dimensions that a request contains, and the amounts."""
-    return ((dimension, amount) for dimension, amount in enumerate(req.tolist()) if amount > 0)
+def _cost(sub_queues: Sequence[WaitingTasks], victims: list[int]) -> int:
+    """Return the steps of a trial."""
+    return sum(len(each.rows) for each in sub_queues) + STEPS_AN_EVICTION * len(victims)

@@ -169,3 +169,18 @@ def test_notes_of_one_action_say_nothing_about_another() -> None:
     store = store_of(*STORM)
     in_cycles(store, 300, 100, 1)
     assert run(opened(store, "reclaim"), 300, 100)[0] == ["a0", "a1", "a2"]
+
+
+def test_what_is_reported_besides_cuts_no_job_but_those_after_it() -> None:
+    ssn = opened(store_of("q/a/first", "q/a/second"))
+    rows = ssn.jobs.rows
+    budget = Budget(ssn, rows, FLOOR)
+    first, second = rows.tolist()
+    assert budget.begin(first)
+    assert budget.spend_besides(FLOOR - 1)
+    assert not budget.spend_besides(2)
+    assert not budget.is_cut()
+    assert budget.taken == FLOOR + 1
+    assert not budget.begin(second)
+    budget.end()
+    assert cut(ssn) == [ssn.tables.jobs.groups[second].name]
