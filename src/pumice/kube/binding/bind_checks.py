@@ -33,6 +33,7 @@ class BindChecks:
 
     def __init__(self, cache: InformerCache, in_flight: InFlightDecisions) -> None:
         self._cache, self._in_flight = cache, in_flight
+        cache.member_lost = self._member_lost
         self._nodes: dict[str, Node] = {}
         self._changes: Counter[str] = Counter()  # by job: what happened to its binds while they waited
         self._lost: Counter[str] = Counter()
@@ -68,17 +69,32 @@ class BindChecks:
 
     def _ended(self, pod: str) -> None:
         entry = self._in_flight.of(pod)
-        if entry is not None and isinstance(entry.decision, Bind) and entry.accepted is None:
+        if entry is not None and isinstance(entry.decision, Bind):
             self._changes[entry.decision.job] += 1
             self._lost[entry.decision.job] += 1
+
+    def _member_lost(self, job: str) -> None:
+        """Note that a gang has lost a pod that was bound."""
+        if self._in_flight.binds_of(job):
+            self._changes[job] += 1
+            self._lost[job] += 1
 
     def why_not(self, entry: InFlightDecision) -> str:
         """Return why a bind must not be sent, "" if it may be."""
         decision = entry.decision
         assert isinstance(decision, Bind)
-        return self._against_node(entry) or (
-            f"its gang {decision.job} would be left below its minimum" if self._gang_falls(decision.job) else ""
-        )
+        against = self._against_node(entry)
+        if against:
+            self._given_back(decision.job)
+            return against
+        return f"its gang {decision.job} would be left below its minimum" if self._gang_falls(decision.job) else ""
+
+    def _given_back(self, job: str) -> None:
+        """Note that a bind of a job leaves the queue unsent."""
+        # Once is enough: the others to such nodes do not count for the gang, whether they still wait or not.
+        if not self._lost[job]:
+            self._changes[job] += 1
+            self._lost[job] += 1
 
     def _against_node(self, entry: InFlightDecision) -> str:
         """Return what happened to the node of a bind, "" for nothing that matters."""

@@ -22,11 +22,13 @@ class InformerCache:
     """Callable from any thread. Reading an object by key needs no lock, because objects are frozen.
 
     It is ahead of the store, which applies events only between cycles. ``on_news``: called when the cache itself finds
-    something that may change a decision.
+    something that may change a decision. ``member_lost``: a hook, called with a PodGroup one of whose pods counts no
+    longer for its minimum; it must not call the cache.
     """
 
     def __init__(self, on_news: Callable[[], None]) -> None:
         self._on_news = on_news
+        self.member_lost: Callable[[str], None] = lambda _: None
         self.pods: dict[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.queues: dict[str, Queue] = {}
@@ -109,10 +111,11 @@ class InformerCache:
 
     def _unplace(self, key: str, group: str) -> None:
         placed = self._placed.get(group)
-        if placed is not None:
+        if placed is not None and key in placed:
             placed.discard(key)
             if not placed:
                 del self._placed[group]
+            self.member_lost(group)
 
     def _take_in(self, event: Event) -> None:
         if isinstance(event, Seen) and isinstance(event.obj, Pod):

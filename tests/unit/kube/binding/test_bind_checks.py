@@ -155,3 +155,19 @@ async def test_a_gang_is_judged_again_once_other_binds_wait() -> None:
     world.cluster.sink([Gone(Node, "n1")])
     world.pods = world.pods[1:]
     assert await world.sent() == ["p2"]
+
+
+async def test_a_gang_falls_also_if_the_bind_that_cannot_be_sent_is_looked_at_first() -> None:
+    world = World(*members(3), minimum=3)
+    world.decided("n1", "n2", "n2")
+    world.cluster.sink([Gone(Node, "n1")])
+    assert await world.sent() == []
+    assert world.given_back() == ["ns/p0", "ns/p1", "ns/p2"]
+
+
+async def test_a_gang_that_loses_a_bound_member_gives_the_rest_back() -> None:
+    world, there = World(*members(2), minimum=3), pod("old", "g", on="n2")
+    world.cluster.sink([Seen(there)])
+    world.decided("n1", "n2")
+    world.cluster.sink([Gone(Pod, there.key)])
+    assert await world.sent() == []
