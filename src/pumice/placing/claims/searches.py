@@ -24,8 +24,8 @@ SESSION_STEPS_MAX = 60_000
 #: Steps that each question has in any case.
 FLOOR = 64
 
-#: Evaluations of selectors in a cycle, shared by namespaces. About 1 s; their answers are kept while devices stay.
-LOOKS_MAX = 100_000
+#: Evaluations of selectors in a cycle, shared by namespaces. About 1.3 s; their answers are kept while devices stay.
+LOOKS_MAX = 50_000
 
 #: What claims ask for. Pods with equal questions get equal answers.
 Question = tuple[tuple[tuple[DeviceRequest, ...], tuple[SameAttribute, ...]], ...]

@@ -250,6 +250,7 @@ def _keys_of_queues(ssn: Session, job: int, which: AnyArray) -> list[Any]:
 
 def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
     """Return a comparison of queues by whose victims go first, given the gang's queue."""
+    known: dict[tuple[int, int], int] = {}
 
     def goes_first(left: int, right: int) -> bool:
         said = ssn.ask(points.victim_queue_order, *(Queue(ssn.tables, row) for row in (left, right, own)))
@@ -260,7 +261,13 @@ def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
     def compare(left: int, right: int) -> int:
         return 0 if left == right else goes_first(right, left) - goes_first(left, right)
 
-    return compare
+    # A sort compares the queues of thousands of victim sets, and there are far fewer queues.
+    def compare_once(left: int, right: int) -> int:
+        if (left, right) not in known:
+            known[left, right] = compare(left, right)
+        return known[left, right]
+
+    return compare_once
 
 
 # -- what plugins allow

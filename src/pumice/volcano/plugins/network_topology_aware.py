@@ -270,11 +270,16 @@ class NetworkTopologyAware:
         binpack = self._binpack(np.arange(len(tree.names), dtype=np.int32), task.req)
         weight_of, weight_between = tier_weights(tree.tiers, self.fading)
         score = np.full(len(nodes), weight_between)
-        for tier, weight in zip(tree.tiers, weight_of, strict=True):
-            # A node without a hypernode at a tier counts as full there, as in Volcano.
-            above = self._at_tier(tier)[nodes.rows]
-            score += weight * np.where(above >= 0, binpack[above], 1.0)
+        # A node without a hypernode at a tier counts as full there, as in Volcano: -1 is the last element.
+        fullness = np.append(binpack, 1.0)
+        for above, weight in zip(self.above_by_tier, weight_of, strict=True):
+            score += weight * fullness[above[nodes.rows]]
         return score / (sum(weight_of) + weight_between) * MAX_SCORE * self.weight
+
+    @cached_property
+    def above_by_tier(self) -> list[I32]:
+        """For each tier, ascending, the hypernode that contains each node, -1 for none. Shapes (N,)."""
+        return [self._at_tier(tier) for tier in self.tree.tiers]
 
     def _at_tier(self, tier: int) -> I32:
         """Return the hypernode of a tier that contains each node, -1 for none. Shape (N,)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from pumice.columns.rows import TaskRows
@@ -17,7 +18,7 @@ from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
-from pumice.volcano.eviction.gang_victims import VictimSetKind, may_be_evicted, victim_sets_of
+from pumice.volcano.eviction.gang_victims import VictimSetKind, _compare_queues, may_be_evicted, victim_sets_of
 
 CONF = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: conformance}]\n- plugins: [{name: predicates}]\n"
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
@@ -93,3 +94,11 @@ def test_a_gang_that_leaves_only_together_is_one_set_or_none() -> None:
     whole = [replace(each, native=native) if isinstance(each, PodGroup) else each for each in listed]
     assert [len(rows) for _, _, rows in split(opened(whole))] == [3]
     assert split(opened(whole), without="g-0") == [], "one of its pods is in another domain"
+
+
+def test_a_comparison_of_two_queues_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ssn = opened()
+    compare, asked = _compare_queues(ssn, 0), list[tuple[int, int]]()
+    monkeypatch.setattr(type(ssn.order), "compare_queues", lambda _, a, b: asked.append((a, b)) or a - b)
+    assert [compare(0, 1), compare(1, 0), compare(0, 1), compare(1, 1)] == [1, -1, 1, 0]
+    assert len(asked) == len(set(asked)) * 2 == 4  # each direction is asked for both comparisons
