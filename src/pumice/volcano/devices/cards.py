@@ -25,6 +25,7 @@ COLUMNS = 5
 #: Largest number of cards of one node. An annotation with more is taken for an error.
 CARDS_MAX = 32
 #: Largest amount of a card, such as memory.
+#: Sums of so many such amounts fit into 64 bits.
 AMOUNT_MAX = 1 << 40
 BINPACK, SPREAD = "binpack", "spread"
 _POINTS = 100.0
@@ -171,6 +172,7 @@ def at_peak(containers: Sequence[tuple[Part, ...]], stages: Sequence[Stage]) -> 
     staying, peak = dict[int, I64](), dict[int, I64]()
     instances: dict[tuple[int, int, int], None] = {}
     for parts, stage in zip(containers, stages, strict=True):
+        # An init container ends before the next one starts, so it raises the peak and leaves nothing behind.
         room = staying if stage is not Stage.ONCE else {card: amounts.copy() for card, amounts in staying.items()}
         for part in parts:
             amounts = np.array([part.count, part.memory, part.cores], dtype=np.int64)

@@ -19,6 +19,7 @@ CONFIG_MAP_NAME, CONFIG_MAP_NAMESPACE = "volcano-vgpu-device-config", "kube-syst
 _LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _NAME, _NAMESPACE = re.compile(rf"{_LABEL}(\.{_LABEL})*"), re.compile(_LABEL)
 _NAME_MAX = 253
+# A configuration is written by hand; larger numbers are mistakes, and products of these stay exact.
 _MEMORY_MAX, _LISTED_MAX, _FACTOR_MAX = 1 << 30, 64, 1 << 20
 
 
@@ -63,6 +64,7 @@ class NpuKind(Struct, frozen=True):
         for each in self.templates:
             if memory <= each.memory:
                 return each.memory, each.name
+        # More than the largest template means the whole card, of which only the allocatable part can be used.
         return (self.allocatable, "") if memory <= self.capacity else (0, "")
 
 
@@ -75,6 +77,8 @@ class DeviceConfig(Struct, frozen=True):
 
     def geometries_of(self, card_type: str) -> tuple[Geometry, ...]:
         """Return the ways to split a card, none if its model is not listed."""
+        # The first that matches, in the order of the file: names are parts of types, so a special model can be listed
+        # before a general one.
         return next((each.geometries for each in self.models if any(m in card_type for m in each.models)), ())
 
 
@@ -121,6 +125,7 @@ def read_device_config(given: object) -> DeviceConfig:
         _models(each, f"nvidia.knownMigGeometries[{i}]")
         for i, each in enumerate(_list(nvidia.get("knownMigGeometries"), "nvidia.knownMigGeometries"))
     )
+    # Missing means 1: amounts are then in MiB.
     factor = _whole(nvidia, "gpuMemoryFactor", "nvidia", 1, _FACTOR_MAX)
     return DeviceConfig(models, max(1, factor), _npus(whole.get("vnpus")) if "vnpus" in whole else DEFAULT.npus)
 
@@ -141,6 +146,7 @@ def _geometry(given: object, where: str) -> Geometry:
         for i, each in enumerate(_list(group.get("geometries"), f"{where}.geometries"))
     )
     count = sum(each.count for each in found)
+    # Instances in use are bits of one number, so their count is bounded.
     if count > INSTANCES_MAX:
         raise DeviceConfigError(f"{where}: found {count} instances, wanted at most {INSTANCES_MAX}")
     return Geometry(_text(group, "group", where), found)

@@ -29,6 +29,7 @@ class SharedGpus:
     """The kind ``GpuShare``: pods ask for memory of one card, or, with ``by_number``, for empty cards."""
 
     name = question = "GpuShare"
+    # Volcano's name for the lock, which must be the same in every scheduler that binds pods to the node.
     lock = "gpu"
 
     def __init__(self, *, by_number: bool) -> None:
@@ -50,6 +51,7 @@ class SharedGpus:
         return Cards(cards, tuple(map(str, range(count))))
 
     def asked(self, ask: DeviceAsk) -> Wanted | None:
+        # The larger of init containers and the sum of the others, since they do not run at the same time.
         return ask.most(words.GPU_NUMBER if self._by_number else words.GPU_MEMORY) or None
 
     def ids_excluded(self, wanted: Wanted, cards: Cards) -> Bool | None:
@@ -69,6 +71,7 @@ class SharedGpus:
         return unfit("GpuShare no enough gpu memory") if first is None else CardPlacement(((Part(first, wanted),),))
 
     def score(self, placed: CardPlacement, cards: Cards, used: I64) -> float:
+        # Volcano scores nothing for this kind, so that the policy of cards has no effect among nodes.
         return 0.0
 
     def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
@@ -80,6 +83,7 @@ class SharedGpus:
     def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         return {
             words.GPU_INDEX_ANNOTATION: ",".join(str(part.card) for part in placed.parts),
+            # In nanoseconds: the device plugin serves the pod with the oldest time first.
             words.PREDICATE_TIME_ANNOTATION: str(int(now * 1e9)),
         }
 

@@ -115,9 +115,11 @@ class CardLedger:
         """Enter what running pods have, by their annotations or by annotations that are still to be written."""
         tasks, count = self._tables.tasks, len(self._rows)
         width = max((here[-1].end for here in self._here if here), default=0)
+        # One width for all nodes, that of the node with most cards, because a column has one shape.
         now = np.zeros((len(self._here), width, COLUMNS), dtype=np.int64)
         soon = np.zeros_like(now)
         state, on, got, cards = (np.zeros(count, dtype=np.int64) for _ in range(4))
+        # A binding that is under way has no annotation in the cache yet; what it was given counts already.
         unsaid = {grant.key: dict(grant.annotations) for grant in self._tables.device_grants.objs}
         for i, row in enumerate(self._rows):
             node, status = int(tasks.node[row]), int(tasks.status[row])
@@ -129,6 +131,7 @@ class CardLedger:
             cards[i] = self._bits(fit, node)
             self._fits.append(fit)
             self._add(fit, node, now[node], 1)
+            # A releasing pod uses its cards now and not later, so it is in the first sum only.
             if HELD[status]:
                 self._add(fit, node, soon[node], 1)
         column = self.ssn.column

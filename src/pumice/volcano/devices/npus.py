@@ -178,6 +178,7 @@ class Npus:
 
     def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> CardPlacement:
         assert isinstance(wanted, NpuWanted)
+        # Bounded before it is split, since any user may write annotations.
         text = annotations.get(self._given, "")[: 1 << 17]
         return had_by_stage([given_npus(each, cards.ids) for each in text.split(";")], wanted.stages)
 

@@ -43,8 +43,11 @@ from pumice.volcano.devices.config import DeviceConfig
 
 HAMI_CORE, MIG = "hami-core", "mig"
 _VENDOR = "NVIDIA"
+# In percent, as Volcano counts the cores of a card.
 _WHOLE_CARD = 100
+# Volcano reads the older key first.
 _GROUP_ANNOTATIONS = (GROUP_NAME_ANNOTATION, "scheduling.volcano.sh/group-name")
+# A shorter entry is invalid: without its mode it is unknown how the card may be shared.
 _FIELDS = 6
 
 
@@ -58,6 +61,7 @@ class CardAsk(Struct, frozen=True):
 
     def memory_of(self, card: Card) -> int:
         """Return the requested memory on a card."""
+        # The percentage is of this card: cards of one node may differ in size.
         return self.memory or card.memory * self.percentage // 100
 
 
@@ -85,6 +89,7 @@ class VgpuWanted(NamedTuple):
 class Vgpus:
     """The kind ``hamivgpu``."""
 
+    # The configuration is no part of the question, since the cards of a node do not depend on it.
     name = question = "hamivgpu"
     lock = "hamivgpu"
 
@@ -137,6 +142,8 @@ class Vgpus:
             if len(parts) < ask.count:
                 why = f", {wanted.id_annotation} allows no other" if wanted.id_annotation and excluded.any() else ""
                 return _refused(f"not enough gpu fitted on this node{why}")
+            # Scored by the use after the placement, as in Volcano. So spread never scores: the card holds this pod by
+            # then.
             score += sum(card_score(policy, cards.cards[p.card].memory, room[p.card].tolist()) for p in parts)
             found.append(tuple(parts))
         return CardPlacement(tuple(found), score, at_peak(found, wanted.stages))
@@ -146,6 +153,7 @@ class Vgpus:
     ) -> list[Part]:
         """Return as many parts as asked for, or as there are, and add them to ``used``."""
         found: list[Part] = []
+        # Anew for each container, because the parts of the container before change the order.
         for card in in_order(used, policy):
             if len(found) == ask.count:
                 break
@@ -213,6 +221,8 @@ class Vgpus:
         return {
             words.ASSIGNED_NODE_ANNOTATION: node,
             words.ASSIGNED_TIME_ANNOTATION: at,
+            # Written twice: the device plugin uses up the second one container by container, and the first remains as a
+            # record.
             words.ASSIGNED_IDS_ANNOTATION: listed,
             words.TO_ALLOCATE_ANNOTATION: listed,
             words.BIND_PHASE_ANNOTATION: words.ALLOCATING,
@@ -300,6 +310,7 @@ def vgpu_wanted(ask: DeviceAsk) -> VgpuWanted | None:
     if not each:
         return None
     asks, stages = tuple(found for found, _ in each), tuple(stage for _, stage in each)
+    # Refused and not cut: half a list of names would allow cards that the pod excludes.
     if ask.too_long:
         return VgpuWanted(
             asks, stages, problem=f"annotation {ask.too_long} is longer than {words.ANNOTATION_CHARACTERS_MAX}"
