@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 DAY = 86_400.0
+# Two digits at most per part, ASCII only: a text that Volcano could not parse must not open a zone here.
 _WINDOW = re.compile(r"\s*([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})\s*", re.ASCII)
 
 
@@ -33,6 +34,8 @@ class Window(Struct, frozen=True):
 
     def changes_after(self, now: float) -> float:
         """Return the next instant at which the answer of ``holds`` may change."""
+        # The end counts as inside, so the answer changes one second after it; midnight is among the moments because a
+        # window across it ends there.
         midnight = now // DAY * DAY
         moments = (midnight + self.start, midnight + self.end + 1, midnight + DAY)
         return min(moment for moment in moments if moment > now)
@@ -75,6 +78,7 @@ class Zones(Struct, frozen=True):
 
     def objection(self, zone: str, now: float) -> str:
         """Return why tasks may not use a zone now, or "" if they may."""
+        # In Volcano's words, since users find these texts in the conditions of pods.
         if zone not in self.windows:
             return f"revocable zone {zone} not support"
         window = self.windows[zone]

@@ -76,6 +76,7 @@ class Allocation:
         self._classes = tables.classes
         self._width = len(tables.axis)
         self._gpu = tables.axis.column.get(GPU, -1)
+        # Kept with the node objects: it changes only when a machine does, and not with what runs there.
         self._room = nodes.get("room", lambda: _room(nodes.facts, self._gpu))
         self._nodes, self._weights = nodes, (least, most, balanced)
 
@@ -83,6 +84,7 @@ class Allocation:
         """Return the weighted sum of scores. Shape (rows,)."""
         asked = self._ask(cls.row)
         by_amount, room = nodes.view_by_amount, self._room
+        # The common case at the beginning of a cycle; taking all rows would copy them for nothing.
         if nodes.whole:
             score: F64 = self._score(asked, by_amount, room)[0]
             return score
@@ -126,10 +128,12 @@ class Allocation:
                 total = _plus(total, _mean(_full(held, room), of_nodes), self._most)
             if self._least:
                 total = _plus(total, _mean(_free(held, room), of_nodes), self._least)
+        # Best-effort pods have no balance: kube-scheduler skips this score for them in PreScore.
         if self._balanced and not asked.nothing:
             count = len(asked.columns)
             shares = by_amount.take(asked.columns, axis=0) + asked.shares
             np.divide(shares, amounts[:count], shares)
+            # A node may hold more than it has, after its capacity shrank, and kube-scheduler caps the share at 1.
             np.minimum(shares, _ONE, out=shares)
             balance = _balance(shares, of_nodes)
             total = _plus(total, _gain(balance[:-1], balance[-1]), self._balanced)
@@ -146,12 +150,14 @@ class Allocation:
     def _asked_by(self, rows: AnyArray, kind: tuple[bool, bool]) -> ClassRequests:
         """Return the requests of classes of one kind."""
         nothing, columns = kind[0], [CPU, MEMORY] + [self._gpu] * kind[1]
+        # The last row asks for nothing: it is the node without the pod, with which the balance is compared.
         shares = np.zeros((len(rows) + 1, len(columns), 1))
         shares[:-1, :, 0] = self._classes.req[rows[:, None], columns]
         return ClassRequests(self._classes.nonzero[rows, :, None], shares, np.array(columns), nothing)
 
     def _kind(self, req: list[float]) -> tuple[bool, bool]:
         """Return whether a request is empty, and whether it includes GPUs."""
+        # An extended resource takes part only if the pod asks for it. Source: kube-scheduler balanced_allocation.go.
         gpus = self._gpu >= 0 and req[self._gpu] != 0
         return not (req[CPU] or req[MEMORY] or gpus), gpus
 
@@ -163,6 +169,7 @@ def _room(facts: NodeFacts, gpu: int) -> Room:
     has = amounts > 0
     mean = 1.0 / np.maximum(has[0].astype(np.float64) + has[1], 1.0)
     plain, gpus = bool(has[:2].all()), bool(has[2].all())
+    # 1 in place of 0, so that no division needs a mask; ``has`` takes the result out.
     return Room(np.where(has, amounts, 1.0), has, mean, plain, gpus)
 
 
@@ -217,6 +224,7 @@ def _free(held: F64, room: F64) -> F64:
     np.multiply(held, _HUNDRED, held)
     np.divide(held, room, held)
     np.floor(held, held)
+    # A request above the room scores 0 and not less. Source: kube-scheduler least_allocated.go.
     np.maximum(held, _ZERO, out=held)
     return held
 
@@ -253,6 +261,7 @@ def _deviation_of_three(shares: F64) -> F64:
 def _deviation_of_some(shares: F64, has: Bool) -> F64:
     """Return the deviation for nodes that may lack resources: 0 for one, half the distance of two, the standard
     deviation of three. ``has``: shape (S, rows)."""
+    # NaN, because the largest and the smallest share skip it without a mask per resource.
     share = np.where(has, shares, np.nan)
     count = has.sum(axis=0)
     apart = np.nan_to_num(np.fmax.reduce(share, axis=1) - np.fmin.reduce(share, axis=1)) / 2.0

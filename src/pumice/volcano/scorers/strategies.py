@@ -38,6 +38,8 @@ class Strategies(Struct, frozen=True):
     @classmethod
     def of_pod(cls, strategy: ResourceStrategy) -> Strategies:
         """Return the strategies of a pod, which have exact names."""
+        # The weight of the whole stays the policy's: a pod chooses its resources and not its influence against other
+        # plugins.
         return cls(1, {name: Rule(strategy.most, float(weight)) for name, weight in strategy.weights})
 
     def of(self, name: str) -> Rule | None:
@@ -61,6 +63,7 @@ class Scarce(Struct, frozen=True):
         """Read the argument ``sra``."""
         if not isinstance(given, Mapping) or given.get("enable") is not True:
             return cls()
+        # The names come from ``resources`` alone; a weight for a name that is not listed there has no effect.
         own = given.get("resourceWeight")
         own = own if isinstance(own, Mapping) else {}
         weight = _number(given.get("weight"), 0.0)
@@ -94,6 +97,7 @@ def _rules(resources: object) -> Iterator[tuple[str, Rule]]:
 
 def _is_pattern(name: str) -> bool:
     """Return True for a name, or for a prefix of at least one character with one ``*`` at its end."""
+    # A bare star would match every resource, CPU and memory included. Volcano rejects it too.
     return "*" not in name[:-1] and name not in ("*", "")
 
 

@@ -13,9 +13,11 @@ from pumice.model.pod import PodSpec
 from pumice.model.quantity import DurationError, QuantityError, milli_value, parse_duration, whole_value
 from pumice.volcano.scorers.usage_load import best_effort_use, estimated_use, risk_factor
 
+# Volcano's default for ``metrics.interval``: a pod that started less than one interval ago is in no measurement yet.
 INTERVAL_S = 30.0
 THRESHOLD = 80
 _MIB = 1 << 20
+# Bounded, so that no estimate becomes infinite.
 _FACTOR_MAX, _AMOUNT_MAX = 1000.0, 1e15
 
 
@@ -37,6 +39,7 @@ class Estimator(Struct, frozen=True):
 
     def of(self, spec: PodSpec | None) -> list[list[float]]:
         """Return the request, the limit, and the best-effort usage of a pod, each as CPU and memory. Shape (3, 2)."""
+        # A free row of the table of classes; it needs a value, since all rows are one array.
         if spec is None:
             return [[0.0, 0.0]] * 3
         # Such a pod has neither request nor limit to estimate by, so its usage is an argument.

@@ -42,6 +42,7 @@ class Machine:
     @cached_property
     def reserved(self) -> CpuSet:
         """CPUs reserved for the system, the first by topology."""
+        # As kubelet takes them when it starts, from the whole machine: only so are they the same CPUs as on the node.
         return take_cpus(self, frozenset(self.at), min(self._reserved, len(self.at))) or frozenset()
 
     @cached_property
@@ -49,6 +50,7 @@ class Machine:
         """All non-empty sets of NUMA nodes, small ones first."""
         sets = range(1, 1 << len(self.numas))
         each = (sum(1 << numa for i, numa in enumerate(self.numas) if bits >> i & 1) for bits in sets)
+        # Small sets first, as kubelet's IterateBitMasks goes through them.
         return sorted(each, key=lambda mask: (mask.bit_count(), mask))
 
     def in_mask(self, cpus: Iterable[int], mask: int) -> CpuSet:
@@ -70,6 +72,8 @@ def merged(policy: str, asked: Iterable[Sequence[Hint]], everywhere: int) -> tup
     if policy == NONE:
         return Hint(None, preferred=False), True
     lists = list(asked)
+    # Filtered before the merge: a set of several NUMA nodes must not win because it is preferred. Source: kubelet
+    # policy_single_numa_node.go.
     if policy == SINGLE:
         lists = [[hint for hint in each if _is_single(hint)] for each in lists]
     best = Hint(everywhere, preferred=False)
@@ -108,6 +112,7 @@ def take_cpus(machine: Machine, free: CpuSet, count: int) -> CpuSet | None:
     if len(free) < count:
         return None
     left, found = set(free), set[int]()
+    # Sockets before cores: an exclusive socket shares no cache with another pod.
     for size, groups in ((_socket_size(machine), _whole_sockets), (_core_size(machine), _whole_cores)):
         for group in groups(machine, left) if size else ():
             # A whole group would be more than what is asked for, so it stays whole for another pod.
@@ -162,6 +167,8 @@ def _single(machine: Machine, free: set[int], found: set[int]) -> list[int]:
 
     def rank(place: tuple[int, ...]) -> tuple[int, ...]:
         socket = (place[0],)
+        # Sockets in which this pod has CPUs go first, and then those that are nearly used up, so that whole ones
+        # remain.
         return -len(near.get(socket, ())), len(of_socket[socket]), len(of_core[place]), *place
 
     return [cpu for place in sorted(of_core, key=rank) for cpu in sorted(of_core[place])]
@@ -187,6 +194,7 @@ def assigned(machine: Machine, free: CpuSet, ask: NumaAsk, policy: str) -> Assig
             continue
         # Kubelet never gives reserved CPUs away, whatever is free.
         left = free - machine.reserved - found
+        # One list, because Volcano's only provider of hints is the CPU manager.
         hint, admitted = merged(policy, [hints(machine, left, count)], machine.everywhere)
         cpus = placed(machine, left, hint.mask, count) if admitted else None
         if cpus is None:

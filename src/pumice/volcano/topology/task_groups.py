@@ -17,6 +17,7 @@ from pumice.columns.dtypes import F64, I64, AnyArray
 AFFINITY_ANNOTATION = "volcano.sh/task-topology-affinity"
 ANTI_AFFINITY_ANNOTATION = "volcano.sh/task-topology-anti-affinity"
 ORDER_ANNOTATION = "volcano.sh/task-topology-task-order"
+# Volcano's ranks. A role that excludes itself goes first, because each of its tasks needs a bucket of its own.
 _SELF_ANTI, _INTER, _SELF, _INTER_ANTI = 4, 3, 2, 1
 PRIORITY_MAX = _SELF_ANTI
 
@@ -85,10 +86,13 @@ class Roles:
         ):
             for group in groups:
                 self._note([self.names[role] for role in group], pairs, alone, among)
+        # Written as ones above, so that one method records both kinds of groups.
         np.negative(self.apart, out=self.apart)
+        # The sum, so that a pair that is named in both kinds cancels out, as in Volcano.
         self.near: I64 = near + self.apart
         for place, role in enumerate(topology.order):
             if role in self.names:
+                # From the end of the list, so that a role outside of it has 0 and goes last.
                 self.rank[self.names[role], 0] = len(topology.order) - place
 
     def _note(self, group: list[int], pairs: I64, alone: int, among: int) -> None:
@@ -133,6 +137,7 @@ def buckets_of(members: Iterable[Member], roles: Roles) -> Buckets:
     found: list[list[int]] = []
     for member in ordered:
         if member.node >= 0:
+            # Tasks that run cannot be moved, so their node fixes the bucket whatever its affinity.
             bucket = of_node.get(member.node, -1)
         else:
             bucket = _nearest(counts, amounts, len(found), member, roles)
@@ -167,6 +172,7 @@ def _nearest(counts: I64, amounts: F64, count: int, member: Member, roles: Roles
     if best < 0:
         return -1
     equal = np.flatnonzero(near == best)
+    # The smallest bucket, because it is the likeliest to find a node with room for all of it.
     return int(equal[amounts[equal].argmin()])
 
 
