@@ -17,6 +17,8 @@ from pumice.framework.memo import ground
 from pumice.model.status import PREEMPTABLE_STATUSES, STATUS_COUNT, TaskStatus
 from pumice.volcano.eviction.refuted_nodes import RefutedNodes, Votes
 
+# Preemption may take a pod that is bound and has not started; reclaim takes running ones only. Source: Volcano
+# preempt.go and reclaim.go.
 RUNNING_OR_BOUND = frozenset(PREEMPTABLE_STATUSES)
 RUNNING = frozenset({TaskStatus.RUNNING})
 
@@ -66,6 +68,7 @@ class Evictable:
         if found is None:
             which = self.queue == queue
             if others:
+                # Asked once per queue, since a cluster has few queues and many tasks.
                 reclaimable = [queue.reclaimable for queue in self._ssn.tables.queues.objs]
                 which = ~which & np.array(reclaimable)[self.queue]
             which = which if gangs else which & self._single
@@ -88,6 +91,7 @@ class Supply:
         self._ssn, self._tables, self.rows = ssn, ssn.tables, rows
         tasks = ssn.tables.tasks
         self.starts = np.searchsorted(tasks.node[rows], np.arange(len(ssn.tables.nodes.facts) + 1))
+        # A table by status, because tasks that this session evicts leave the set without its being built again.
         self._counts = np.zeros(STATUS_COUNT, dtype=bool)
         self._counts[list(map(int, statuses))] = True
         self._rests_on = rows.tobytes(), self.starts.tobytes(), *ground(tasks["job"], tasks["cls"])

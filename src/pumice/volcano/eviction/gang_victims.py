@@ -61,6 +61,7 @@ def victim_sets_of(
 
 def may_be_evicted(group: PodGroup) -> bool:
     """Return True if gang evictions may touch a job, which is so unless its PodGroup says otherwise."""
+    # Unset means yes here and no for preempt and reclaim. Source: Volcano gangpreempt and gangreclaim actions.
     mark = group.annotations.get(PREEMPTABLE_KEY, group.labels.get(PREEMPTABLE_KEY))
     return mark is None or is_true(mark)
 
@@ -121,6 +122,7 @@ def _can_go(ssn: Session, rows: AnyArray, job: AnyArray) -> Bool:
     jobs = ssn.tables.jobs
     which, starts, lengths = np.unique(job, return_index=True, return_counts=True)
     surplus = jobs.counts[which] @ READY - jobs.min_available[which]
+    # By position, since all tasks of a job count equally towards its minimum.
     nth = np.arange(len(rows)) - np.repeat(starts, lengths)
     found: Bool = np.repeat(surplus < 0, lengths) | (nth < np.repeat(surplus, lengths))
     # Roles and sub-groups have minimums of their own. Only jobs with such minimums are walked task by task.
@@ -149,6 +151,7 @@ def _spare(ssn: Session, row: int, rows: Sequence[int]) -> set[int]:
     safe: set[int] = set()
     for task in rows:
         role, sub = int(tables.tasks.role[task]), int(tables.tasks.sub[task])
+        # A task of a role or sub-group without a minimum is bounded by the job's own minimum alone.
         if surplus <= 0 or of_role.get(role, 1) <= 0 or not groups.can_spare(sub):
             continue
         safe.add(task)
@@ -205,6 +208,7 @@ def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> l
     starts = np.cumsum([0, *map(len, each[:-1])])
     lost = np.add.reduceat(tables.classes.req[tables.tasks.cls[np.concatenate(each)]], starts)
     lost, local = (np.ascontiguousarray(amounts[:, asked]) for amounts in (lost, freed[whole]))
+    # No more than is needed: a job that frees ten times the need is no better than one that frees it once.
     gained = np.minimum(local, need[asked]) / need[asked]
     # A job that loses nothing that the gang asks for divides by 0, and is replaced by infinity below.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -76,12 +76,14 @@ class NodeSearch:
         self._tried.add(task.row)
         # Scores need the full answer of the class, which then also gives the filters; otherwise filters alone are
         # cheaper.
+        # A copy, because the mask belongs to the class and is narrowed here for one task.
         found = feasible.of(cls).allowed.copy() if self._by_score else feasible.mendable(cls).copy()
         if self._by_score and not found.all():
             found |= feasible.mendable(cls)
         filter_results = ssn.ask(points.task_filters, task, feasible.all_nodes)
         if filter_results:
             found &= can_mend(filter_results, len(found))
+        # Nodes of other schedulers' shards: what runs there is not this scheduler's to evict.
         if feasible.outside is not None:
             found &= ~feasible.outside
         looked_at = self.not_given_up(task)
@@ -135,6 +137,7 @@ class NodeSearch:
     def passing(self, task: Task, nodes: AnyArray) -> Bool:
         """Return True for nodes that no filter rejects in their present state. Shape (nodes,)."""
         ssn, rows, found = self._ssn, NodeRows(self._tables, nodes), np.ones(len(nodes), dtype=bool)
+        # Asked anew and not read from the class: evictions of this search have changed the node.
         for filter_result in ssn.ask(points.class_filters, task.cls, rows):
             found &= filter_result.codes == 0
         if found.any():
@@ -202,6 +205,7 @@ class Victims:
         self._cls = int(ssn.tables.tasks.cls[task.row])
         self._refuted = supply.refuted(votes)
         self._below = task if only_below else None
+        # What else tells two searches with equal votes apart; the job itself is covered by the task.
         self._offered = but_job >= 0, only_best_effort, needs_any, only_below
 
     def nodes(self) -> Bool:
@@ -262,6 +266,7 @@ class Victims:
         """Return the nodes that have enough room once the victims are gone. Shape (nodes,)."""
         future = self._ssn.tables.nodes.books[nodes, FUTURE]
         if np.count_nonzero(victims):
+            # In place: indexing with an array has made a copy.
             future += amounts_by_node(candidates, victims)
         found = candidates.starts[1:] > candidates.starts[:-1] if self._needs_any else np.ones(len(nodes), dtype=bool)
         for dimension, limit in self._ssn.tables.classes.asked[self._cls]:

@@ -25,6 +25,7 @@ from pumice.model.status import PREEMPTABLE_STATUSES
 #: A question about victims.
 Votes = MultiFormQuestion[[Task, Candidates], Bool]
 #: Up to so many changed jobs are looked up one by one.
+#: Either way gives the same answer; a pass over all tasks pays off for many jobs only.
 _FEW = 16
 _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
@@ -58,6 +59,8 @@ class RefutedNodes:
         self._equal = all(hook.for_equals for hook in about)
         read = {id(column): column for column in Reading.of(about).columns(world)}
         by_row = [column for axis in ("node", "job", "queue") for column in world.columns_on(axis)]
+        # Columns by row are left to the stamps of their rows, so that one changed node does not end the answers about
+        # all others.
         self._columns = [c for c in read.values() if not any(c is other for other in by_row)]
         of_queues = world.columns_on("queue")
         self._asks_queues = any(hook.reads is not None and QUEUES in hook.reads for hook in about) or any(

@@ -21,6 +21,7 @@ from pumice.volcano.failures.failures import Failures
 #: Points that an attempt asks about the job, besides those about victims.
 _ASKS = (points.job_valid, points.job_starving, points.job_pipelined)
 #: Points that it asks about queues, and about the order of jobs and victims.
+#: The order decides who is tried and evicted first, so hooks about it are read as well.
 _BESIDES = (
     points.allocatable,
     points.preemptive,
@@ -105,6 +106,7 @@ def _value(failure: Failure) -> Hashable:
     """Return a failure as a value."""
     where = None if failure.last_trial is None else failure.last_trial.node.tobytes()
     # Of the errors, only nodes that are unresolvable matter here: eviction actions skip these.
+    # By position and not by row, so that equal jobs have equal values.
     given_up = tuple(
         (position, each.message, _given_up(each.node_rows, each.codes)) for position, each in failure.errors
     )

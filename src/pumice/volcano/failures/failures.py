@@ -29,6 +29,7 @@ from pumice.framework.plugin.resolution import Reading
 from pumice.placing.batch import Placing
 
 
+# Sorted once for a policy and not for each failure: which hooks there are does not change between cycles.
 class _Reads(NamedTuple):
     """What the hooks of an attempt read.
 
@@ -108,8 +109,10 @@ class Failures:
         return (
             self._usable
             and bool(table.signature[job] >= 0)
+            # Equal by counts is enough: the signature covers all tasks, and here all of them are pending.
             and bool(table.counts[job, PENDING] == table.size[job])
             and not (self._like is None and trace.failed_as[job])
+            # An earlier action may have found something for this job that others do not share.
             and job not in trace.errors
             and not (self._nominations and (self._tables.tasks.nominated[table.tasks[job]] >= 0).any())
         )
@@ -190,6 +193,7 @@ class Failures:
             found = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns))
         if single:
             assert tables.jobs.stamps is not None
+            # A hook that reads a single job or task may look at any pod.
             pods = ground(tables.tasks["view_node"], tables.tasks["pods"])
             found += (int(tables.jobs.stamps[job]), *pods, *self._reads.of_one.rests_on(self._world))
         return found
@@ -226,6 +230,7 @@ class Failures:
         )
         self._memo.keep(question, rests_on, failure)
         kind = self._kind(job)
+        # Both kinds are noted, so that ``of`` asks only for what exists; most jobs fail in one way all the time.
         self._memo.keep(kind, (), tuple(sorted({alone, *(self._memo.recall(kind, ()) or ())})))
         self._trace.fail(np.array([job]), failure)
 
@@ -242,6 +247,7 @@ class Failures:
             failure: Failure | None = self._memo.recall(question, rests_on)
             if failure is None:
                 continue
+            # The usual case: a queue in which nothing has happened.
             if failure.queue == queue_now:
                 return failure
             # The queue changed, but if it still gives the same answers, the failure holds, and rests on the queue as

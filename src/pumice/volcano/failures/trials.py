@@ -24,6 +24,8 @@ class Trials:
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, asks: tuple[Question, ...]) -> None:
         self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
+        # Hooks about a class cannot tell equal tasks apart. All others are asked again for each job, which costs little
+        # beside a trial in each domain.
         about_nodes = hooks.at(*points.ABOUT_NODES)
         self._about_tasks = [hook for hook in about_nodes if hook.form not in ("class", "class_node")]
         others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
@@ -42,6 +44,8 @@ class Trials:
         spoke, equal = [], []
         for hook in self._about_tasks:
             answer = nodes if hook.form == "task_node" else self._hooks.ask_one(hook, *about[hook.form])
+            # None or one number for all nodes changes no choice among them, so the trial of any equal task ends in the
+            # same way.
             if answer is None or isinstance(answer, int | float):
                 equal.append(answer)
             elif hook.form == "of_tasks":
@@ -66,6 +70,7 @@ class Trials:
         tables = self._tables
         return (
             tables.nodes.facts.version,
+            # The nodes of a domain are rows of the tree, which may mean others after it changed.
             tables.tree.version,
             # Stamps of the domain's rows only: placements elsewhere do not invalidate the trial.
             ground_of_rows(tables.nodes.stamps, nodes),
