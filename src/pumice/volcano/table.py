@@ -25,6 +25,7 @@ ACTIONS = actions_at(
         "gangreclaim": "pumice.volcano.actions.gangreclaim:gangreclaim",
         "shuffle": "pumice.volcano.actions.shuffle:shuffle",
     },
+    # It evicts what runs, for which no job has to wait.
     also_when_idle=("shuffle",),
 )
 #: Hooks that are given single jobs or tasks and read nothing of them that differs between equal ones. So one answer

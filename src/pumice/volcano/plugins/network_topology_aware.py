@@ -99,6 +99,7 @@ class NetworkTopologyAware:
         if bound is None:
             return [[start]]
         held = int(self.ssn.tables.jobs.hypernode[job.row])
+        # By the job's minimum and not by all of its tasks: elastic ones may be placed elsewhere or later.
         return self._gradient(start, bound, held, self.ssn.tables.jobs.min_resources[job.row], purpose)
 
     @points.hyper_node_gradient_for_sub_job(reads=(ROWS, *ROOM))
@@ -132,6 +133,7 @@ class NetworkTopologyAware:
         by_tier: dict[int, list[int]] = {}
         for row in rows[eligible].tolist():
             by_tier.setdefault(int(tree.tier[row]), []).append(row)
+        # Low tiers first: the nearest domain that has room is preferred, and wider ones are tried only if none has.
         groups = [by_tier[tier] for tier in sorted(by_tier)]
         return self._fewer(groups) if purpose == PURPOSE_EVICT else groups
 
@@ -167,6 +169,7 @@ class NetworkTopologyAware:
     def _fewer(self, groups: list[list[int]]) -> list[list[int]]:
         """Return a bounded number of hypernodes for eviction, wide ones first."""
         left, kept = self.evict_max, []
+        # Evictions need room, and a wide hypernode has most victims to choose from.
         for group in reversed(groups):
             if left <= 0:
                 break
@@ -195,6 +198,8 @@ class NetworkTopologyAware:
     def hyper_node_order(self, sub: SubJob, hypernodes: I32) -> F64:
         """Return scores: fuller hypernodes first, among equals those that hold more of the job. Shape (rows,)."""
         tasks = self.ssn.tables.tasks
+        # Of all tasks of the sub-job, also of those that are placed: Volcano counts these twice, in use and in the
+        # request.
         request = self.ssn.tables.classes.req[tasks.cls[sub.tasks]].sum(axis=0)
         score = self._binpack(hypernodes, request)
         self._prefer_occupied(score, hypernodes, sub.job.row)
@@ -260,6 +265,7 @@ class NetworkTopologyAware:
         if lowest == highest:
             return np.ones(len(tree))
         near: F64 = (highest - tree.tier[tree.meeting(held)]) / (highest - lowest)
+        # By its tier, a hypernode above the lowest one would get less than 1 for itself.
         near[held] = 1.0
         return near
 

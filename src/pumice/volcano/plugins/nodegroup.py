@@ -44,6 +44,7 @@ _WHY: tuple[tuple[Unfit, ...], ...] = (
     (Unfit("node group resource limit exceeded", Code.UNRESOLVABLE),),
 )
 _FITS, _INVALID, _NO_LABEL, _UNSPECIFIED, _UNSATISFIED, _EXCEEDED = range(6)
+# Below 0, so that a node in an avoided group loses even against one that nothing speaks for.
 _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 
 
@@ -67,6 +68,7 @@ class NodeGroup:
         self._groups, self._group_of = label.values, label.codes
         queues = ssn.tables.queues
         rules = self._rules()
+        # A table by queue and group, because both are few: the hooks then only look up.
         self._code: I32 = np.array([*map(self._codes, [*queues.objs, None], rules)]).reshape(len(rules), -1)
         self._score: F64 = np.array([*map(self._scores, rules)]).reshape(len(rules), -1)
         self._pair_of, self.limits = self._pairs()
@@ -91,6 +93,8 @@ class NodeGroup:
 
     def _codes(self, queue: Queue | None, rules: NodeGroupAffinity) -> list[int]:
         """Return why a queue may not use nodes of each group, and last nodes without a group, as codes."""
+        # The annotation could not be read, so the queue gets no node at all: any other reading might exceed the limit
+        # that was meant.
         if queue is not None and queue.group_limits is None:
             return [_INVALID] * (len(self._groups) + 1)
         without = _FITS if not self._strict and rules == _NO_RULES else _NO_LABEL
@@ -162,6 +166,7 @@ class NodeGroup:
         limited = np.flatnonzero((pairs >= 0) & (by_group == _FITS))
         if len(limited):
             rows = pairs[limited]
+            # Only what the task asks for: a group that is full of another resource may still take it.
             over = self.allocated.array[rows] + task.req - self.limits[rows] >= EPS
             by_group[limited[(over & (task.req >= EPS)).any(axis=1)]] = _EXCEEDED
         codes = nodes.pick(by_group[self._group_of])

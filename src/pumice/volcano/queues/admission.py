@@ -32,6 +32,7 @@ class Kind(NamedTuple):
 def waiting_kinds(ssn: Session) -> list[Kind]:
     """Return the pending jobs by kind."""
     jobs = ssn.tables.jobs
+    # A job that cannot be read is never admitted: its minimum is unknown.
     rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.quarantined).nonzero()[0]
     if not len(rows):
         return []
@@ -43,6 +44,7 @@ def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[Kind]:
     """Group jobs by queue and request."""
     jobs = ssn.tables.jobs
     ask = jobs.ask[rows] + 1
+    # ``ask`` is -1 for jobs without minResources, so it is moved to begin at 0.
     kinds = int(ask.max()) + 1
     number = jobs.queue[rows].astype(np.int64) * kinds + ask
     if len(ssn.tables.queues) * kinds <= np.iinfo(np.int16).max:
@@ -63,6 +65,7 @@ class Admission:
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
+        # Only if all plugins look at amounts: one that is given the job may treat equal amounts differently.
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
         # By queue and request; valid until an admission.
         self._rejections_by_ask: dict[tuple[int, int], Rejection | None] = {}

@@ -57,6 +57,7 @@ def queue_limit(
     """Return the limit of a queue that is exceeded in the dimensions ``over``; with the queues whose guarantees lower
     it below the capability of the queue, if any. Shapes (R,)."""
     queues, axis, amounts = ssn.tables.queues, ssn.tables.axis, _amounts(ssn, over, limit, used, promised, asked)
+    # Blamed on guarantees only if they lower the limit in a dimension that is exceeded.
     columns = [axis.column[each.resource] for each in amounts if each.total - each.limit >= EPS]
     left = [d for d in columns if queues.capability[queue, d] - limit[d] >= EPS]
     rows = np.any(queues.guarantee[:, left] >= EPS, axis=1).nonzero()[0].tolist()
@@ -86,6 +87,7 @@ def fitting(tasks: TaskRows, room: F64) -> int:
         # A queue may hold more than its limit, after the limit was lowered, and then the room is negative.
         return max(0, math.floor(count))
     req = tasks.req
+    # Up to the first that does not fit, and no later ones that would: tasks are placed in order.
     over = (req.cumsum(axis=0) > room) & (req > 0)
     over[:, pods] = False
     too_much = over.any(axis=1)

@@ -22,6 +22,7 @@ from pumice.model.status import STATUS_COUNT
 from pumice.volcano.queues.tree import QueueTree
 
 PREFIX = "deviceclass/"
+# The reader of resource lists counts every unknown name in thousandths.
 _MILLI = 1000.0
 _TEMPLATE = "template/"
 
@@ -32,6 +33,7 @@ def limited_classes(ssn: Session) -> tuple[str, ...]:
     if not len(ssn.tables.claims.objs):
         return ()
     names = {name for queue in ssn.tables.queues.objs if queue.capability for name in queue.capability.scalars or ()}
+    # Sorted, because names come out of a set and their order becomes that of columns.
     return tuple(sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)))
 
 
@@ -54,6 +56,7 @@ class DeviceQuota:
         self._pairs = self._all_pairs()
         claimed, naming = np.zeros_like(self.limit), np.zeros(len(self._pairs))
         for row in self._claiming:
+            # A free row has the status -1, which would read the last entry.
             if HELD[max(0, int(ssn.tables.tasks.status[row]))] and self._queue_of(row) >= 0:
                 line = self._tree.line(self._queue_of(row))
                 own, shared = self._asked(row)
@@ -178,6 +181,7 @@ class DeviceQuota:
         Shape (K,)."""
         tasks = self._tables.tasks
         rows = [row for row in self._tables.jobs.tasks[job.row].tolist() if self._names(tasks.pods[row])]
+        # Volcano sorts by namespace, name and UID; all tasks of a job are in one namespace.
         rows.sort(key=lambda row: (tasks.pods[row].name, tasks.pods[row].uid))
         if not job.role_min:
             return self._together(rows[: job.min_available])

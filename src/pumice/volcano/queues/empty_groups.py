@@ -39,6 +39,7 @@ def empty_since(ssn: Session) -> dict[int, float]:
         found[job] = notes.get(key, ssn.now)
         if key not in notes:
             ssn.notes[key] = ssn.now
+    # NaN deletes a note. Without that, notes of groups that are gone would stay for ever.
     still = {_EMPTY + jobs.groups[job].uid for job in found}
     ssn.notes.update({key: nan for key in notes if key.startswith(_EMPTY) and key not in still})
     return found

@@ -106,6 +106,7 @@ def close(ssn: Session) -> Writes:
         _keep(ssn, updates)
     moved = sorted(ssn.trace.moved)
     return Writes(
+        # By name and not by row, since rows depend on the order in which groups arrived.
         groups=tuple(sorted(updates.values(), key=lambda update: update.job)),
         queues=queue_status(ssn),
         job_hypernodes={job: int(jobs.hypernode[job]) for job in moved},
@@ -156,6 +157,7 @@ def phase_of(ssn: Session, job: int, counts: list[int], *, unschedulable: bool) 
     ``counts``: tasks by status. ``unschedulable``: the gang was found incomplete in this session.
     """
     jobs = ssn.tables.jobs
+    # First, so that a gang that runs in part is never shown as running. Source: Volcano jobStatus.
     if counts[RUNNING] and unschedulable:
         return PodGroupPhase.UNKNOWN
     scheduled = scheduled_in(counts) + (releasing_scheduled(ssn, job) if counts[RELEASING] else 0)

@@ -22,6 +22,7 @@ from pumice.model.decisions import PodNotice
 from pumice.model.status import TaskStatus
 
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
+# Allocated too: a task that keeps its place without being bound still waits for its gang.
 _WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
@@ -51,6 +52,7 @@ def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
     head = errors.message or f"0/{errors.node_count} nodes are unavailable"
     counts = reasons(errors)
     if counts:
+        # Sorted as texts and not as numbers, so 10 goes before 2. Source: Volcano FitErrors.Error().
         head = f"{head}: " + ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items())) + "."
     return f"In hyperNode {errors.hypernode}: {head}" if errors.hypernode else head
 

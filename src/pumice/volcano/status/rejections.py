@@ -25,6 +25,7 @@ class GroupEvent(NamedTuple):
 def events(outcome: Outcome) -> list[GroupEvent]:
     """Why jobs are not admitted, in the order of jobs and then of texts."""
     uids = outcome.tables.jobs.uids
+    # Sorted, because rejections are noted by amount, in an order that says nothing to a user.
     texts = sorted((uids[row], text_of(why)) for rows, why in outcome.trace.rejected for row in rows.tolist())
     return [GroupEvent(uid, "Normal", "Unschedulable", text) for uid, text in texts]
 
@@ -34,10 +35,13 @@ def text_of(why: blockers.Blocker) -> str:
     if isinstance(why, blockers.Refused):
         return why.detail
     assert isinstance(why, blockers.QueueLimit)
+    # In the order in which they were found, that of the resource axis: CPU, memory, then by name.
     names = [each.resource for each in why.resources]
     match why.kind:
         case blockers.OVERCOMMIT:
             return "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in names)
+        # Volcano names no class here, only this placeholder for all of them. Source: Volcano capacity.go,
+        # jobEnqueueable.
         case blockers.DEVICES:
             return "queue resource quota insufficient: insufficient dra-resource-exceeded"
         case blockers.RESOURCE_QUOTA:
@@ -45,6 +49,7 @@ def text_of(why: blockers.Blocker) -> str:
                 _amounts((each.resource, getattr(each, field)) for each in why.resources)
                 for field in ("asked", "used", "limit")
             )
+            # Of every name that the quota limits, also of those with room, as Volcano prints the whole lists.
             return f"resource quota insufficient, requested: {asked}, used: {used}, limited: {limit}"
     return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in names)
 
