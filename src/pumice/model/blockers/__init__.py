@@ -1,9 +1,9 @@
 """Why a job waits, as values: one kind of blocker for each thing that can stand in its way (docs/decisions/0032).
 
 An action, a filter or a search that says no hands a blocker to the cycle trace (``trace.tell``, ``trace.rejected``,
-``Attempt.findings``, ``FitErrors.against``). What equal jobs share in the trace names no job; ``explain.blockers``
+``Attempt.findings``, ``FitErrors.against``). What equal jobs share in the trace names no job; ``reasons.blockers``
 makes the blockers of one job from it when they are read. Volcano's and KAI's texts are rendered from them
-(``volcano.status``, ``kai.words``), and so are our own sentences (``explain.sentences``), which hints, log and reports
+(``volcano.status``, ``kai.words``), and so are our own sentences (``reasons.sentences``), which hints, log and reports
 show. No reader looks into a text.
 
 A blocker holds names and amounts. ``detail`` is what a plugin or the cluster said: it is shown and never read. The
@@ -166,6 +166,7 @@ __all__ = [
 ]
 
 
+# A blocker around others, because "not admitted" is what users look for, and the reasons say what to do about it.
 class NotAdmitted(Blocker, frozen=True):
     """The job is not admitted. ``by``: what stands in the way; empty where plugins gave no reason."""
 
@@ -197,6 +198,7 @@ class Refused(Blocker, frozen=True):
 JOB, TASK, ADMISSION, PLACEMENT, BIND, EVICT = "job", "task", "admission", "placement", "bind", "evict"
 
 
+# No search helps here: pods are missing that the job's own controller has to make.
 class GangIncomplete(Blocker, frozen=True):
     """Of the ``minimum`` pods of a role only so many exist, beside those that are ``leaving``. ``role``: empty for all
     of the job. ``detail``: the language's text for it."""
@@ -214,6 +216,7 @@ class GangIncomplete(Blocker, frozen=True):
         return (AddPods(self.role, max(self.minimum - self.exist, 1)),)
 
 
+# Kubernetes does not schedule a gated pod, so nothing about nodes or queues matters before the gates are gone.
 class Gated(Blocker, frozen=True):
     """Scheduling gates hold back ``pods`` of the ``waiting`` pods, so that the job cannot start."""
 
@@ -227,6 +230,7 @@ class Gated(Blocker, frozen=True):
         return (RemoveGates(self.gates),)
 
 
+# The first obstacle only: those after it were found with some pods placed, and may be gone once it is.
 class GangPartial(Blocker, frozen=True):
     """So many pods of the gang could be ``placed``, fewer than the ``minimum`` that it still needs. ``first``: what
     stood in the way of the next one, where that is known."""
@@ -241,6 +245,7 @@ class GangPartial(Blocker, frozen=True):
         return self.first.lift if self.first is not None else (NotKnown("a search has to find it"),)
 
 
+# Nothing is wrong with the job: without the others it would have started. So its lift is to wait.
 class Behind(Blocker, frozen=True):
     """Others came first, and the cycle ended. ``jobs``: those of its ``queue`` that took what was ``free`` before the
     cycle and would have been enough; they took ``taken`` of it."""
@@ -269,6 +274,7 @@ class SearchCut(Blocker, frozen=True):
     detail: str = ""
 
 
+# The place in the code, because the reader who can mend it is the author of the plugin and not the user of the job.
 class PluginFault(Blocker, frozen=True):
     """A plugin failed while the job was tried. ``place``: file and line."""
 
@@ -284,6 +290,7 @@ class PluginFault(Blocker, frozen=True):
         return (Correct(f"plugin {self.plugin}"),)
 
 
+# Found when the object was read and long before any search, so nothing else about the job is known to be true.
 class Unreadable(Blocker, frozen=True):
     """An object cannot be read. ``detail`` says which field, what was found and what was wanted."""
 
@@ -296,6 +303,7 @@ class Unreadable(Blocker, frozen=True):
         return (Correct(self.object),)
 
 
+# Such pods are seen, since they hold room on nodes, and are never placed here.
 class OtherScheduler(Blocker, frozen=True):
     """Its pods name a ``scheduler`` that is not one of those whose pods are placed here."""
 
@@ -317,6 +325,7 @@ RESOURCE, QUEUE, PODGROUP, NODE = "resource", "queue", "PodGroup", "Node"
 NATIVE_PODGROUP = "PodGroup.scheduling.k8s.io"
 
 
+# Often a misspelt name, hence ``meant``: the reader is shown what exists.
 class Missing(Blocker, frozen=True):
     """An object that the job needs does not exist, or is not ready. ``meant``: one that exists, of a similar name."""
 

@@ -25,6 +25,7 @@ class Blocker(Struct, frozen=True):
     @property
     def plain(self) -> dict[str, Any]:
         """Return it as a dictionary for JSON, ``code`` first. Structs inside are dictionaries too."""
+        # ``asdict`` leaves inner values as they are, and only blockers get a code.
         return {"code": self.code, **{name: _plain(value) for name, value in asdict(self).items()}}
 
 

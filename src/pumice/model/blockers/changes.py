@@ -38,6 +38,7 @@ class FreeRoom(Change, frozen=True):
     where: str = ""
 
 
+# Apart from ``FreeRoom``: where no node is large enough, no end of pods helps.
 class AddNode(Change, frozen=True):
     """A node is added, or one grows. ``room``: what it has at least, empty for as much as the pod asks for."""
 
@@ -64,6 +65,7 @@ class RunPod(Change, frozen=True):
     selector: str
 
 
+# By resource, because a queue may be short of one and have plenty of the others.
 class RaiseLimit(Change, frozen=True):
     """The limit of a queue rises by so much."""
 
@@ -77,6 +79,7 @@ class OpenQueue(Change, frozen=True):
     queue: str
 
 
+# Either of two changes. Which one is right depends on whether pods are missing or the minimum is too high.
 class AddPods(Change, frozen=True):
     """So many more pods of the job are made, or its minimum falls by as many. ``role``: empty for pods of any."""
 
@@ -88,10 +91,12 @@ class RemoveGates(Change, frozen=True):
     gates: tuple[str, ...]
 
 
+# A change like the others, so that a reader can tell "it will start" from "it is not known what helps".
 class Wait(Change, frozen=True):
     """Nothing has to change: it is over by itself."""
 
 
+# What is wrong is a text of a user, and no what-if can guess the right one.
 class Correct(Change, frozen=True):
     """A field, or a plugin, is corrected."""
 

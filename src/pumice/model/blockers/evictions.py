@@ -16,6 +16,7 @@ class NoCase(Blocker, frozen=True):
     no_lift: ClassVar[str] = "the rules of the action exclude the job"
 
 
+# Unlike ``Protected``, it names no rule: KAI simulates sets of victims and keeps only that none of them worked.
 class NoVictims(Blocker, frozen=True):
     """No set of running jobs whose eviction is allowed makes room for the job."""
 
@@ -42,6 +43,7 @@ class Protected(Blocker, frozen=True):
         return (NotKnown("the rules of the plugins say which pods they protect"),)
 
 
+# For gangs, whose victims are chosen in sets over a domain. Counts by plugin would mean little here.
 class TooFewVictims(Blocker, frozen=True):
     """What gangs in a ``domain`` can give up does not place the job: of the ``candidates`` that were looked at
     ``tasks`` in ``bundles`` may go. ``enough``: they would free enough, and still the gang finds no place."""
@@ -65,6 +67,7 @@ class TooSmall(Blocker, frozen=True):
     domain: str = ""
 
 
+# Said before any victim is looked at: an eviction frees room, and changes no label or taint.
 class OutOfReach(Blocker, frozen=True):
     """Filters leave none of so many ``nodes`` to the job, whatever is evicted there."""
 
@@ -73,6 +76,7 @@ class OutOfReach(Blocker, frozen=True):
     nodes: int
 
 
+# The choice of the user, so that a reader does not look for a fault in the policy.
 class NeverPreempts(Blocker, frozen=True):
     """The preemptionPolicy of its pods is Never."""
 
@@ -93,6 +97,7 @@ class RoomIsFree(Blocker, frozen=True):
         return (Wait(),)
 
 
+# Holds another blocker, because the search ends at the first pod for which it finds nothing.
 class CannotEvict(Blocker, frozen=True):
     """An action (``what``) found no way to make room. ``promised`` of the ``waiting`` pods could be given a node, for
     the next one ``because``; None where it was tried before and nothing has changed."""
@@ -108,6 +113,7 @@ class CannotEvict(Blocker, frozen=True):
         return self.because.lift if self.because is not None else (NotKnown("it was tried before"),)
 
 
+# The decision is taken, and only the end of the leaving pods is waited for.
 class Reserved(Blocker, frozen=True):
     """``nodes`` are reserved for the job, which starts when the pods that are ``leaving`` are gone. ``job``: the key of
     the job, empty in a finding about one pod. ``by``: keys of the jobs that leave. They free ``freed`` of what it
@@ -140,6 +146,7 @@ class RoomReserved(Blocker, frozen=True):
         return (Wait(),)
 
 
+# The time and not the remaining seconds, so that the value stays equal from cycle to cycle.
 class Delayed(Blocker, frozen=True):
     """Nothing is evicted for the job before ``until``, in seconds since the epoch, because its ``delay``, in seconds,
     has not passed."""

@@ -36,6 +36,8 @@ class NodeFilter(Blocker, frozen=True):
         return (ChangeNodes(self.plugin, 1, self.detail),)
 
 
+# Amounts of one resource, since each resource is mended by itself. ``best`` beside ``free`` tells a full cluster from
+# one in which the room is in pieces.
 class Shortage(Blocker, frozen=True):
     """On ``nodes`` of the ``looked_at`` there is too little of a resource. ``each``: what one pod asks for, and
     ``wanted`` how many more pods. ``free`` in all, and ``best`` on one node, are those of the nodes that were looked
@@ -80,6 +82,7 @@ class Part(Struct, frozen=True):
     has: tuple[Amount, ...]
 
 
+# A kind of its own: each resource by itself is there, so a sum over the cluster would say that the pod fits.
 class Fragments(Blocker, frozen=True):
     """Each resource is free on some node, and no node has enough of all that one pod ``asks`` for."""
 
@@ -115,6 +118,7 @@ class NoSuchNode(Blocker, frozen=True):
         return (ChangeNodes("", 1, ", ".join(self.wants)),)
 
 
+# By taint and not by node, because an administrator removes a taint from a kind of nodes.
 class Taints(Struct, frozen=True):
     """So many nodes keep a pod off. ``kind``: one of the constants below; ``taint`` as kubectl writes it."""
 
@@ -127,6 +131,7 @@ class Taints(Struct, frozen=True):
 CORDONED, NOT_READY, TAINTED, UNREADABLE = "cordoned", "not ready", "tainted", "unreadable"
 
 
+# Beside ``NoSuchNode``: the nodes exist and are right, and what keeps the pod off is temporary or deliberate.
 class Closed(Blocker, frozen=True):
     """All nodes of the ``looked_at`` that have the labels keep the pod off. ``by``: the most frequent first."""
 
@@ -141,6 +146,7 @@ class Closed(Blocker, frozen=True):
         return (NotKnown("an object has to be corrected"),) if first.kind == UNREADABLE else (RemoveTaint(first.taint),)
 
 
+# Users see idle nodes beside a waiting job, and this kind says why.
 class RoomOnClosed(Blocker, frozen=True):
     """``free`` on ``nodes`` would be enough, and they keep the pod off; on all others ``left`` is free."""
 
@@ -157,6 +163,7 @@ class RoomOnClosed(Blocker, frozen=True):
         return (RemoveTaint(self.by.taint, self.nodes[:1]),)
 
 
+# A host port is unique on its node, so more room there does not help.
 class PortTaken(Blocker, frozen=True):
     """A host port is taken on each of the ``nodes`` with room."""
 
@@ -171,6 +178,7 @@ class PortTaken(Blocker, frozen=True):
         return (FreePort(self.port, self.protocol),)
 
 
+# A rule about pods and not about nodes: more room or more nodes do not help.
 class NearNone(Blocker, frozen=True):
     """A pod must be near another with these labels, and none runs."""
 
@@ -197,6 +205,7 @@ class KeptApart(Blocker, frozen=True):
         return (AddNode(()),)
 
 
+# Both places are named, since either making room in one or moving pods out of the other helps.
 class Uneven(Blocker, frozen=True):
     """The ``fuller`` place would have ``skew`` more pods with these labels than the ``emptier`` one, where there is no
     room: of the resource only so much is ``free``. ``most``: the skew that is allowed."""
@@ -252,6 +261,7 @@ class HeldByOthers(Blocker, frozen=True):
         return (FreeRoom(self.resource, max(self.each - self.best, 0.0)),)
 
 
+# Without amounts: KAI's search tries a gang as a whole and keeps no count of what was short.
 class NoRoom(Blocker, frozen=True):
     """No node has room for a pod of the job that must start together with others."""
 
@@ -266,6 +276,7 @@ class NoNode(Blocker, frozen=True):
     no_lift: ClassVar[str] = "a plugin refuses single pods, in words of its own"
 
 
+# About a set of nodes and not about one: each pod finds a node, and together they do not fit within one domain.
 class Domain(Blocker, frozen=True):
     """No domain of the topology takes the job. ``name``: the domain that was looked at, empty for all of them.
     ``tier``: the highest that the job allows, None where that is not known. It ``asks`` for so much within one domain,
