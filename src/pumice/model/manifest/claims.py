@@ -81,6 +81,7 @@ def read_resource_claim_template(obj: Obj) -> ResourceClaimTemplate:
 
 def read_device_class(obj: Obj) -> DeviceClass:
     metadata = table(obj, "metadata", "")
+    # Its configuration is left out: it is for the driver on the node.
     return DeviceClass(name(metadata, "name", "metadata"), _selectors(table(obj, "spec", ""), "spec"))
 
 
@@ -101,6 +102,7 @@ def read_resource_slice(obj: Obj) -> ResourceSlice:
         terms,
         devices,
         whole(pool, "generation", "spec.pool", 0, 0, INT64_MAX),
+        # 1 where it is missing: a slice by itself is then the whole pool.
         whole(pool, "resourceSliceCount", "spec.pool", 1, 0, INT64_MAX),
     )
 
@@ -153,6 +155,7 @@ def _option(obj: Obj, path: str, own_name: str = "") -> DeviceOption:
         own_name,
         every=mode == _ALL,
         selectors=_selectors(obj, path),
+        # Sorted, so that equal requests are equal values.
         capacity=tuple(sorted((key, milli_value(value) / 1000.0) for key, value in capacity.items())),
         tolerations=tolerations(obj, path),
         admin=flag(obj, "adminAccess", path),
@@ -175,6 +178,7 @@ def _unknown(spec: Obj, path: str) -> str:
     if any(each.get("matchAttribute") is None for each in constraints):
         return "a constraint other than matchAttribute"
     if any(each.admin for request in _asked(spec, path)[0] for each in request.options):
+        # Such a claim may use devices that others hold, which the ledger of devices cannot express.
         return "adminAccess"
     if any(each.capacity for request in _asked(spec, path)[0] for each in request.options):
         return "capacity of devices"
@@ -196,6 +200,7 @@ def _allocation(status: Obj) -> Allocation | None:
     return Allocation(devices, node_selector(found, "nodeSelector", path))
 
 
+# In the order of the fields of ``AllocatedDevice``.
 _RESULT = ("request", "driver", "pool", "device")
 
 
@@ -227,6 +232,7 @@ def _attributes(found: Obj, path: str) -> Iterator[DeviceAttribute]:
         here = at(path, str(key))
         if not isinstance(value, dict):
             raise FieldError(here, shown(value), "an object")
+        # Exactly one is set. Source: Kubernetes' DeviceAttribute.
         kind = next((each for each in _KINDS if value.get(each) is not None), "")
         if kind == "bool":
             yield DeviceAttribute(key, kind, "true" if flag(value, kind, here) else "")

@@ -118,6 +118,7 @@ class Decoder:
     def __init__(
         self, *, default_queue: str = "default", default_scheduler: str = "volcano", specs_max: int = 65_536
     ) -> None:
+        # Defaults of a language, given from outside, since one reader serves Volcano's and KAI's objects.
         self.default_queue = default_queue
         self.default_scheduler = default_scheduler
         self.specs = SpecCache(specs_max)
@@ -151,6 +152,7 @@ class Decoder:
             reader = _READERS[api_version, kind]
             try:
                 value = salvaged(obj, lambda each: reader(self, each))
+            # Not even the least of it is readable: the first error says more than one about the rest.
             except FieldError:
                 raise error from None
             return Reading(value, error, effect_of(value))
@@ -164,6 +166,7 @@ class Decoder:
         try:
             return reader(self, obj)
         except FieldError as error:
+            # The reader knows the path of the field, and only this place the name of the object.
             raise ManifestError(f"{where(obj, kind)}: {error.path}", error.found, error.wanted) from None
 
 
@@ -194,6 +197,7 @@ def _short(value: object) -> str:
     return value if len(value) <= 80 and value.isprintable() else shown(value)
 
 
+# Three versions with one reader: it takes both places in which a field was over time.
 _DEVICES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
 
 

@@ -15,6 +15,7 @@ def read_disruption_budget(obj: Obj) -> PodDisruptionBudget:
         namespace=namespace_of(metadata),
         name=name(metadata, "name", "metadata"),
         selector=maybe_label_selector(table(obj, "spec", ""), "selector", "spec"),
+        # 0 without a status: until the controller has counted, a disruption might break the budget.
         allowed=whole(status, "disruptionsAllowed", "status", 0, 0),
         disrupted=tuple(sorted(table(status, "disruptedPods", "status"))),
     )

@@ -51,10 +51,13 @@ def read_pod_group(obj: Obj, default_queue: str) -> PodGroup:
     return PodGroup(
         namespace=namespace,
         name=own_name,
+        # A file has no UIDs. The key is unique too, and as stable.
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
         queue=short_text(spec, "queue", "spec", default_queue),
+        # 0 is allowed, as in Volcano's CRD: such a group is always ready.
         min_member=whole(spec, "minMember", "spec", 0, 0),
         min_task_member=_counts(spec, "minTaskMember", "spec"),
+        # Without amounts that are counted per card, since the sum over pods of such amounts means nothing.
         min_resources=None if minimum is None else counted_in_sums(minimum),
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
         topology=maybe_topology(spec, "networkTopology", "spec"),
@@ -78,6 +81,7 @@ def maybe_topology(obj: Obj, key: str, path: str) -> NetworkTopology | None:
     path = at(path, key)
     return NetworkTopology(
         choice(found, "mode", path, ("hard", "soft"), "hard"),
+        # None and 0 differ: 0 is the lowest tier, and None leaves the bound to the name.
         maybe_whole(found, "highestTierAllowed", path, 0),
         short_text(found, "highestTierName", path),
     )
@@ -106,6 +110,7 @@ def _sub_group(item: Obj, path: str) -> SubGroupPolicy:
 def _status(status: Obj) -> PodGroupStatus:
     """Return the status. An empty phase is Pending, as in Volcano."""
     return PodGroupStatus(
+        # A phase of another scheduler must not be taken for one of these, since it decides about admission.
         phase=choice(status, "phase", "status", _PHASES, "Pending"),
         conditions=tuple(
             _condition(item, f"status.conditions[{i}]") for i, item in enumerate(tables(status, "conditions", "status"))
@@ -145,6 +150,7 @@ def read_queue(obj: Obj) -> Queue:
         reclaimable=flag(spec, "reclaimable", "spec", True),
         priority=whole(spec, "priority", "spec", 0, 0),
         parent=short_text(spec, "parent", "spec"),
+        # Open by default: the state is written by a controller, and without one a queue would take nothing for ever.
         state=choice(status, "state", "status", _STATES, "Open"),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         annotations=annotations,
@@ -198,6 +204,7 @@ def read_resource_quota(obj: Obj) -> ResourceQuota:
         name=name(metadata, "name", "metadata"),
         hard=Resource.from_list(hard),
         used=Resource.from_list(_quota_amounts(status, "status", "used")),
+        # Beside the amounts, because a limit of 0 CPU looks like no limit there.
         limited=tuple(sorted(hard)),
     )
 

@@ -56,6 +56,8 @@ def _member(item: Obj, path: str) -> HyperNodeMember:
 
 
 def _text_of(selector: Obj, key: str, field: str, path: str) -> str | None:
+    # None and "" differ: an exact match of no name selects nothing, and none given leaves the choice to another
+    # selector.
     if selector.get(key) is None:
         return None
     return text(table(selector, key, path), field, at(path, key))

@@ -49,6 +49,7 @@ from pumice.model.workloads.job import (
 )
 from pumice.model.workloads.job_makers import JobMaker
 
+# The last two are Volcano's internal ones. Its CRD accepts them, so a file with them is no mistake.
 _ACTIONS = (
     "AbortJob",
     "RestartJob",
@@ -70,7 +71,9 @@ def read_volcano_job(obj: Obj, cache: SpecCache, default_queue: str, default_sch
     namespace = namespace_of(metadata)
     class_name = short_text(spec, "priorityClassName", "spec")
     own_name = name(metadata, "name", "metadata")
+    # The job's scheduler is the default of its pods, as in Volcano's webhook.
     scheduler = text(spec, "schedulerName", "spec") or default_scheduler
+    # One reader for all tasks: what they inherit from the job is equal for each.
     templates = _Templates(namespace, own_name, scheduler, class_name, cache)
     tasks = tuple(_task(item, f"spec.tasks[{i}]", i, templates) for i, item in enumerate(tables(spec, "tasks", "spec")))
     # Before anything is summed up, so that the error names the task.
@@ -79,6 +82,7 @@ def read_volcano_job(obj: Obj, cache: SpecCache, default_queue: str, default_sch
     replicas = sum(task.replicas for task in tasks)
     # As Volcano's webhook does: 0 means that it is not given.
     min_available = whole(spec, "minAvailable", "spec", 0, 0) or minimum
+    # Such a gang could never be complete. Volcano's webhook refuses it, and a file has not passed one.
     if min_available > replicas:
         raise wrong(spec, "minAvailable", "spec", f"at most the {replicas} replicas of all tasks")
     return VolcanoJob(
@@ -91,6 +95,7 @@ def read_volcano_job(obj: Obj, cache: SpecCache, default_queue: str, default_sch
         priority_class_name=class_name,
         min_success=maybe_whole(spec, "minSuccess", "spec", 1),
         policies=_policies(spec, "spec"),
+        # Three, as Volcano's webhook writes into a job without one.
         max_retry=whole(spec, "maxRetry", "spec", 3),
         ttl_s=maybe_whole(spec, "ttlSecondsAfterFinished", "spec", 0),
         running_estimate_s=_maybe_duration(spec, "runningEstimate", "spec"),
@@ -173,8 +178,10 @@ def _task(item: Obj, path: str, index: int, templates: _Templates) -> JobTask:
     # The name that Volcano's webhook gives.
     task_name = short_text(item, "name", path) or f"default{index}"
     if not is_name(task_name):
+        # The name becomes a part of pods' names and the value of an annotation.
         raise wrong(item, "name", path, "a name without spaces or /")
     replicas = whole(item, "replicas", path, 1, 0)
+    # Here and again for the sum of all tasks: this error names the task.
     if replicas > JOB_PODS_MAX:
         raise wrong(item, "replicas", path, f"at most {JOB_PODS_MAX} pods of one job")
     depends = table(item, "dependsOn", path)
@@ -187,6 +194,7 @@ def _task(item: Obj, path: str, index: int, templates: _Templates) -> JobTask:
         max_retry=whole(item, "maxRetry", path, 3),
         topology_policy=choice(item, "topologyPolicy", path, _TOPOLOGY_POLICIES, ""),
         depends_on=texts(depends, "name", at(path, "dependsOn")),
+        # Volcano, too, treats an absent iteration as all.
         depends_on_any=choice(depends, "iteration", at(path, "dependsOn"), ("any", "all"), "all") == "any",
         partition=_partition(item, path, replicas),
     )
@@ -205,6 +213,7 @@ def check_dependencies(named: Iterable[tuple[str, Iterable[str]]], path: str, ke
     for i, (_, others) in enumerate(items):
         for other in others:
             if other not in names:
+                # At most 20 of the names, because a job may have thousands of tasks.
                 raise FieldError(f"{path}[{i}].{key}", other, f"one of {', '.join(sorted(names)[:20])}")
 
 
@@ -227,6 +236,7 @@ def _partition(item: Obj, path: str, replicas: int) -> PartitionPolicy | None:
         min_partitions=whole(found, "minPartitions", path, 0, 0),
         topology=maybe_topology(found, "networkTopology", path),
     )
+    # A pod's partition is its index divided by the size, so any other product leaves a partition of another size.
     if policy.total * policy.size != replicas or policy.size < 1:
         raise FieldError(path, f"{policy.total} partitions of {policy.size}", f"the {replicas} replicas of the task")
     if policy.min_partitions > policy.total:
@@ -240,7 +250,9 @@ def _policies(obj: Obj, path: str) -> tuple[LifecyclePolicy, ...]:
 
 def _policy(item: Obj, path: str) -> LifecyclePolicy:
     return LifecyclePolicy(
+        # Without a default, since a policy without an action would silently do nothing.
         action=choice(item, "action", path, _ACTIONS),
+        # Both fields may name one event; the order is kept, and twice is once.
         events=tuple(dict.fromkeys(_events(item, path))),
         exit_code=maybe_whole(item, "exitCode", path, INT32_MIN, INT32_MAX),
         timeout_s=_maybe_duration(item, "timeout", path),
@@ -273,4 +285,5 @@ def read_job_maker(obj: Obj, kind: str) -> JobMaker:
     text_map(metadata, "annotations", "metadata")
     table(obj, "spec", "")
     creation = instant(metadata, "creationTimestamp", "metadata") or 0.0
+    # The object and not a value: patches of a JobFlow are merged into raw specs.
     return JobMaker(kind, namespace_of(metadata), name(metadata, "name", "metadata"), obj, creation)

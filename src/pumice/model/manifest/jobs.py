@@ -56,9 +56,11 @@ def podgroup_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> PodGroup:
     return PodGroup(
         namespace=job.namespace,
         name=group_name,
+        # From the name, so that the same file gives the same group in each run.
         uid=f"{job.namespace}/{group_name}",
         queue=job.queue,
         min_member=job.min_available,
+        # Always written, as by Volcano's controller; the scheduler ignores it if the sum exceeds the job's minimum.
         min_task_member={task.name: task.minimum for task in job.tasks},
         min_resources=_min_resources(job, priorities),
         priority_class_name=job.priority_class_name,
@@ -79,6 +81,7 @@ def _with_estimate(job: VolcanoJob) -> Mapping[str, str]:
 
 def group_name_of(job: VolcanoJob) -> str:
     """Return ``<job>-<uid>``, or the name alone for a job that has no UID."""
+    # The UID keeps the group of a job apart from that of an earlier job with the same name.
     return f"{job.name}-{job.uid}" if job.uid else job.name
 
 
@@ -117,6 +120,7 @@ def _shared_annotations(job: VolcanoJob, task: JobTask, group: str) -> dict[str,
         GROUP_NAME_ANNOTATION: group,
         JOB_NAME_KEY: job.name,
         QUEUE_NAME_KEY: job.queue,
+        # Zero, since a job that is read has not been restarted yet.
         "volcano.sh/job-version": "0",
         "volcano.sh/job-retry-count": "0",
         "volcano.sh/template-uid": f"{job.name}-{task.name}",
@@ -145,6 +149,7 @@ def _sub_group(task: JobTask) -> SubGroupPolicy:
         sub_group_size=task.partition.size,
         min_sub_groups=task.partition.min_partitions,
         selector=LabelSelector((Requirement(TASK_SPEC_KEY, "In", (task.name,)),)),
+        # A partition is all pods with one value of this label; without a key the policy would capture none.
         match_label_keys=(PARTITION_KEY,),
     )
 
@@ -152,6 +157,7 @@ def _sub_group(task: JobTask) -> SubGroupPolicy:
 def _min_resources(job: VolcanoJob, priorities: Values) -> Resource:
     """Return the requests of the pods that must run: of tasks with higher priority first, ``min_available`` in
     total."""
+    # Stable, so that tasks of equal priority stay in the order of the job.
     order = sorted(job.tasks, key=lambda task: -priorities.get(task.template.spec.priority_class_name, 0))
     counts = dict.fromkeys((task.name for task in order), 0)
     left = job.min_available
@@ -213,6 +219,7 @@ def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY
         uid=f"{pod.namespace}/{group_name}",
         queue=pod.annotations.get(GROUP_QUEUE_ANNOTATION) or "default",
         min_member=min_member,
+        # Of this pod, although others of the group may ask for more: Volcano knows no more when it makes the group.
         min_resources=pod.spec.request.multi(min_member),
         priority_class_name=pod.spec.priority_class_name,
         topology=_topology_of_pod(pod.annotations),

@@ -171,6 +171,7 @@ def _group_status(status: Obj) -> PodGroupStatus:
     # Cut and not refused: a status that grew too long must not make the whole group unreadable.
     listed = tables(status, "schedulingConditions", "status")[-CONDITIONS_MAX:]
     return PodGroupStatus(
+        # Any text: a phase that is unknown here must not make the group unreadable.
         phase=text(status, "phase", "status") or "Pending",
         running=whole(status, "running", "status", 0, 0),
         succeeded=whole(status, "succeeded", "status", 0, 0),
@@ -190,6 +191,7 @@ def _group_resources(status: Obj) -> GroupResources | None:
 
 
 def _condition(item: Obj, path: str) -> SchedulingCondition:
+    # The first ones: unlike conditions, reasons do not grow with time.
     reasons = tables(item, "reasons", path)[:CONDITIONS_MAX]
     return SchedulingCondition(
         node_pool=text(item, "nodePool", path),
@@ -210,8 +212,10 @@ def _gang(spec: Obj) -> Gang:
         min_sub_group=maybe_whole(spec, "minSubGroup", "spec", 0, SUB_GROUPS_MAX),
         preemptibility=_preemptibility(spec),
         mark_unschedulable=flag(spec, "markUnschedulable", "spec", True),
+        # -1 means that the group is tried in every cycle.
         scheduling_backoff=whole(spec, "schedulingBackoff", "spec", -1, -1),
         staleness_grace=_duration(spec, "stalenessGracePeriod"),
+        # A negative delay is none. Refused, it would make the group unreadable for a field that only postpones.
         preemption_delay=max(_duration(spec, "preemptionDelay") or 0.0, 0.0),
     )
 
@@ -266,6 +270,7 @@ def _preemptibility(spec: Obj) -> str:
 
 def _stamp(value: str | None) -> float | None:
     """Return a time that a scheduler noted, or None if it is unreadable."""
+    # None and no error: schedulers write these annotations, and a gang must not wait because one of them is damaged.
     return epoch_of(value) if value and len(value) <= _STAMP_MAX else None
 
 
@@ -314,6 +319,7 @@ def read_bind_request(obj: Obj) -> BindRequest:
         node=short_text(spec, "selectedNode", "spec"),
         received_type=short_text(spec, "receivedResourceType", "spec", REGULAR),
         gpu_count=whole(received, "count", "spec.receivedGPU", 0, 0),
+        # A text in KAI's API as well, so that what is written is equal to what was read.
         gpu_portion=short_text(received, "portion", "spec.receivedGPU"),
         gpu_groups=groups,
         backoff_limit=maybe_whole(spec, "backoffLimit", "spec", 0),
@@ -330,6 +336,7 @@ def read_bind_request(obj: Obj) -> BindRequest:
 
 def _numa_zones(spec: Obj) -> str:
     zones = tables(spec, "predictedNUMAZones", "spec")
+    # As a text, since values must be hashable.
     return json.dumps(zones, separators=(",", ":")) if zones else ""
 
 

@@ -46,7 +46,9 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
         namespace=namespace,
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
+        # The keys of both languages, so that a group keeps its queue when the policy changes its language.
         queue=annotations.get(GROUP_QUEUE_ANNOTATION) or labels.get(QUEUE_LABEL) or default_queue,
+        # Of the gang, or 1: pods of a basic group are placed one by one, and each is enough for itself.
         min_member=minimum,
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
@@ -120,6 +122,7 @@ def _leaves_whole(spec: Obj) -> bool:
 
 
 def _conditions(status: Obj) -> tuple[PodGroupCondition, ...]:
+    # The newest are last, and only these say how the group is now.
     listed = tables(status, "conditions", "status")[-_CONDITIONS_MAX:]
     return tuple(
         PodGroupCondition(
@@ -135,5 +138,6 @@ def _conditions(status: Obj) -> tuple[PodGroupCondition, ...]:
 
 
 def _is_scheduled(conditions: tuple[PodGroupCondition, ...]) -> bool:
+    # Either name, because a cluster may have been upgraded since the condition was written.
     types = (INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2)
     return any(each.type in types and each.status == "True" for each in conditions)

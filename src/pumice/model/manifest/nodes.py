@@ -34,6 +34,7 @@ def read_node(obj: Obj) -> Node:
     annotations = text_map(metadata, "annotations", "metadata")
     return Node(
         name=name(metadata, "name", "metadata"),
+        # A node without a status offers nothing yet: it has just been created.
         allocatable=maybe_offer(status, "allocatable", "status") or EMPTY,
         capacity=maybe_offer(status, "capacity", "status") or EMPTY,
         oversubscription=_oversubscription(annotations),
@@ -53,6 +54,7 @@ def _taint(item: Obj, path: str) -> Taint:
 
 
 def _image(item: Obj, path: str) -> NodeImage:
+    # All names, since a pod may write an image by tag or by digest.
     return NodeImage(texts(item, "names", path), whole(item, "sizeBytes", path, 0, 0, INT64_MAX))
 
 
@@ -61,6 +63,7 @@ def _oversubscription(annotations: Mapping[str, str]) -> Resource:
 
     Source: Volcano ``setNodeOthersResource``. Unreadable values count as 0.
     """
+    # The common case, in which the shared empty amount saves an object per node.
     if _OVERSUBSCRIPTION_CPU not in annotations and _OVERSUBSCRIPTION_MEMORY not in annotations:
         return EMPTY
     return Resource(_float(annotations.get(_OVERSUBSCRIPTION_CPU)), _float(annotations.get(_OVERSUBSCRIPTION_MEMORY)))

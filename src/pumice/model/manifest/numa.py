@@ -111,12 +111,15 @@ def read_node_resource_topology(obj: Obj) -> NodeResourceTopology:
     attributes = {
         text(each, "name", "attributes"): text(each, "value", "attributes") for each in tables(obj, "attributes", "")
     }
+    # Only the first: exporters write one word.
     old = next(iter(obj.get("topologyPolicies") or ()), "")
     policy, by_pod = _old_policy(old if isinstance(old, str) else "")
+    # The newer field wins, since an exporter may write both.
     if "topologyManagerPolicy" in attributes:
         policy = _POLICIES.get(attributes["topologyManagerPolicy"].lower(), NONE)
     if "topologyManagerScope" in attributes:
         by_pod = attributes["topologyManagerScope"].lower() == "pod"
+    # Zones of other types, such as caches, lie inside of NUMA nodes and would count twice.
     zones = [
         _zone(each, f"zones[{i}]") for i, each in enumerate(tables(obj, "zones", "")) if each.get("type") == "Node"
     ]

@@ -53,6 +53,7 @@ from pumice.model.resources import IGNORED_SCALARS, Resource
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
 #: If a key contains one of these, the pod may ask for shared devices.
+#: Searched in the packed key, which costs one pass of C code and not a walk through all containers.
 _DEVICE_DOMAINS = tuple(domain.encode() for domain in DEVICE_DOMAINS)
 
 
@@ -113,6 +114,7 @@ def read_pod_spec(raw: RawPodSpec, cache: SpecCache) -> PodSpec:
     annotations = raw.annotations
     noted = AnnotationTerms(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
     key = _key(raw, noted)
+    # Found in all but the first pod of a job; nothing below this line runs then.
     known = cache.known(key)
     if known is not None:
         return known
@@ -130,6 +132,7 @@ def _key(raw: RawPodSpec, noted: AnnotationTerms) -> bytes | None:
     spec, status, path, owner, pod_name, annotations = raw
     volumes = [
         (volume.get("persistentVolumeClaim"), volume.get("ephemeral") is not None and (pod_name, volume.get("name")))
+        # Only volumes with claims: the others have no effect on where a pod can run.
         for volume in tables(spec, "volumes", path)
         if volume.get("persistentVolumeClaim") is not None or volume.get("ephemeral") is not None
     ]
@@ -150,6 +153,7 @@ def _key(raw: RawPodSpec, noted: AnnotationTerms) -> bytes | None:
         spec.get("priority"),
         spec.get("priorityClassName"),
         spec.get("preemptionPolicy"),
+        # Of the status only this: all else changes during the life of a pod, and would make a new key each time.
         _resizes(status),
         None if noted.share is None else astuple(noted.share),
         None if noted.strategy is None else astuple(noted.strategy),
@@ -164,6 +168,7 @@ def _key(raw: RawPodSpec, noted: AnnotationTerms) -> bytes | None:
             key += marshal.dumps(device_annotations(annotations), 0)
     except ValueError:
         return None
+    # A digest, since packed specs would fill the memory: some have kilobytes of terms.
     return blake2b(key, digest_size=16).digest()
 
 
@@ -180,6 +185,7 @@ def _resizes(status: Obj) -> list[Any]:
         for key in CONTAINER_STATUSES
         if status.get(key)
         for each in tables(status, key, "status")
+        # Kubelets without in-place resize write no resources, and then the request is that of the spec.
         if each.get("resources") is not None
     ]
     if held:
@@ -242,10 +248,12 @@ def _devices(containers: Iterable[Obj], first: Sequence[Obj], annotations: Mappi
     if not any(each) and not any(before):
         return None
     sidecars = tuple(i for i, container in enumerate(first) if container.get("restartPolicy") == "Always")
+    # Sidecars only where an init container uses devices: otherwise it makes no difference when they run.
     return DeviceAsk(each, before, device_annotations(annotations), sidecars if any(before) else ())
 
 
 def _device_limits(container: Obj) -> Limits:
+    # Limits and not requests: of extended resources both are equal, and Volcano's plugins read limits.
     limits = (container.get("resources") or {}).get("limits") or {}
     return tuple((name, whole_value(limits[name])) for name in sorted(limits) if is_shared_device(name))
 
@@ -267,6 +275,7 @@ def _container_requests(
     # Only devices are aligned for other classes than Guaranteed. Most pods are then equal, however they are divided.
     if qos_class(spec) != "Guaranteed" and not set(request.scalars or ()) - IGNORED_SCALARS:
         return None
+    # One container asks for the request of the pod, unless overhead or the pod itself adds to it.
     if len(containers) + len(first) <= 1 and not spec.get("overhead") and not spec.get("resources"):
         return None
     return ContainerRequests(
@@ -319,6 +328,7 @@ def _host_ports(spec: Obj, path: str) -> tuple[HostPort, ...]:
         for i, container in enumerate(tables(spec, key, path)):
             for j, port in enumerate(tables(container, "ports", f"{at(path, key)}[{i}]")):
                 value = _host_port(port, f"{at(path, key)}[{i}].ports[{j}]", on_host)
+                # An init container has ended before the pod's other containers run, so its port is free again.
                 if value.port and (key == "containers" or container.get("restartPolicy") == "Always"):
                     found[value] = None
     return tuple(found)

@@ -40,11 +40,13 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
     return Pod(
         namespace=namespace,
         name=own_name,
+        # A file has no UIDs, and the order of tasks ends in one.
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
         spec=read_pod_spec(raw, cache),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=labels,
         annotations=_with_group_name(annotations, _native_group_name(spec)),
+        # A file may leave it out; an API server never does.
         scheduler_name=text(spec, "schedulerName", "spec") or default_scheduler,
         node_name=text(spec, "nodeName", "spec"),
         phase=text(status, "phase", "status") or "Pending",
@@ -67,6 +69,7 @@ def _finish_time(status: Obj) -> float | None:
     if status.get("phase") not in ("Succeeded", "Failed"):
         return None
     found = []
+    # The last one decides: until then the pod held its room.
     for i, each in enumerate(tables(status, "containerStatuses", "status")):
         where = f"status.containerStatuses[{i}].state"
         terminated = table(table(each, "state", where.rpartition(".")[0]), "terminated", where)
@@ -78,6 +81,7 @@ def _made_claims(spec: Obj, status: Obj) -> tuple[str, ...]:
     """Return the names of claims that were made for the pod, at the positions of its claims, "" for others."""
     if not status.get("resourceClaimStatuses"):
         return ()
+    # By the name of the claim in the spec, because the status need not have the same order.
     made = {
         text(each, "name", where): text(each, "resourceClaimName", where)
         for i, each in enumerate(tables(status, "resourceClaimStatuses", "status"))

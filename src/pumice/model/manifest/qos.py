@@ -20,6 +20,7 @@ def qos_class(spec: Obj) -> str:
         _add(requests, resources.get("requests"))
         limited = _add(limits, resources.get("limits"))
         guaranteed = guaranteed and limited == len(_COUNTED)
+    # Amounts of 0 are no amounts here, so a pod that asks for 0 is best effort too.
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if guaranteed and requests == limits else "Burstable"

@@ -35,6 +35,7 @@ from pumice.model.pod import (
 )
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+# Gt and Lt exist for nodes only. Source: Kubernetes' core/v1.
 _NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -88,6 +89,7 @@ def maybe_label_selector(obj: Obj, key: str, path: str) -> LabelSelector | None:
     if found is None:
         return None
     path = at(path, key)
+    # Sorted by key, so that equal selectors are equal values, whatever order a client wrote.
     equal = tuple(Requirement(k, "In", (value,)) for k, value in sorted(text_map(found, "matchLabels", path).items()))
     return LabelSelector(equal + requirements(found, "matchExpressions", path))
 
@@ -108,6 +110,7 @@ def _toleration(obj: Obj, path: str) -> Toleration:
         key=key,
         operator=operator,
         value=text(obj, "value", path),
+        # No effect means all effects. Source: Kubernetes' Toleration.
         effect=effect(obj, path, default=""),
     )
 
@@ -116,6 +119,7 @@ def _toleration(obj: Obj, path: str) -> Toleration:
 
 
 def affinity(spec: Obj, path: str, owner: Owner) -> Affinity:
+    # An empty affinity is none: it is written by clients and restricts nothing.
     found = maybe_table(spec, "affinity", path)
     if not found:
         return NO_AFFINITY
@@ -204,6 +208,7 @@ def _with_own(
     one."""
     if selector is None or not keys:
         return selector
+    # Keys that the pod does not have are ignored, as the API server does.
     own = (Requirement(key, operator, (owner.labels[key],)) for key in keys if key in owner.labels)
     return LabelSelector(selector.requirements + tuple(term for term in own if term not in selector.requirements))
 

@@ -70,6 +70,7 @@ def read_volume(obj: Obj) -> PersistentVolume:
         text_map(metadata, "labels", "metadata"),
         text(csi, "driver", "spec.csi"),
         text(csi, "volumeHandle", "spec.csi"),
+        # A released or failed volume has data of another claim, or none that can be used.
         text(status, "phase", "status") in ("", "Available", "Bound", "Pending")
         and metadata.get("deletionTimestamp") is None,
     )
@@ -108,6 +109,7 @@ def read_storage_capacity(obj: Obj) -> CSIStorageCapacity:
         text(obj, "storageClassName", ""),
         maybe_label_selector(obj, "nodeTopology", ""),
         _bytes(obj, "capacity", ""),
+        # None differs from 0: without it, the capacity is the only bound.
         _bytes(obj, "maximumVolumeSize", "") if obj.get("maximumVolumeSize") is not None else None,
     )
 

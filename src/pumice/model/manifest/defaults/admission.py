@@ -16,6 +16,7 @@ from pumice.model.manifest.defaults.requests import with_requests
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.reading.fields import Obj, name, quantities, table, tables, text, text_map
 
+# Only these two add to a pod's request. Source: Kubernetes' default admission plugins.
 LIMIT_RANGE = ("v1", "LimitRange")
 RUNTIME_CLASS = ("node.k8s.io/v1", "RuntimeClass")
 
@@ -53,6 +54,7 @@ class AdmissionDefaults:
         self._limits: dict[str, dict[str, ContainerDefaults]] = {}
         self._runtimes: dict[str, RuntimeDefaults] = {}
 
+    # False for most folders, and then no object is looked at.
     def __bool__(self) -> bool:
         return bool(self._limits or self._runtimes)
 
@@ -73,6 +75,7 @@ class AdmissionDefaults:
         path = _SPECS.get(kind)
         if path is None or not self or not isinstance(metadata, dict):
             return obj
+        # Jobs are filled in although they have one: an API server admits their pods and not their templates.
         if kind == ("v1", "Pod") and metadata.get("resourceVersion"):
             return obj
         # By name, because admission merges them one after another and the first one that names an amount decides.
@@ -113,6 +116,7 @@ def _container_defaults(obj: Obj) -> ContainerDefaults:
     requests, limits = dict[str, Any](), dict[str, Any]()
     for i, item in enumerate(tables(table(obj, "spec", ""), "limits", "spec")):
         path = f"spec.limits[{i}]"
+        # Items for pods and claims bound what is admitted and give no defaults.
         if text(item, "type", path) != "Container":
             continue
         most, least = quantities(item, "max", path) or {}, quantities(item, "min", path) or {}
@@ -134,6 +138,7 @@ def _runtime_defaults(obj: Obj) -> RuntimeDefaults:
 def _with_runtime(spec: Obj, runtime: RuntimeDefaults) -> Obj:
     """Return the spec with what its RuntimeClass adds. An overhead or label of its own stays."""
     added: dict[str, Any] = {}
+    # An overhead of its own would be refused by the API server if it differed; here it is believed.
     if runtime.overhead and not spec.get("overhead"):
         added["overhead"] = dict(runtime.overhead)
     selector, tolerations = spec.get("nodeSelector") or {}, spec.get("tolerations") or []
@@ -166,4 +171,5 @@ def _with_defaults(container: Obj, ranges: list[ContainerDefaults]) -> Obj:
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     for each in ranges:
         requests, limits = {**each.requests, **requests}, {**each.limits, **limits}
+    # A copy at each level, because the object belongs to the caller.
     return {**container, "resources": {**resources, "requests": requests, "limits": limits}}

@@ -26,6 +26,7 @@ class Priorities:
         """Return the spec with the priority and the preemption policy of the class that it names, or of the global
         default if it names none and has no priority, unless it has its own. A spec that needs neither is returned
         itself."""
+        # An unknown class changes nothing. An API server would have refused the pod, and a file keeps it.
         found = self._by_name.get(spec.priority_class_name)
         if not spec.priority_class_name and spec.priority is None:
             found = self._default
@@ -33,6 +34,7 @@ class Priorities:
             return spec
         priority = found.value if spec.priority is None else spec.priority
         policy = spec.preemption_policy or found.preemption_policy
+        # The spec itself stays the interned one, which equal pods share.
         if (priority, policy) == (spec.priority, spec.preemption_policy):
             return spec
         return replace(spec, priority=priority, preemption_policy=policy)

@@ -23,6 +23,7 @@ _OF_EVERY_NODE = ("cpu", "memory", "pods")
 _LARGEST = str((2**63 - 1) // 1000)
 INT32_MIN = -(2**31)
 INT64_MAX = 2**63 - 1
+# Kubernetes' bound for a DNS subdomain, which most names are.
 NAME_MAX = 253
 #: Kinds of resources that one object may name. Bounded, because each is a column over all nodes.
 RESOURCES_MAX = 128
@@ -32,6 +33,7 @@ _SHOWN_MAX = 80
 _INSTANT_MAX = 40
 
 
+# Path, found and wanted apart, because callers compose the text, and repairs look the path up.
 class FieldError(ValueError):
     """An invalid field, with its path inside the object."""
 
@@ -112,6 +114,7 @@ def name(obj: Obj, key: str, path: str) -> str:
 
 
 def is_name(value: str) -> bool:
+    # A slash would make two keys ``namespace/name`` equal that belong to different objects.
     return value.isprintable() and "/" not in value and " " not in value
 
 
@@ -294,6 +297,7 @@ def instant(obj: Obj, key: str, path: str) -> float | None:
     value = obj.get(key)
     if value is None or value == "":
         return None
+    # Bounded before it is parsed, since any client may write any text here.
     seconds = epoch_of(value) if type(value) is str and len(value) <= _INSTANT_MAX else None
     if seconds is None:
         raise wrong(obj, key, path, "an RFC 3339 time such as 2024-01-01T00:00:00Z")

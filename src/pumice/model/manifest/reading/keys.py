@@ -38,6 +38,7 @@ _NODE_GROUPS = _plain(
 )
 _TASK = _plain(
     *("name", "replicas", "minAvailable", "maxRetry", "topologyPolicy"),
+    # Nothing below: fields of pods differ between versions of Kubernetes.
     template=_plain("metadata", "spec"),
     dependsOn=_plain("name", "iteration"),
     partitionPolicy=_plain("totalPartitions", "partitionSize", "minPartitions", networkTopology=_TOPOLOGY),
@@ -110,6 +111,7 @@ class UnknownKey(NamedTuple):
 def unknown_keys(obj: Obj) -> list[UnknownKey]:
     """Return the unknown keys of a Volcano object, none for objects of other kinds."""
     keys = SPEC_KEYS.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
+    # Other kinds have keys by the hundred, which change with versions of Kubernetes.
     if keys is None:
         return []
     # A dictionary as an ordered set: one misspelling in each of many tasks is reported once.
@@ -132,6 +134,7 @@ def _unknown(value: object, keys: Keys, path: str) -> Iterator[UnknownKey]:
     for name, held in value.items():
         text = name[:80] if isinstance(name, str) else str(name)[:80]
         place = f"{path}.{text}" if path else text
+        # A resource may have any name of the right form, so only other names are misspelt ones.
         if name not in keys and not (keys is AMOUNTS and is_kept_scalar(text)):
             near = difflib.get_close_matches(text, list(keys), n=1)
             yield UnknownKey(place, near[0] if near else None)

@@ -19,6 +19,7 @@ REPAIRS_MAX = 16
 #: Errors that are kept with the value. More would not be read.
 _REMEMBERED_MAX = 4
 _TOKEN = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+# An object of its own, since None may be the value that replaces a field.
 REMOVE = object()
 
 
@@ -38,6 +39,7 @@ class Rule(NamedTuple):
 def rule(unit: str, *, key: bool = False, forbids: bool = False, instead: Any = REMOVE) -> Rule:
     """Return the rule for a field, given by a pattern, and everything in it; with ``key``, for one entry of a map."""
     rest = r"\.(?P<key>.+)" if key else r"(?:[.\[].*)?"
+    # The whole unit is replaced, however deep the error is: half of a term may mean the opposite.
     return Rule(rf"(?P<unit>{unit}){rest}", forbids, instead)
 
 
@@ -85,6 +87,7 @@ def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> tuple[Obj, Rule] | No
         if "key" in match.re.groupindex:
             steps.append(match["key"])
         repaired = _replaced(obj, steps, each.instead)
+        # The first rule that fits counts, even if it finds nothing to repair, so narrow rules go before wide ones.
         return None if repaired is None else (repaired, each)
     return None
 

@@ -28,6 +28,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 _TIER_MAX = INT32_MAX - 1
 _SOMETHING = Resource(1.0)  # a thousandth of a core
+# Bounded here as well, since the reader that bounds them has failed.
 _NAMES_MAX, _NAME_MAX = 200, 300
 
 
@@ -38,6 +39,7 @@ def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
     """Return what counts of a pod. Raises: FieldError for a pod without a name."""
     found = salvage(obj, read, _POD, _least_of_pod)
     pod = found.value
+    # Where it runs is known, so the question is only what it holds there.
     if pod.node_name and pod.phase not in _ENDED:
         return replace(pod, unparsable=found.unparsable, closes_node=found.forbids)
     # A pod that asks for nothing would count as placed: its gang could begin without it.
@@ -68,14 +70,18 @@ _POD: tuple[Rule, ...] = (
     rule(rf"{_ANTI}\.{_REQUIRED}", forbids=True, instead=_ALONE[_REQUIRED]),
     rule(rf"{_ANTI}\.preferred\w+"),
     rule(_ANTI, forbids=True, instead=_ALONE),
+    # Removed without consequences: a pod that runs is not moved because of a wish that cannot be read.
     rule(r"spec\.affinity\.(?:nodeAffinity|podAffinity)"),
     rule(r"spec\.affinity", forbids=True, instead={"podAntiAffinity": _ALONE}),
     rule(r"spec\.(?:nodeSelector|tolerations|topologySpreadConstraints|volumes|resourceClaims|schedulingGates)"),
     rule(r"spec\.(?:schedulerName|priorityClassName)"),
+    # The highest priority, so that the pod is evicted for no other.
     rule(r"spec\.priority", instead=INT32_MAX),
+    # And it evicts no other, whatever its priority.
     rule(r"spec\.preemptionPolicy", instead="Never"),
     rule(rf"(?:{_CONTAINER}|spec)\.resources\.(?:requests|limits)", key=True, forbids=True),
     rule(rf"(?:{_CONTAINER}|spec)\.resources\.(?:requests|limits)", forbids=True),
+    # A port that cannot be read may be any, so the node is closed to further pods.
     rule(rf"{_CONTAINER}\.ports\[\d+\]", forbids=True),
     rule(rf"{_CONTAINER}\.(?:name|image)"),
     rule(rf"{_CONTAINER}\.(?:resources|ports|restartPolicy)", forbids=True),
@@ -86,6 +92,7 @@ _POD: tuple[Rule, ...] = (
     rule(r"status\.(?:conditions|startTime|nominatedNodeName)"),
     rule(r"status\.containerStatuses\[\d+\]\.state"),
     rule(r"status\.(?:containerStatuses|initContainerStatuses)", forbids=True),
+    # Running is the phase that holds most.
     rule(r"status\.phase", instead="Running"),
     rule(r"status", forbids=True),
 )
@@ -93,6 +100,7 @@ _POD: tuple[Rule, ...] = (
 
 def _least_of_pod(obj: Obj) -> Obj:
     found = _named(obj)
+    # The group too: without it, its gang would be one pod short.
     annotations = texts_of(obj["metadata"], "annotations", GROUP_NAME_ANNOTATION) if found["metadata"] else {}
     spec, status = texts_of(obj, "spec", "nodeName", "schedulerName"), texts_of(obj, "status", "phase")
     return {"metadata": found["metadata"] | {"annotations": annotations}, "spec": spec, "status": status}
@@ -110,6 +118,7 @@ def salvaged_node(obj: Obj, read: Callable[[Obj], Node]) -> Node:
 
 _NODE: tuple[Rule, ...] = (
     *metadata_rules(forbids=True),
+    # A taint that cannot be read may be one that keeps pods off.
     rule(r"spec\.taints\[\d+\]", forbids=True),
     rule(r"spec\.(?:taints|unschedulable)", forbids=True),
     rule(r"status\.allocatable", key=True, forbids=True),
@@ -132,11 +141,14 @@ def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
 _POD_GROUP: tuple[Rule, ...] = (
     *metadata_rules(forbids=True),
     rule(r"spec\.\w+", forbids=True),
+    # The status is written by schedulers and says nothing of what a user forbids.
     rule(r"status\.\w+"),
 )
 
 
 def _least_of_pod_group(obj: Obj) -> Obj:
+    # The queue, because its running pods must count where they did; the phase, because an admitted group stays
+    # admitted.
     return _named(obj) | {"spec": texts_of(obj, "spec", "queue"), "status": texts_of(obj, "status", "phase")}
 
 
@@ -170,6 +182,7 @@ def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
 _QUEUE: tuple[Rule, ...] = (
     *metadata_rules(forbids=True),
     rule(r"spec\.\w+", forbids=True),
+    # Unlike the rest of the status, the state decides whether the queue takes jobs.
     rule(r"status\.state", forbids=True),
     rule(r"status\.\w+"),
 )
@@ -184,6 +197,7 @@ def salvaged_kai_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
 
 _KAI_QUEUE: tuple[Rule, ...] = (
     *metadata_rules(forbids=True),
+    # A text for people, on which nothing rests.
     rule(r"spec\.displayName"),
     rule(r"spec\.\w+", forbids=True),
     rule(r"status\.\w+"),
@@ -200,6 +214,7 @@ def _least_of_queue(obj: Obj) -> Obj:
 
 def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> PriorityClass:
     """Return what counts of a PriorityClass. Raises: FieldError for a class without a name."""
+    # Without rules: both fields of a class decide who is evicted for whom.
     found = salvage(obj, read, (), lambda obj: _named(obj) | {"value": INT32_MIN, "preemptionPolicy": "Never"})
     return replace(found.value, unparsable=found.unparsable)
 
@@ -237,6 +252,7 @@ def salvaged_hypernode(obj: Obj, read: Callable[[Obj], HyperNode]) -> HyperNode:
     """Return what counts of a HyperNode. Raises: FieldError for a HyperNode without a name."""
     found = salvage(obj, read, _HYPERNODE, lambda obj: _named(obj) | {"spec": {"tier": _TIER_MAX}})
     hypernode = replace(found.value, unparsable=found.unparsable)
+    # Without members, no gang is placed by it; its nodes stay usable for all that need no topology.
     return replace(hypernode, members=()) if found.forbids else hypernode
 
 
