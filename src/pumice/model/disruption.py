@@ -7,6 +7,7 @@ from msgspec import Struct
 from pumice.model.pod import LabelSelector
 
 
+# Its status and not its spec, because the controller has already turned percentages into a number of pods.
 class PodDisruptionBudget(Struct, frozen=True):
     """A PodDisruptionBudget. ``allowed``: how many of its pods may be disrupted now, as its controller has written.
     ``disrupted``: names of pods being disrupted, which ``allowed`` already counts, sorted."""

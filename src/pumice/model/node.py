@@ -18,6 +18,7 @@ class Taint(Struct, frozen=True):
     effect: str = "NoSchedule"
 
 
+# With its size, because the score of ImageLocality is by bytes that need not be pulled.
 class NodeImage(Struct, frozen=True):
     """A container image on a node, with all its names."""
 
@@ -35,6 +36,7 @@ class Node(Struct, frozen=True):
     name: str
     allocatable: Resource
     capacity: Resource = EMPTY
+    # Apart from ``allocatable``, which some of Volcano's rules read without it (GetNodeAllocatable).
     oversubscription: Resource = EMPTY
     uid: str = ""
     creation: float = 0.0

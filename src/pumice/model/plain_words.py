@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import NoneType
 
+# In this order, because True is an int in Python.
 _KINDS = (
     (NoneType, "nothing"),
     (bool, "true or false"),

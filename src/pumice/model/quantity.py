@@ -16,12 +16,14 @@ INT64_MIN = -(2**63)
 
 Quantity = int | float | str
 
+# A bound for both patterns below: longer texts are mistakes, and matching them would cost time.
 _TEXT_MAX = 64
 _CACHED_TEXTS = 16384
 
 # Kubernetes writes kilo as a small k, and has no K without i.
 _DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_FACTORS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+# At least one digit, by the look-ahead; Kubernetes accepts a lone sign as 0.
 _QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?")
 _QUANTITY_FORM = (
     "a number with an optional suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) or an exponent of one or two digits, "
@@ -119,6 +121,7 @@ def _fitting(amount: int, shown: str, scale: int) -> int:
     """Return an amount that fits an int64. Raise QuantityError otherwise."""
     if INT64_MIN <= amount <= INT64_MAX:
         return amount
+    # The message names the unit in which the bound holds: 2**60 is too large for cores and not for bytes.
     bound = f"larger than {INT64_MAX}" if amount > 0 else f"smaller than {INT64_MIN}"
     error = QuantityTooLarge if amount > 0 else QuantityError
     raise error(f"{shown} is {bound}{' thousandths' if scale == 1000 else ''}, the bound of an int64")

@@ -26,6 +26,7 @@ class NodeGroupAffinity(Struct, frozen=True):
 GroupLimits = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
 
 
+# None for unlimited, since JSON has no infinity.
 class Quota(Struct, frozen=True):
     """What a queue may have of one resource: its own ``quota``, and up to ``limit`` what others leave, shared by
     ``over_quota_weight``.
@@ -39,6 +40,7 @@ class Quota(Struct, frozen=True):
     over_quota_weight: float = 0.0
 
 
+# KAI knows three resources only; others are bounded by nodes and not by queues.
 class QueueSharing(Struct, frozen=True):
     """Quotas of a queue of KAI. Minimum runtimes are in seconds, None if the queue does not set them."""
 

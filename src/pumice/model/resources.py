@@ -27,6 +27,7 @@ IGNORED_SCALARS = frozenset({PODS})
 
 _NO_SCALARS: Mapping[str, float] = MappingProxyType({})
 
+# A domain with a slash. Names without one are native, and only some of these are scheduled by.
 _EXTENDED_RESOURCE = re.compile(
     r"(?!requests\.)(?=[^/]{1,244}/[^/]{1,63}\Z)"  # a quota puts "requests." before it; the domain then has 253
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
@@ -78,6 +79,7 @@ class Resource(Struct, frozen=True):
                     milli_cpu = milli_value(quantity)
                 elif name == MEMORY:
                     memory = whole_value(quantity)
+                # After cpu and memory, which cannot be ignored.
                 elif name in ignored:
                     continue
                 elif name == PODS:
@@ -87,6 +89,7 @@ class Resource(Struct, frozen=True):
                     scalars[name] = float(milli_value(quantity))
             except QuantityError as error:
                 raise QuantityError(f"{name}: {error}") from None
+        # None for an empty mapping, so that amounts without scalars are equal however they came about.
         return cls(float(milli_cpu), float(memory), scalars or None, pods)
 
     def to_list(self) -> dict[str, str]:

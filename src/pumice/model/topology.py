@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from pumice.model.pod import LabelSelector
 
+# Not a valid name in Kubernetes, so no object can collide with it.
 TOP_HYPERNODE = "<cluster-top-hypernode>"
 
 

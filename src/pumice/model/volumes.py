@@ -43,6 +43,7 @@ class PersistentVolumeClaim(Struct, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
+# By key of the claim and not by claim: either may be seen before the other exists.
 class PersistentVolume(Struct, frozen=True):
     """A PersistentVolume. ``claim``: its claim (``namespace/name``), "" for none; ``claim_uid``: UID of that claim.
     ``nodes``: where it can be used, None for everywhere. ``driver`` and ``handle``: of CSI."""

@@ -16,6 +16,7 @@ CLAIM_DEVICES_MAX = 32
 CLAIM_USERS_MAX = 256
 
 
+# One type for a request and for each of its alternatives: both ask for devices of a class in the same way.
 class DeviceOption(Struct, frozen=True):
     """One way to satisfy a request: ``count`` devices of a class, or with ``every`` all that a node has.
 
@@ -57,6 +58,7 @@ class AllocatedDevice(Struct, frozen=True):
     device: str
 
 
+# Nodes beside devices: a device may be reached from several nodes, and the slice that offered it may be gone.
 class Allocation(Struct, frozen=True):
     """The devices of a claim. ``nodes``: where they can be used, None for everywhere."""
 
@@ -127,6 +129,7 @@ class DeviceAttribute(Struct, frozen=True):
     value: str
 
 
+# A type of its own and not a node's taint, since its effects differ: None is one of them.
 class DeviceTaint(Struct, frozen=True):
     """A taint of a device, with the meaning of a node's taint."""
 

@@ -35,6 +35,7 @@ def listed_npus(text: str) -> tuple[Npu, ...] | str:
         return "found no JSON, wanted a list of devices"
     if not isinstance(given, list) or not 1 <= len(given) <= _CARDS_MAX:
         return f"wanted a list of 1 to {_CARDS_MAX} devices"
+    # All or nothing: of a list that is wrong in one place, nothing is sure.
     found = [_npu(each) for each in given]
     npus = tuple(each for each in found if each is not None)
     if len(npus) < len(found) or len({each.id for each in npus}) < len(npus):

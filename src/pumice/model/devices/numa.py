@@ -50,6 +50,7 @@ class Numatopology(Struct, frozen=True):
     unparsable: tuple[str, ...] = ()
 
 
+# By container, because kubelet's CPU manager assigns CPUs to containers and not to pods.
 class NumaAsk(Struct, frozen=True):
     """What a pod of QoS class Guaranteed asks for: its ``policy``, "" for none of its own, and name and milli-cores of
     each of its ``containers``."""
@@ -111,6 +112,7 @@ def zone_amounts(text: str) -> ZoneAmounts:
         return ()
     try:
         return tuple((str(each["zone"]), Resource.from_list(each["amount"])) for each in given)
+    # A damaged annotation must not stop the cycle.
     except (QuantityError, KeyError, TypeError, AttributeError):
         return ()
 
@@ -121,4 +123,5 @@ def text_of_zones(amounts: ZoneAmounts) -> str:
         {"zone": zone, "amount": {name: text for name, text in amount.to_list().items() if amount.get(name)}}
         for zone, amount in amounts
     ]
+    # Without spaces, as Go writes it, so that equal amounts are equal texts.
     return json.dumps(listed, separators=(",", ":"))

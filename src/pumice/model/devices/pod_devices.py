@@ -16,5 +16,6 @@ def with_devices(pod: Pod, given: DeviceGrant) -> Pod:
     return replace(
         pod,
         annotations={**pod.annotations, **dict(given.annotations)},
+        # Labels of groups are replaced only by new ones: a pod that gets cards alone keeps its own.
         labels=labels if given.gpu_groups else pod.labels,
     )

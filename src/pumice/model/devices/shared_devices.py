@@ -60,6 +60,7 @@ class Stage(IntEnum):
     CONTAINER = 2
 
 
+# As raw limits and annotations, because which of them matter depends on the switches of the policy.
 class DeviceAsk(Struct, frozen=True):
     """What a pod asks of shared devices: limits of its ``containers``, limits of its init containers (``first``), and
     ``annotations`` that restrict which cards it accepts. ``sidecars``: which of ``first`` are sidecars, by index."""

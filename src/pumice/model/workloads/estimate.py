@@ -25,6 +25,7 @@ ESTIMATE_KEYS = (ESTIMATE_ANNOTATION, KUEUE_SECONDS, SLINKY_MINUTES)
 ESTIMATE_MIN_S, ESTIMATE_MAX_S = 1.0, 366 * 86_400.0
 
 _UNITS_S = {KUEUE_SECONDS: 1, SLINKY_MINUTES: 60}
+# Bounded before it is parsed; the bounds of an estimate are far below.
 _DIGITS_MAX = 12
 
 
@@ -65,10 +66,12 @@ def parse_estimate(key: str, text: str) -> float:
 def job_estimate_s(group: PodGroup | None, pods: Iterable[Pod]) -> float:
     """Return seconds from the start of a job to its expected end, 0 if nothing says. Of several pods the longest
     counts. An unusable text counts as none (``estimate_problems`` names it)."""
+    # The group before its pods: what is said of the job as a whole is meant for all of it.
     holders: list[Labelled] = ([] if group is None else [group]) + [*pods]
     deadlines = [pod.active_deadline_s for pod in holders if isinstance(pod, Pod) and pod.active_deadline_s]
     return (
         _written(ESTIMATE_ANNOTATION, holders)
+        # A deadline before other schedulers' limits, because the kubelet enforces it.
         or min(max(deadlines, default=0.0), ESTIMATE_MAX_S)
         or _written(KUEUE_SECONDS, holders)
         or _written(SLINKY_MINUTES, holders)
@@ -126,5 +129,6 @@ def _written(key: str, holders: Iterable[Labelled]) -> float:
             continue
         if isinstance(holder, PodGroup):
             return found
+        # A job ends when its last pod does.
         longest = max(longest, found)
     return longest

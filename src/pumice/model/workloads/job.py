@@ -31,6 +31,7 @@ class PartitionPolicy(Struct, frozen=True):
     topology: NetworkTopology | None = None
 
 
+# Read once per task, since all its pods share the spec, which is the costly part of a pod.
 class PodTemplate(Struct, frozen=True):
     """The common part of a task's pods. ``active_deadline_s``: each is ended so long after its start."""
 
@@ -51,6 +52,7 @@ class JobTask(Struct, frozen=True):
     min_available: int | None = None
     policies: tuple[LifecyclePolicy, ...] = ()
     max_retry: int = 3
+    # Handed on to pods as an annotation; only the plugin numa-aware reads it.
     topology_policy: str = ""  # none, best-effort, restricted, single-numa-node
     depends_on: tuple[str, ...] = ()
     depends_on_any: bool = False
@@ -61,6 +63,7 @@ class JobTask(Struct, frozen=True):
         """Least pods of this task: as it says, else as its partitions say, else all."""
         if self.min_available is not None:
             return self.min_available
+        # As Volcano's webhook fills it in. Without it a partitioned task would need all of its pods.
         if self.partition is not None and self.partition.min_partitions * self.partition.size:
             return self.partition.min_partitions * self.partition.size
         return self.replicas

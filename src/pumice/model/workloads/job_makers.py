@@ -10,6 +10,7 @@ from msgspec import Struct
 CRON_JOB, JOB_FLOW, JOB_TEMPLATE = "CronJob", "JobFlow", "JobTemplate"
 
 
+# The raw object: the scheduler never looks inside, and a controller needs fields that no value here has.
 class JobMaker(Struct, frozen=True):
     """A CronJob, JobFlow or JobTemplate of Volcano. ``obj``: the decoded object; it must not be modified."""
 

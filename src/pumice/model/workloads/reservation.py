@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
+# By keys and not by rows, since users read it.
 class Reservation(Struct, frozen=True):
     """``pods`` of a job can start at ``start`` (seconds since the epoch) if running jobs end as expected.
 
