@@ -60,6 +60,7 @@ class _Reclamation:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept, self.spares_unneeded = promised_kept, spares_unneeded
         self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
+        # Options are a part of the name, since failures under other options say nothing here.
         kind = f"{REASON} {promised_kept} {all_must_agree} {spares_unneeded}"
         self.making = EvictForTask(ssn, REASON, kind, points.reclaimable, budget)
 
@@ -102,6 +103,7 @@ class _Reclamation:
         reachable = search.reachable(task)
         # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())
+        # Spent before the search and not after it, so that a search is never cut in the middle.
         if not self.budget.spend():
             return lambda: None
         if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):

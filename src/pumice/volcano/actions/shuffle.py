@@ -18,6 +18,7 @@ def shuffle(ssn: Session) -> None:
     rows = rows[~ssn.tables.jobs.quarantined[tasks.job[rows]]]
     if not len(rows):
         return
+    # All tasks at once, because plugins apply budgets over them.
     victims = rows[ssn.ask(points.victim_tasks, TaskRows(ssn.tables, rows))]
     for row in victims.tolist():
         with ssn.fault_scope(tasks.pods[row].key), ssn.statement() as stmt:

@@ -14,6 +14,7 @@ from pumice.volcano.devices.vgpu import group_of
 
 #: Labels that a pod must have to match, all of them.
 Rule = tuple[tuple[str, str], ...]
+# Each rule is compared with each pod that asks for cards.
 _RULES_MAX, _LABELS_MAX = 64, 64
 
 

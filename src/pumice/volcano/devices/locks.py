@@ -51,6 +51,7 @@ class NodeLocks:
         """Take the locks for a pod that is placed on a node. Return False if one is held."""
         # The journal keeps the old row for a rollback, so it must not be changed in place.
         held = self.held.array[node].copy()
+        # All or none: a pod with cards of two families needs both device plugins to know it.
         if held[families].any():
             return False
         held[families] = 1

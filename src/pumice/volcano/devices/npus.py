@@ -159,11 +159,13 @@ class Npus:
         if not self._has_networks(cards):
             return parts
         count = Counter(cards.cards[part.card].tag for part in parts)
+        # Networks with equally many candidates keep the order of their first cards, which is that of the policy.
         first = {tag: place for place, tag in enumerate(dict.fromkeys(cards.cards[part.card].tag for part in parts))}
         return sorted(parts, key=lambda part: (-count[tag := cards.cards[part.card].tag], first[tag]))
 
     def _has_networks(self, cards: Cards) -> bool:
         """Return True if all cards are in networks and the kind uses them."""
+        # All or none: a card without a number may be in any network.
         return self.name.startswith(_WITH_NETWORK) and all(card.tag is not None for card in cards.cards)
 
     def score(self, placed: CardPlacement, cards: Cards, used: I64) -> float:
@@ -171,6 +173,7 @@ class Npus:
         parts = placed.parts
         if not parts or not self._has_networks(cards):
             return placed.score
+        # A share and not a number, so that a pod with many cards is not worth more to a node.
         most = max(Counter(cards.cards[part.card].tag for part in parts).values())
         return placed.score + _NETWORK_POINTS * most / len(parts)
 

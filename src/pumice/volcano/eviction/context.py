@@ -9,6 +9,7 @@ from msgspec import Struct
 from pumice.columns.views import Job, Task
 
 
+# The numbers are Volcano's. Only the gang actions ask with a context so far.
 class EvictionKind(IntEnum):
     """Kinds of evictions. Source: Volcano unified evictable functions."""
 
@@ -19,6 +20,7 @@ class EvictionKind(IntEnum):
     TASK_RECLAIM = 4
 
 
+# One value and not four arguments, so that a plugin need not change when Volcano adds a kind of eviction.
 class EvictionContext(Struct, frozen=True):
     """The request for victims. ``task`` is None for gang evictions; ``hypernode`` is the domain in question, -1 for
     none."""

@@ -71,6 +71,7 @@ class _GangEviction:
         if self.budget.is_cut():
             return False
         with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            # Asked before the search, which leaves findings of its own.
             fresh, hypernodes = self.equal.is_fresh(job), self.search.make_room(stmt, job)
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)

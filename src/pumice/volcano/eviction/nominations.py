@@ -41,6 +41,7 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
     if not name:
         return None
     node = ssn.tables.nodes.facts.row_of.get(name, -1)
+    # Volcano ends with an error here, so that the task evicts for no other node either.
     if node < 0:
         return Missing(NODE, name)
     if is_void or ssn.tables.tasks.nominated[task.row] < 0:

@@ -92,6 +92,7 @@ class _Order:
         if self._preemptor_queue < 0 or not (queue != queue[0]).any():
             return np.zeros(len(queue), dtype=np.int64)
         distinct, which = np.unique(queue, return_inverse=True)
+        # Queues are sorted once and become numbers, since plugins compare them by a function.
         queues = sorted(distinct.tolist(), key=cmp_to_key(self._compare_queues))
         rank = {row: number for number, row in enumerate(queues)}
         found: AnyArray = np.array([rank[row] for row in distinct.tolist()])[which]

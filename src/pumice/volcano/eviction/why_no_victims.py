@@ -10,6 +10,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.blockers import Blocker, OutOfReach, Protected, TooSmall
 from pumice.volcano.eviction.node_search import Victims
 
+# Shown in one sentence, and a cluster may have hundreds of gangs that need their pods.
 _NAMES_SHOWN = 3
 
 

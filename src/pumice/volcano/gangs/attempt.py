@@ -39,6 +39,7 @@ class OpenAttempt:
     unlike_others: bool = False
 
     def __post_init__(self) -> None:
+        # Copied, since an attempt may be discarded, and the trace then keeps what it had.
         self.errors = dict(self.ssn.trace.errors_of(self.job))
 
     def allowed(self, queue: int, rows: list[int], stmt: Statement) -> Allowed:
@@ -72,6 +73,7 @@ class OpenAttempt:
 
     def end(self, stmt: Statement, placed: tuple[Operation, ...] = ()) -> Attempt:
         """Return the finished attempt; ``placed`` are the operations that stand."""
+        # Once each: trials in many domains ask the same question first.
         asked = tuple(dict.fromkeys(self.asked))
         return Attempt(
             placed, tuple(stmt.undone), tuple(self.errors.items()), asked, self.asked_again, tuple(self.findings)

@@ -25,6 +25,8 @@ def job_pipelined(ssn: Session, job: int) -> bool:
     return ssn.ask(points.job_pipelined, Job(ssn.tables, job))
 
 
+# Volcano's SubJobReady asks JobReady for a job without policies: its one sub-job is the whole gang, and plugins know
+# more about jobs.
 def sub_missing(ssn: Session, sub: int) -> int:
     """Return how many more tasks must at least be placed until SubJobReady; 0 if ready."""
     job = int(ssn.tables.subs.job[sub])
@@ -48,6 +50,7 @@ def takes_on_by_class(at: At) -> bool:
     return all(hook.form == "run" and hook.for_equals for hook in at(points.allocatable))
 
 
+# Weaker than the above: within one job, tasks agree in all that is the job's, such as its name.
 def refuses_by_class(at: At) -> bool:
     """Return True if a hook at allocatable that refuses a task of a job would refuse the equal ones of that job."""
     return all(hook.form == "run" and hook.for_equal_tasks for hook in at(points.allocatable))

@@ -25,6 +25,7 @@ def place_small_gang(
         attempt.findings.append(found.cut)
     if not found.places:
         return False
+    # All or nothing: half of a gang placed here might take the nodes that pod-by-pod placement of another needs.
     mark = stmt.mark()
     if not all(_put(ssn, stmt, row, node, attempt) for row, node in found.places) or sub_missing(ssn, sub):
         stmt.rollback(mark)

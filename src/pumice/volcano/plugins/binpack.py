@@ -62,6 +62,7 @@ class Binpack:
         total = 0.0
         for column, weight, room, has in self._counted:
             asked = req[column]
+            # A resource that is not asked for would reward nodes that are full of it.
             if asked < EPS:
                 continue
             total += float(weight)

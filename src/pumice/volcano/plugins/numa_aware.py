@@ -67,6 +67,8 @@ class NumaAware:
         self._asks = [None if spec is None else spec.numa for spec in tables.classes.specs]
         self._width = max((len(place.ids) for place in self._places if place is not None), default=0)
         asks = np.array([ask is not None for ask in self._asks], dtype=bool)
+        # Only tasks that may have CPUs of their own get a row, because a column over all tasks would be as wide as the
+        # largest machine.
         rows = np.flatnonzero(tables.tasks.alive)
         rows = rows[asks[tables.tasks.cls[rows]]] if len(asks) else rows[:0]
         self._index = {row: i for i, row in enumerate(rows.tolist())}
@@ -108,6 +110,7 @@ class NumaAware:
     def _objection(self, ask: NumaAsk, node: int) -> tuple[str, str]:
         """Return why a pod cannot run on the node whatever is free, and the policy that applies there ("" for none)."""
         place = self._places[node]
+        # Without a policy of its own the pod follows the node's, as kubelet does for every pod.
         if not ask.policy:
             policy = place.topology.topology_policy if place is not None else ""
             if place is None or place.topology.cpu_policy != _STATIC or policy in ("", NONE):
@@ -118,6 +121,7 @@ class NumaAware:
             return "cpu manager policy isn't static", ""
         else:
             policy = place.topology.topology_policy
+            # Equal and not merely as strict: the annotation says which behaviour the user expects of the kubelet.
             if policy != ask.policy:
                 return f"task topology policy[{ask.policy}] is different with node[{policy[:40]}]", ""
         if place.topology.free is None:
@@ -191,6 +195,7 @@ class NumaAware:
             return None
         count = np.array([self._spread(ask, node) for node in nodes.rows.tolist()], dtype=np.int64)
         most = int(count.max(initial=0))
+        # Whole numbers, because Volcano divides integers here.
         scores: F64 = (_SCORE_MAX - (_SCORE_MAX * count // most if most else count)).astype(np.float64)
         return scores * self._weight
 

@@ -63,6 +63,7 @@ def _summed_up(ssn: Session) -> QueueAmounts:
     claimed = np.where(admitted[:, None], without_gated(ssn, rows, least), missing)
     request = held + _pending(ssn.tables)[rows]
     parts = np.concatenate((held, np.maximum(over, 0.0), request, missing, claimed), axis=1)
+    # One pass for all five amounts, since jobs are many.
     sums = _summed(ssn, rows, parts)
     amounts = [np.ascontiguousarray(sums[:, at : at + width]) for at in range(0, 5 * width, width)]
     has_jobs = np.bincount(jobs.queue[rows], minlength=len(sums)) > 0

@@ -21,6 +21,7 @@ from pumice.model.decisions import GateRemoval
 from pumice.volcano import points
 
 
+# Found once and for all jobs, so that allocate does nothing for the others, which are nearly all.
 def gated_jobs(ssn: Session) -> frozenset[int]:
     """Return the rows of jobs with pods whose only gate is the one that the queue may remove."""
     tasks = ssn.tables.tasks

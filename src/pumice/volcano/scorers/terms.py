@@ -47,6 +47,7 @@ def avoided_count(facts: Derived, spec: PodSpec) -> Raw:
 def scaled(raw: I64, *, reverse: bool = False) -> F64:
     """Return ``⌊100 · raw / max⌋``, or 100 minus that. If no value is above 0, all are 0, or 100."""
     top = int(raw.max(initial=0))
+    # In whole numbers, as kube-scheduler: the quotient is cut and not rounded.
     score = raw * 100 // top if top else np.zeros(len(raw), dtype=np.int64)
     return (100 - score if reverse else score).astype(np.float64)
 

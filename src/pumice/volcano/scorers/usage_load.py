@@ -17,6 +17,7 @@ def estimated_use(request: F64, limit: F64, request_ratio: float, burst_ratio: f
     # A missing limit, or one below the request, counts as the request.
     most = np.where((limit <= 0) | (limit < request), request, limit)
     found = (request * request_ratio + (limit - request) * burst_ratio * (limit > request)) * factor
+    # A pod cannot use more than its limit, whatever the risk factor makes of it.
     return np.clip(found, 0.0, most)
 
 

@@ -81,6 +81,7 @@ class Candidate(NamedTuple):
     found: Callable[[], DomainResult]
 
 
+# Without rows of tasks, because it is recalled for jobs whose tasks have other rows.
 class TrialResult(NamedTuple):
     """The result of a trial without its job: tasks by their position in the sub-job's queue.
 
@@ -240,9 +241,12 @@ class JobTrials:
         ssn, stmt, job = self.ssn, self.stmt, self.job
         # Errors of another domain say nothing about this one.
         self.attempt.errors = {}
+        # A copy, since each domain is tried with all that is left of the job.
         mark, left = stmt.mark(), self.pending_tasks.copy()
         score, subs = self._place_sub_jobs(left, hypernode)
         plan = stmt.save(mark)
+        # Pipelined is enough: such a job keeps its room until releasing resources are free. Source: Volcano
+        # allocateForJob.
         works = bool(plan) and (job_ready(ssn, job) or job_pipelined(ssn, job))
         if plan:
             stmt.rollback(mark)

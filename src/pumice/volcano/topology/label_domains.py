@@ -60,5 +60,6 @@ def _room(ssn: Session, rows: Sequence[int], within: Bool) -> float:
     feasible, cls = placing_of(ssn).feasible, ssn.tables.tasks.cls
     found = 0.0
     for each, count in Counter(cls[list(rows)].tolist()).items():
+        # No more than there are tasks of the class: room for one kind must not make up for missing room for another.
         found += min(float(np.maximum(feasible.capacity(each)[within], 0.0).sum()), float(count))
     return found
