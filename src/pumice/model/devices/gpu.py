@@ -23,7 +23,6 @@ RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 MIG_PREFIX = "nvidia.com/mig-"
 MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
-GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 #: Devices that one pod may share. Bounded, because each is searched for on every node.
 SHARED_DEVICES_MAX = 1024
 #: GPU memory of a device if the node does not say. Source: KAI node_info.

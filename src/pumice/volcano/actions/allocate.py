@@ -4,8 +4,6 @@ Volcano allocate action.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pumice.algorithms.groups import distinct
@@ -36,8 +34,6 @@ from pumice.volcano.topology.rules import has_hard, in_label_domain
 
 #: Points that an attempt asks about the job.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
-
-_Placed = Callable[[Session, Statement, int, PendingTasks, OpenAttempt], PendingTasks | None]
 
 
 def allocate(

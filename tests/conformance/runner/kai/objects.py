@@ -19,7 +19,6 @@ from pumice.model.devices.claims import (
     ResourceSlice,
 )
 from pumice.model.devices.gpu import (
-    GPU_COUNT_LABEL,
     GPU_GROUP_LABEL,
     GPU_GROUP_PREFIX,
     GPU_MEMORY_LABEL,
@@ -57,6 +56,8 @@ from pumice.model.workloads.gang import (
 from pumice.model.workloads.podgroup import PodGroup
 
 Raw = Mapping[str, Any]
+#: Label of a node with the number of its devices.
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 
 GPU = "nvidia.com/gpu"
 SCHEDULER = "kai-scheduler"
