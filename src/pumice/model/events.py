@@ -59,6 +59,7 @@ class Gone(Struct, frozen=True):
     key: str
 
 
+# Not a change of an object: nothing happened in the cluster, and the store only forgets what it assumed.
 class Undone(Struct, frozen=True):
     """A decision could not be carried out. The pod returns to the state in which it was last seen."""
 

@@ -96,6 +96,7 @@ class PreferredNodeTerm(Struct, frozen=True):
     term: NodeSelectorTerm
 
 
+# None and empty differ in both selectors, as in Kubernetes: an empty one matches everything.
 class PodAffinityTerm(Struct, frozen=True):
     """A term of inter-pod affinity or anti-affinity.
 

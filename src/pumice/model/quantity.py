@@ -18,6 +18,7 @@ Quantity = int | float | str
 
 # A bound for both patterns below: longer texts are mistakes, and matching them would cost time.
 _TEXT_MAX = 64
+# Bounded, since a tenant may write ever new texts.
 _CACHED_TEXTS = 16384
 
 # Kubernetes writes kilo as a small k, and has no K without i.

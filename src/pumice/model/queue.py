@@ -51,6 +51,7 @@ class QueueSharing(Struct, frozen=True):
     reclaim_min_runtime: float | None = None
 
 
+# Written for others to read, as KAI's own scheduler does.
 class QueueUsage(Struct, frozen=True):
     """Status of a queue of KAI, in addition to what it holds.
 

@@ -62,6 +62,7 @@ class PersistentVolume(Struct, frozen=True):
     available: bool = True
 
 
+# Immediate binding has been done before the scheduler sees the claim, so ``waits`` is all that matters of the mode.
 class StorageClass(Struct, frozen=True):
     """A StorageClass. ``waits``: volumes are bound or provisioned when their pod has a node. ``nodes``: where volumes
     can be provisioned, None for everywhere."""
@@ -72,6 +73,7 @@ class StorageClass(Struct, frozen=True):
     nodes: tuple[NodeSelectorTerm, ...] | None = None
 
 
+# Beside the node, because its drivers write it, each when it starts.
 class CSINode(Struct, frozen=True):
     """How many volumes of each driver a node takes. Drivers without a limit are not listed."""
 

@@ -96,6 +96,7 @@ Value = (
 )
 
 
+# One error and not all: the strict reader ends at the first, and the object has to be corrected field by field anyway.
 class Reading(NamedTuple):
     """The result of reading an object. ``error``: the first error in it. ``effect``: its consequence."""
 
@@ -175,6 +176,7 @@ def _with_kind(obj: object) -> tuple[str, str, Obj]:
     # ``type`` and not ``isinstance``, here as in all checks: it is faster, and JSON has no subclasses.
     if type(obj) is not dict:
         raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
+    # Both before anything else, since no reader can be chosen without them.
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if type(api_version) is str and type(kind) is str and api_version and kind:
         return api_version, kind, obj

@@ -42,6 +42,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
+# As a value, because pods of one job share it, and a spec is read for a template that has no pod yet.
 class Owner(Struct, frozen=True):
     """What terms of a pod refer to implicitly: its namespace and labels."""
 
@@ -56,6 +57,7 @@ def required_text(obj: Obj, key: str, path: str) -> str:
     return value
 
 
+# With and without a default: a taint must have an effect, and a toleration without one is about all.
 def effect(obj: Obj, path: str, default: str | None) -> str:
     return choice(obj, "effect", path, _EFFECTS, default)
 

@@ -48,6 +48,7 @@ def parse_estimate(key: str, text: str) -> float:
 
     Raises: EstimateError.
     """
+    # Other schedulers' keys hold plain numbers, each in a unit of its own.
     unit = _UNITS_S.get(key)
     if unit is None:
         try:

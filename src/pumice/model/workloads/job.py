@@ -13,6 +13,7 @@ from pumice.model.workloads.podgroup import NetworkTopology
 JOB_PODS_MAX = 100_000
 
 
+# Kept for the controller that makes the pods; the scheduler itself reads none of it.
 class LifecyclePolicy(Struct, frozen=True):
     """After ``timeout_s``, do ``action`` on one of these events, or on this exit code."""
 
@@ -101,6 +102,7 @@ class VolcanoJob(Struct, frozen=True):
         return sum(task.replicas for task in self.tasks)
 
 
+# Only what decides how many pods there are, and when: the rest is the business of Kubernetes' own controller.
 class BatchJob(Struct, frozen=True):
     """A ``batch/v1`` Job: ``parallelism`` equal pods at a time, ``completions`` in total (None: any one success)."""
 

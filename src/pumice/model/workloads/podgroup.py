@@ -14,7 +14,7 @@ from pumice.model.workloads.native_group import NativeGroup
 #: Annotations with the waiting time of a job; the first valid one counts. Source: Volcano sla.
 SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 #: A ``min_member`` that no gang reaches.
-# The largest value of the field, so that it survives being written to an API server.
+#: The largest value of the field, so that it survives being written to an API server.
 OUT_OF_REACH = 2**31 - 1
 #: Annotations of a job: how many tasks must keep running, or may be missing; the first that is set counts. Source:
 #: Volcano tdm.

@@ -74,11 +74,13 @@ def shown(value: object) -> str:
             # Escaped if it has control characters, which a terminal would obey.
             text = json.dumps(cut, ensure_ascii=not cut.isprintable())
             return text if cut is value else f"{text} ({len(value)} characters)"
+        # In this order, because True is an int in Python.
         case bool() | float():
             return json.dumps(value)
         case int():
             # Python refuses to print very long integers.
             return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length()} bits"
+        # Not its contents: they may be long, and may hold secrets.
         case dict():
             return "an object" if value else "an empty object"
         case list() | tuple():
@@ -91,6 +93,7 @@ def at(path: str, key: object) -> str:
     return f"{path}.{key}" if path else str(key)
 
 
+# One form for all errors, so that a reader of a file finds the place by the same words in each.
 def wrong(obj: Obj, key: str, path: str, wanted: str) -> FieldError:
     """Return the error for ``obj[key]``."""
     return FieldError(at(path, key), shown(obj.get(key)), wanted)

@@ -214,7 +214,7 @@ def _least_of_queue(obj: Obj) -> Obj:
 
 def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> PriorityClass:
     """Return what counts of a PriorityClass. Raises: FieldError for a class without a name."""
-    # Without rules: both fields of a class decide who is evicted for whom.
+    # Without rules: both fields of a class decide which pods are evicted for which.
     found = salvage(obj, read, (), lambda obj: _named(obj) | {"value": INT32_MIN, "preemptionPolicy": "Never"})
     return replace(found.value, unparsable=found.unparsable)
 
