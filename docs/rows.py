@@ -97,12 +97,12 @@ edit.
 One thing (`Task`, `Job`) reads one row; rows (`NodeRows`) read many at once, as arrays and lists in the order of the
 rows. A thing is false where there is none: ask `if task.node:` before you read a node. It can be the index of an array
 that has a value for each row: `column.array[task.queue]`. A row number (`task.row`) is only good in this session, and
--1 stands for none. Nothing here can be written: a plugin writes columns of its own (`ssn.column`), through
+-1 means none. Nothing here can be written: a plugin writes columns of its own (`ssn.column`), through
 `ssn.journal`. [Writing a plugin](guide/write-a-plugin.md) shows how they go together.
 
 ## Units
 
-A shape (R,) is one number for each resource. What stands where, and in which unit:
+A shape (R,) is one number for each resource. Which resource is at which index, and in which unit:
 
 | place along R | resource | unit |
 |---|---|---|

@@ -40,7 +40,7 @@ def run_cycle(
     ``outside``: answers plugins that ask programs other than the scheduler. ``publishes``: the outcome has the figures
     of plugins even if no job waits, for which plugins are opened.
 
-    If a plugin fails, the job that it was asked about loses its turn, or the action if it was asked about no job. If it
+    If a plugin fails, the job that it was asked about is skipped, or the action if it was asked about no job. If it
     cannot be opened, nothing is decided. The ``faults`` of the outcome say so.
     """
     # Phases are announced and not timed here: a cycle that read a clock would not give the same decisions when it is

@@ -130,7 +130,7 @@ class _Episode:
     def _run(self, cluster: Cluster, chosen: PolicySource, arguments: Mapping[str, Any]) -> None:
         try:
             run: Run = cluster.simulate(chosen, progress=self._progress, **arguments)
-        except BaseException as error:  # whoever waits for a step gets it
+        except BaseException as error:  # the thread that waits for a step raises it
             self._said.put(error)
             return
         history = run.run.history

@@ -130,7 +130,7 @@ def test_a_cycle_without_a_memory_is_cut_at_the_same_step(action: str, seed: int
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_all_of_a_storm_has_its_turn(action: str) -> None:
+def test_all_jobs_of_a_storm_are_tried(action: str) -> None:
     few, store, tried = under(action, STEPS), world(Random(7), action, storm=24), set[str]()
     cuts = 0
     for k in range(60):

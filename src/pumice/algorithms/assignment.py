@@ -12,7 +12,7 @@ Amounts = Sequence[float]
 
 
 class Items(NamedTuple):
-    """``kinds``: of each item; items of one kind stand together, and are equal. ``needs`` and ``may``: of each kind,
+    """``kinds``: of each item; items of one kind are adjacent and equal. ``needs`` and ``may``: of each kind,
     what an item needs in each dimension, and in which bins it may be."""
 
     kinds: Sequence[int]
@@ -57,7 +57,7 @@ class _Search:
             return False
         kind = kinds[at]
         need = self.items.needs[kind]
-        # Equal items stand together, so only the first of a kind may start from the first bin again.
+        # Equal items are adjacent, so only the first of a kind may start from the first bin again.
         for each in self._candidates(kind, need, least):
             room = self.rooms[each]
             self.rooms[each] = tuple(free - taken for free, taken in zip(room, need, strict=True))

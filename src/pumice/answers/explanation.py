@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 
 class Part(Struct, frozen=True):
-    """One thing that stands in the way. ``name``: which resource. ``sentence``: with numbers. ``blocker``: what the
+    """One obstacle. ``name``: which resource. ``sentence``: with numbers. ``blocker``: what the
     cycle recorded, None where it recorded nothing."""
 
     code: Code

@@ -1,4 +1,4 @@
-"""What stands in the way of a job, taken away as a whole: the parts of which a reason is made.
+"""The obstacles of a job, each removed as a whole: the parts of which a reason is made.
 
 A lift takes one kind of obstacle away and nothing else: the cycle then says whether the job starts without it. How
 little of it would do is the business of ``ways``.

@@ -189,7 +189,8 @@ class Trials:
         """Run one cycle on the world with these changes."""
         self.run_count += 1
         changed = draft.changed
-        # What is taken away and comes back has another row, which may turn a tie: such a world gets a store of its own.
+        # What is taken away and comes back has another row, which may decide a tie otherwise: such a world gets a store
+        # of its own.
         if any(obj is None and key in self.world.objects for key, obj in changed.items()):
             store = self._filled(draft.objects())
             return self._cycle(store.snapshot(self.world.now), draft.policy, Memo())

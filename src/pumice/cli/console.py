@@ -161,6 +161,6 @@ def _styled(cell: str | Styled) -> Styled:
 
 
 def columns(heads: Iterable[str], right: Iterable[str]) -> list[Column]:
-    """A column a heading; numbers stand at the right."""
+    """A column a heading; numbers are aligned to the right."""
     numbers = set(right)
     return [Column(head, right=head in numbers) for head in heads]

@@ -112,7 +112,7 @@ GO_BOOL, VERBOSITY, REDIRECTION = GoBool(), Verbosity(), Redirection()
 
 
 def go_flag(name: str, *, default: bool, help: str) -> Callable[[Any], Any]:
-    """An option that stands for true by itself, and may be given a value after ``=``."""
+    """An option that means true by itself, and may be given a value after ``=``."""
     return click.option(
         name, type=GO_BOOL, is_flag=False, flag_value="true", default=default, show_default=True, help=help
     )

@@ -42,7 +42,7 @@ def certificate_of(given: dict[str, Any]) -> Files | None:
 
 
 def places_of(given: dict[str, Any], certified: bool) -> Iterator[PageAddress]:
-    """Where to serve, and whether over TLS: health as in Volcano where there is a certificate, metrics if so wished.
+    """Where to serve, and whether over TLS: health as in Volcano where there is a certificate, metrics if enabled.
 
     Raises: InputError.
     """

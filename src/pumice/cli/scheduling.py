@@ -28,7 +28,7 @@ async def schedule(
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is stood for again. ``answers``: asks this scheduler from now on. Raises: KubeError.
+    as after a machine has slept, is sought again. ``answers``: asks this scheduler from now on. Raises: KubeError.
     """
     from pumice.kube.api.client import Client
     from pumice.kube.controllers.leading import FOR_KAI, Controllers, Deference

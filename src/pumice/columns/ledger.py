@@ -35,14 +35,14 @@ BOOKS[TaskStatus.PENDING] = 0
 BOOKS[TaskStatus.RELEASING] = (-1, 1, 1, 0, 0)
 BOOKS[TaskStatus.PIPELINED] = (0, 0, 0, 1, -1)
 
-#: By state before (the last index stands for a new task) and state after: the change of a job's counts.
+#: By state before (the last index is that of a new task) and state after: the change of a job's counts.
 _MOVED: I32 = np.zeros((STATUS_COUNT + 1, STATUS_COUNT, STATUS_COUNT), dtype=np.int32)
 for _status in TaskStatus:
     _MOVED[:, _status, _status] += 1
     _MOVED[_status, :, _status] -= 1
 # Lists of rows: two lookups in lists are faster than one index of two numbers into an array.
 _MOVED_ONE = [list(after) for after in _MOVED]
-#: By state (the last index stands for a new task): 1 if a task holds resources, and 1 if it is pending.
+#: By state (the last index is that of a new task): 1 if a task holds resources, and 1 if it is pending.
 _HOLDS = [*(float(s in ALLOCATED_STATUSES) for s in TaskStatus), 0.0]
 _WAITS = [*(int(s is TaskStatus.PENDING) for s in TaskStatus), 0]
 

@@ -14,10 +14,10 @@ from pumice.model.node import Node, Taint
 
 
 class LabelColumn:
-    """The values of one label over all nodes, dictionary-encoded; ``key`` None stands for any key that no node has.
+    """The values of one label over all nodes, dictionary-encoded; ``key`` None means any key that no node has.
 
     ``codes`` (N,) index ``values``; -1 where the label is absent. ``domain_of`` (N + 1,) gives the domain of a task by
-    the row of its node, -1 included; ``len(values)`` stands for no domain.
+    the row of its node, -1 included; ``len(values)`` means no domain.
     """
 
     __slots__ = ("code_of", "codes", "domain_of", "values")

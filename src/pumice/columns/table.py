@@ -310,7 +310,7 @@ class Table:
                 # Only if it was written since ``freeze``: otherwise a value exists that has the present version.
                 column.version = then.version
         self._leave_value()
-        # A stamp stands for the whole row, so it is taken over only where all columns agree.
+        # A stamp covers the whole row, so it is taken over only where all columns agree.
         carried = rows if same is None else rows[same]
         self.stamps[carried] = other.stamps[carried]
 

@@ -35,9 +35,10 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 Three mechanisms need no memo, because they end with the call or the action that began them and are equal to the plain
 way by a property test: tasks of one gang chosen together (``placing.k_best``, ``placing.speculative``,
 ``placing.fill_state``); the repeated solution of one task (``kai.engine.single_task``), which asks anew for all that it
-rests on; and equal jobs of KAI that fail alike (``kai.engine.equivalence``). The last one and ``volcano.failures`` are
-two rules because they rest on different things. A failure in Volcano's language is kept across cycles, so it needs its
-whole ground. In KAI's actions a failure holds until the action evicts something: until then, placements only take room.
+rests on; and equal jobs of KAI that share a failure (``kai.engine.equivalence``). The last one and ``volcano.failures``
+are two rules because they rest on different things. A failure in Volcano's language is kept across cycles, so it needs
+its whole ground. In KAI's actions a failure holds until the action evicts something: until then, placements only take
+room.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ UNSCHEDULABLE = "Unschedulable"
 _UP_TO_DATE = "status is up to date"
 _CONDITIONS_MAX = 64
 #: Seconds for which a condition keeps its numbers although they changed. Another reason is written at once.
-NUMBERS_STAND_S = 60.0
+NUMBERS_KEPT_S = 60.0
 
 
 def close(ssn: Session) -> Writes:
@@ -187,7 +187,7 @@ def _says(condition: SchedulingCondition, explanation: Explanation) -> bool:
 def _is_recent(condition: SchedulingCondition, reason: str, now: float) -> bool:
     """Return True if a condition has the reason, and is so recent that it keeps its numbers."""
     same = condition.status == "True" and [known for known, _ in condition.reasons] == [reason]
-    return same and 0.0 <= now - condition.last_transition < NUMBERS_STAND_S
+    return same and 0.0 <= now - condition.last_transition < NUMBERS_KEPT_S
 
 
 class _Updates:

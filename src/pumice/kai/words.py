@@ -154,7 +154,7 @@ class Words:
                 if asked[i] and held[queue, i] + asked[i] > most[queue, i]:
                     return _quota_text(names[queue], name, most[queue, i], held[queue, i], asked[i], kind)
         # At the end of the session, earlier placements may have been undone; then no queue is over its limit any more.
-        return f"queue {names[int(tables.jobs.queue[job])]} had no more to give when it was the workload's turn"
+        return f"queue {names[int(tables.jobs.queue[job])]} had no more to give when the workload was tried"
 
     def _sums_up(self) -> tuple[F64, F64]:
         """Return what queues hold including queues below them, in all and non-preemptible; computed once per

@@ -35,7 +35,7 @@ class Cycle:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Plugins that failed: the job that they were asked about lost its turn."""
+        """Plugins that failed: the job that they were asked about was skipped."""
         return tuple(map(str, self.answer.outcome.faults))
 
     def _facts(self) -> dict[str, str]:

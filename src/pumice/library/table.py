@@ -63,7 +63,7 @@ class Table:
         return list(self._by_column[name])
 
     def to_dict(self) -> Mapping[str, Values]:
-        """Return columns by name: lists of text, and arrays of numbers in which NaN stands for a missing value."""
+        """Return columns by name: lists of text, and arrays of numbers in which NaN marks a missing value."""
         return {column.name: self._values(column) for column in self.columns}
 
     def _values(self, column: Column) -> Values:

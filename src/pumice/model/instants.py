@@ -36,7 +36,7 @@ def epoch_of(stamp: str) -> float | None:
 def stamp(seconds: float) -> str:
     """Return seconds since the epoch as RFC 3339 in whole seconds, as Kubernetes writes times."""
     days, of_day = divmod(int(seconds), 86_400)
-    # The year begins in March here, so that the leap day is its last: years of 400 are then alike.
+    # The year begins in March here, so that the leap day is its last: every 400 years are then equally long.
     era, of_era = divmod(days + 719_468, 146_097)
     year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)

@@ -108,7 +108,7 @@ class PodAffinityTerm(Struct, frozen=True):
     selector: LabelSelector | None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
-    # Beside the selector, so that required and preferred terms are one type and are compared alike.
+    # Beside the selector, so that required and preferred terms are one type and are compared in one way.
     weight: int = 0  # preferred terms only
 
 

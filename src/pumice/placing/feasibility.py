@@ -406,7 +406,7 @@ def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit,
 def _against(
     cls: TaskClass, nodes: NodeRows, plugin: str, unfit: Unfit, count: int
 ) -> NodeFilter | SearchCut | Shortage:
-    """Return what stands against so many of the rows, with the amounts of the moment."""
+    """Return the objection to so many of the rows, with the amounts of the moment."""
     if unfit.steps:
         return SearchCut(plugin, unfit.steps, count, unfit.reason)
     if plugin or not unfit.resource:

@@ -230,7 +230,7 @@ class BatchSteps:
         return picked
 
     def _changes(self, step: int, place: int) -> bool:
-        """Return True if placing the task of a turn changes anything for the next task on other nodes."""
+        """Return True if placing the task of a step changes anything for the next task on other nodes."""
         filling = self._filling
         filling.one_more(place)
         changes = self._open_to is not None
@@ -258,12 +258,12 @@ class BatchSteps:
         return total
 
     def _likely(self) -> list[int]:
-        """Return the best candidates of the last turn, as many as there are tasks."""
+        """Return the best candidates of the last step, as many as there are tasks."""
         found: list[int] = top_k(self._worth, len(self._roles)).tolist()
         return found
 
     def _look(self, step: int, role: int) -> None:
-        """Compute what holds for the task of a turn."""
+        """Compute what holds for the task of a step."""
         self._passing = self._passes(step, role)
         open_to, score = self._passing & self._filling.fits, self._filling.score
         if not self._scores:
@@ -276,7 +276,7 @@ class BatchSteps:
         self._worth[places] = sum(self._terms, score[places])
 
     def _passes(self, step: int, role: int) -> Bool:
-        """Return nodes that take the task of a turn, now or later. Shape (P,)."""
+        """Return nodes that take the task of a step, now or later. Shape (P,)."""
         filling = self._filling
         before = self._open_to.get(role) if self._open_to is not None else None
         found = filling.passes if before is None else filling.passes & before

@@ -95,7 +95,7 @@ class SpeculativeBatch:
             for i, role in enumerate(tasks.role[rows].tolist()):
                 if role:
                     self._roles.setdefault(role, []).append(i)
-        #: (K, P), for each task at its turn as far as known: what filters say, whether it fits what is idle, the score;
+        #: (K, P), for each task at its step as far as known: what filters say, whether it fits what is idle, the score;
         #: and the score where it may go, -inf elsewhere.
         self._passes, self._idle, self._score = self._look(0, nodes)
         self._worth = self._worth_of(slice(None))
@@ -190,7 +190,7 @@ class SpeculativeBatch:
         found = self._passes[:, places]
         if not self._roles:
             return found
-        # Copied, because the mask of filters stays as it is for later turns.
+        # Copied, because the mask of filters stays as it is for later steps.
         found = found.copy()
         for role, tasks in self._roles.items():
             before = self._open_to.get(role)

@@ -1,4 +1,4 @@
-"""What stands in the way of each job that waits, made from what one cycle left behind.
+"""What blocks each job that waits, made from what one cycle left behind.
 
 The trace holds findings that equal jobs share; here the blockers of one job are made from them, for that job alone.
 Labels, taints and other pods that keep a job off nodes are looked up when its blockers are read: in a cycle with
@@ -171,7 +171,7 @@ class Blockers:
         yield from (each for each in errors if not (isinstance(each, Shortage) and each.resource == short))
 
     def of_task(self, row: int, errors: FitErrors) -> Iterator[Blocker]:
-        """What stood in the way of one task, that which most nodes say first."""
+        """What blocked one task, that which most nodes say first."""
         if errors.message:
             yield Refused(TASK, errors.message)
         job = int(self._tables.tasks.job[row])
@@ -231,6 +231,6 @@ class Blockers:
 
 
 def blockers_of(outcome: Outcome) -> dict[str, tuple[Blocker, ...]]:
-    """By PodGroup key: what stands in the way of each job of the session that waits."""
+    """By PodGroup key: what blocks each job of the session that waits."""
     found = Blockers(outcome)
     return {outcome.tables.jobs.uids[job]: found.of(job) for job in found.waiting.tolist()}

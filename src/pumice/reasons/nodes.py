@@ -15,7 +15,7 @@ from pumice.reasons.view import View
 
 
 def against(view: View, job: int, row: int) -> Blocker | None:
-    """Return what stands against a task on all nodes, the last that the policy would ask about, or None."""
+    """Return the objection to a task on all nodes, the last that the policy would ask about, or None."""
     spec, request, wanted = view.spec(row), view.request(row), view.needed(job) - len(placed(view, job))
     missing = room.not_there(view, row)
     if missing is not None:

@@ -108,7 +108,7 @@ def turned_away(view: View, job: int) -> QueueLimit | None:
         return None
     d = (pod_is_too_much or over)[0]
     if view.total[d] - limit[d] < EPS:
-        return None  # it may have all there is, so the queue is not what stands in the way
+        return None  # it may have all there is, so the queue is not what blocks it
     asked = float(one[d] if pod_is_too_much else all_of_it[d])
     amounts = ResourceLimit(view.axis.names[d], float(limit[d]), float(held[d]), 0.0, asked, float(view.total[d]))
     others = _others_want(view, queue, d, limit) if deserves else ()

@@ -17,7 +17,7 @@ _NAMED_MAX = 2
 
 
 def sentence(finding: Finding) -> str:
-    """Say in one sentence, without an end, what stands in the way or what was done."""
+    """Say in one sentence, without an end, what is in the way or what was done."""
     return _SENTENCES[type(finding)](finding)
 
 

@@ -284,7 +284,7 @@ def slowdown(completion_s: float, run_s: float) -> float:
 
 
 def _at_least(record: JobRecord, now: float) -> float:
-    """The completion time of a job that has not ended, if nothing more stands in its way."""
+    """The completion time of a job that has not ended, if nothing delays it any more."""
     if record.started is None or record.restarts:
         return now - record.submitted + (record.run_s if record.started is None else 0.0)
     return record.started - record.submitted + record.run_s

@@ -157,7 +157,7 @@ class _Reader:
             return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
         if key in self.no_domain:
             return Why("no domain has room", self.no_domain[key])
-        return Why("not its turn", "others came first and the cycle ended")
+        return Why("others came first", "others came first and the cycle ended")
 
     def _of_gang(self, job: int) -> Why:
         """Return the reason of a gang of KAI, which needs no admission."""
@@ -174,7 +174,7 @@ class _Reader:
             return Why(short, message or short)
         if not may_wait(tables, job):
             return Why("gang not complete", "not all pods are there that it needs to start")
-        return Why("not its turn", "others came first and the cycle ended")
+        return Why("others came first", "others came first and the cycle ended")
 
     @cached_property
     def messages(self) -> dict[str, str]:

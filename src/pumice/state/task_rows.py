@@ -42,7 +42,7 @@ class TaskKeeper:
 
     def seen(self, runs: Iterable[Mapping[str, Pod]]) -> None:
         """Take in new and changed pods, given in runs (``runs_of``)."""
-        # Runs of one kind are put together before anything is written: pods of two jobs may arrive in turns.
+        # Runs of one kind are put together before anything is written: pods of two jobs may arrive alternately.
         fresh: dict[Hashable, dict[str, Pod]] = {}
         moved: dict[Hashable, tuple[list[int], list[Pod]]] = {}
         others: list[tuple[int, Pod, TaskStatus | None]] = []

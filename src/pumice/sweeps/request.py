@@ -78,7 +78,7 @@ def read_request(path: Path) -> Request:
 
 
 def _listed(found: Any) -> Any:
-    """Return a document in which single values stand in lists, as a user need not write a list of one."""
+    """Return a document in which single values are lists of one, as a user need not write a list of one."""
     if not isinstance(found, Mapping):
         return found
     one: dict[str, Any] = {

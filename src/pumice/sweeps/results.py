@@ -37,7 +37,7 @@ def table_of(plan: Plan, found: Found) -> Table:
         *arguments,
         text("digest", "digest of all decisions"),
         text("ending", "done, stuck, until or circles"),
-        *(number(name, "as in pumice compare", "figure of the run; missing where it cannot be told") for name in names),
+        *(number(name, "as in pumice compare", "figure of the run; missing where it is unknown") for name in names),
     )
     rows = [
         (

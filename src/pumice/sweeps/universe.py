@@ -58,7 +58,7 @@ class Universe(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """What a universe came to. ``digest``: of its decisions. ``figures``: by name; None for what cannot be told.
+    """What a universe came to. ``digest``: of its decisions. ``figures``: by name; None for what cannot be known.
 
     The last field is written last, so a row that was cut off is never read as a whole one.
     """

@@ -24,7 +24,7 @@ from pumice.testing.build import resource
 
 
 def asked(*selectors: str, **counts: int) -> tuple[DeviceRequest, ...]:
-    """Return a request per class for a number of devices with ``selectors``. ``gpu_com`` stands for ``gpu.com``."""
+    """Return a request per class for a number of devices with ``selectors``. ``gpu_com`` means ``gpu.com``."""
     return tuple(
         DeviceRequest(f"r{i}", (DeviceOption(name.replace("_", "."), count, selectors=selectors),))
         for i, (name, count) in enumerate(counts.items())

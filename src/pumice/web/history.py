@@ -24,7 +24,7 @@ from pumice.web.units import RESOURCES_MAX
 PARTS = 480
 #: Queues that have curves, those nearest to the root first, and how many of them one answer has.
 QUEUES_KEPT, QUEUES_CHARTED = 64, 24
-#: Names of parts of a cycle that are told apart: actions, and plugins that open and close.
+#: Parts of a cycle that are counted each by its name: actions, and plugins that open and close.
 SPANS_KEPT = 48
 #: The last cycles that are kept one by one, and different faults.
 CYCLES_KEPT, FAULTS_KEPT = 200, 50

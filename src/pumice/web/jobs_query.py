@@ -24,7 +24,7 @@ class QueryError(ValueError):
 
 
 class JobsQuery(Struct, frozen=True):
-    """``text``: a part of the name. ``queue`` includes the queues below it. "" stands for any.
+    """``text``: a part of the name. ``queue`` includes the queues below it. "" means any.
 
     ``sort``: one of SORTS, ``descending`` or not. ``group``: "", or one of GROUPS: counts instead of rows.
     """

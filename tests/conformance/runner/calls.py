@@ -231,7 +231,7 @@ def _allocate(cast: Cast, call: Raw, found: Differences) -> None:
     for name, node in call["args"].items():
         refusal = statement.allocate([cast.task(name).row], [cast.ssn.tables.nodes.facts.row_of[node]])
         found.value(f"refusal of {name} on {node}", None, refusal)
-    statement.leave_standing()
+    statement.keep_uncommitted()
 
 
 def _victim_tasks(cast: Cast, call: Raw, found: Differences) -> None:

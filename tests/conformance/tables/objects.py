@@ -103,7 +103,7 @@ def take_up(ssn: Session, raws: Iterable[Raw]) -> None:
         node = raw["TransactionContext"].get("NodeName", ssn.tables.nodes.facts.names[0])
         stmt = ssn.statement()
         stmt.pipeline([row_of(ssn, raw["UID"])], [ssn.tables.nodes.facts.row_of[node]])
-        stmt.leave_standing()
+        stmt.keep_uncommitted()
 
 
 def row_of(ssn: Session, name: str) -> int:

@@ -162,6 +162,6 @@ def tasks_of_backfill(row: Row) -> str | None:
     for each in promised:
         stmt = ssn.statement()
         stmt.pipeline([row_of(ssn, each.name)], [0])
-        stmt.leave_standing()
+        stmt.keep_uncommitted()
     found = [ssn.tables.tasks.pods[task].name for task in tasks_in_order(ssn)]
     return disagreement(found, row["expectedResult"])

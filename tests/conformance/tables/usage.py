@@ -92,6 +92,6 @@ def is_not_measured_yet(row: Row) -> str | None:
     if label in ("Allocated", "Binding"):
         statement = ssn.statement()
         statement.allocate([row_of(ssn, "t")], [0])
-        statement.leave_standing()
+        statement.keep_uncommitted()
     found = NodeRows(ssn.tables, np.arange(1)).read(plugin.coming)[0]
     return disagreement(bool(found.any()), row.get("expected", False))

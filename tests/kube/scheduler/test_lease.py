@@ -116,7 +116,7 @@ async def test_what_keeps_a_candidate_out_is_told_once(
         await until(lambda: refused.hits > 5)
         refused.times = 0
         await until(lambda: stage.on == {"a"})
-    told = [record.getMessage() for record in caplog.records if "cannot stand for leader" in record.getMessage()]
+    told = [record.getMessage() for record in caplog.records if "cannot compete for the Lease" in record.getMessage()]
     assert len(told) == 1
     assert "no right to leases" in told[0]
 

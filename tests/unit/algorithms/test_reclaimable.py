@@ -42,7 +42,7 @@ def test_who_takes_from_nobody_may() -> None:
     assert is_reclaimable(states(), 0, np.array([1.0]), True, nobody, np.zeros((0, 1)))
 
 
-def test_the_key_of_a_turn_says_all_that_is_compared() -> None:
+def test_the_key_of_a_request_has_all_that_is_compared() -> None:
     amounts = {"allocated": [2, 3], "job": [1, 0], "victims": [0, 1], "fair": [1, 3], "quota": [4, 2]}
     assert request_key(**amounts, share=[4, INF], total=[8, 8], priority=7.0) == (False, True, -7.0, False, 0.75, 0.5)
     over = request_key([2], [0], [0], [1], [2], [0], [8], 0.0)

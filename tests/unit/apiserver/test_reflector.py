@@ -49,11 +49,11 @@ async def test_what_can_be_read_in_part_is_told_and_counts(world: Cluster, api: 
         await happens(reflector.synced)
         world.store.put("pods", "default/a", wrong)
         await until(lambda: mirror.names("default") == {"a"})
-        (unparsable,) = reflector.unparsable.standing()
+        (unparsable,) = reflector.unparsable.current()
         assert (unparsable.key, unparsable.uid) == ("default/a", "a")
         assert unparsable.why.endswith("; it still counts")
         world.store.put("pods", "default/a", {**wrong, "spec": {**wrong["spec"], "tolerations": []}})
-        await until(lambda: not reflector.unparsable.standing())
+        await until(lambda: not reflector.unparsable.current())
         assert mirror.names("default") == {"a"}
 
 
@@ -89,7 +89,7 @@ async def test_what_pumice_writes_comes_back(world: Cluster, api: Client) -> Non
     assert not await api.served(POD_GROUPS, "status")
 
 
-def test_worlds_are_alike() -> None:
+def test_worlds_are_equal() -> None:
     """Two clusters that are told the same are the same: uids, names and times come from what they are given."""
     first, second = cluster(), cluster()
     for world in (first, second):

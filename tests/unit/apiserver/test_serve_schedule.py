@@ -178,7 +178,7 @@ async def test_after_a_crash_the_lease_is_its_own(tmp_path: Path) -> None:
             assert lease["spec"]["leaseTransitions"] == 0
 
 
-async def test_leadership_that_is_lost_is_stood_for_again(tmp_path: Path) -> None:
+async def test_leadership_that_is_lost_is_sought_again(tmp_path: Path) -> None:
     """As when another scheduler took the Lease while this machine slept."""
     with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule") as served:
         async with user_of(served) as user:

@@ -83,7 +83,7 @@ def test_a_case_that_fails_is_exit_code_1(cases: Path) -> None:
     assert "bind of ns/p: expected 'another', found 'n'" in ran.stdout
 
 
-def test_a_library_with_a_folder_of_tests_does_not_stand_in_the_way(cases: Path, tmp_path: Path) -> None:
+def test_a_library_with_a_folder_of_tests_does_no_harm(cases: Path, tmp_path: Path) -> None:
     stranger = tmp_path / "library" / "tests"
     stranger.mkdir(parents=True)
     (stranger / "__init__.py").write_text("")

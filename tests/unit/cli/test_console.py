@@ -39,7 +39,7 @@ def printed(table: Table, stream: io.StringIO) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_numbers_stand_at_the_right() -> None:
+def test_numbers_are_aligned_to_the_right() -> None:
     table = Table("name", Column("count", right=True))
     table.add("a", "1")
     table.add("bcdefg", "1,000")

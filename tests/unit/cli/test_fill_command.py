@@ -58,7 +58,7 @@ def test_the_table_and_the_page(trace: Path, tmp_path: Path) -> None:
     assert "<script" not in text and text.count("<polyline") == 2 and "packing" in text
 
 
-def test_the_bound_stands_beside_the_policies(trace: Path) -> None:
+def test_the_bound_is_listed_beside_the_policies(trace: Path) -> None:
     pytest.importorskip("highspy")
     found = run("fill", trace, "--policies", "priced", "--repeats", 1, "--bound", "--json").json
     assert found["policies"][0]["allocation"]["mean"] <= found["bound"]["mean"] <= 100

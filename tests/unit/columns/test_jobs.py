@@ -61,7 +61,7 @@ def gang(name: str, minimum: int = 2, *, roles: Any = None, group: Any = None, *
         pytest.param([podgroup("b", 2), pod("b-0", "b", 2), pod("b-1", "b", 1)], False, id="one that asks for more"),
     ],
 )
-def test_jobs_of_one_signature_are_alike(other: list[Any], equal: bool) -> None:
+def test_jobs_of_one_signature_are_equal(other: list[Any], equal: bool) -> None:
     tables = cluster(gang("a"), other).snapshot().tables
     mine, theirs = tables.jobs.signature[:2].tolist()
     assert mine >= 0 and theirs >= 0

@@ -32,7 +32,7 @@ def placed(ssn: Session, at: dict[int, int]) -> None:
     nodes = [row for row, count in at.items() for _ in range(count)]
     stmt = ssn.statement()
     stmt.allocate([next(rows) for _ in nodes], nodes)
-    stmt.leave_standing()
+    stmt.keep_uncommitted()
 
 
 def gang_class(ssn: Session) -> int:
@@ -141,7 +141,7 @@ def test_rows_of_tasks() -> None:
 
 
 @pytest.mark.parametrize(("cpus", "equal"), [((1, 1), True), ((1, 2), False), ((3,), True)])
-def test_whether_tasks_are_alike(cpus: tuple[int, ...], equal: bool) -> None:
+def test_whether_tasks_are_equal(cpus: tuple[int, ...], equal: bool) -> None:
     state = cluster(podgroup("g"), [pod(f"p{i}", "g", cpu=cpu) for i, cpu in enumerate(cpus)])
     tables = state.snapshot().tables
     assert TaskRows(tables, tables.jobs.tasks[0]).equal is equal

@@ -44,7 +44,7 @@ def test_series_and_labels_exist() -> None:
     assert asked > 20
 
 
-def test_panels_stand_side_by_side() -> None:
+def test_panels_are_side_by_side() -> None:
     assert len({panel["id"] for panel in PANELS}) == len(PANELS)
     cells = [
         (x, y)

@@ -198,7 +198,7 @@ def test_6_pods_that_came_and_went_leave_no_class(of_its_own: Callable[[int], di
 # -- 7
 
 
-def test_7_questions_that_take_turns_are_each_answered_once() -> None:
+def test_7_alternating_questions_are_each_answered_once() -> None:
     memo, answered = Memo(), []
 
     def build(number: int) -> int:
@@ -249,7 +249,7 @@ FAULTS = [
 
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize(("point", "hook", "problem"), FAULTS)
-def test_8_a_plugin_that_fails_costs_that_job_its_turn(point: Any, hook: Any, problem: str, size: int) -> None:
+def test_8_a_job_is_skipped_if_a_plugin_fails_for_it(point: Any, hook: Any, problem: str, size: int) -> None:
     one_more = plugin("one-more")(point(hook))
     objects: list[Object] = [node("n0", 32), node("n1", 32)]
     for g, name in enumerate(("early", "bad", "late")):

@@ -104,7 +104,7 @@ def test_a_group_that_must_be_near_goes_into_one_domain() -> None:
 
 
 @pytest.mark.parametrize(("first", "who"), [(True, "late-0"), (False, "early-0")])
-def test_what_was_freed_for_a_job_is_its_own_before_others_have_their_turn(first: bool, who: str) -> None:
+def test_what_was_freed_for_a_job_is_its_own_before_others_are_tried(first: bool, who: str) -> None:
     early, late = job("early", "q", [""], gpus=2, age=1), job("late", "q", [""], gpus=2, pod={"nominated_node": "a"})
     ran = cycle(store(node("a", 2), queue("q"), early, late), policy(["allocate"], allocate={"promisedFirst": first}))
     assert ran.binds == {who: "a"}

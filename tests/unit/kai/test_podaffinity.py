@@ -23,7 +23,7 @@ NEAR = PodAffinityTerm("rack", LabelSelector((Requirement("app", "In", ("db",)),
         pytest.param(PLUGINS[:-1], {"pod_preferred": (NEAR,)}, "a", id="without the plugin"),
     ],
 )
-def test_a_wish_decides(plugins: tuple[str, ...], terms: dict[str, Any], where: str) -> None:
+def test_a_preferred_term_decides(plugins: tuple[str, ...], terms: dict[str, Any], where: str) -> None:
     nodes = [node("a", labels={"rack": "1"}), node("b", 16, labels={"rack": "2"}), node("c", 16, labels={"rack": "3"})]
     there = job("there", "q", ["b"], gpus=0, labels={0: {"app": "db"}})
     wishing = [

@@ -162,7 +162,7 @@ def test_hopeless_jobs_are_told_so_by_kind() -> None:
         pytest.param({}, [], id="allocate places it"),
     ],
 )
-def test_nobody_is_moved_for_a_job_that_has_room_but_missed_its_turn(depth: dict[str, int], evicted: list[str]) -> None:
+def test_no_pod_is_moved_for_a_job_that_has_room_but_was_not_tried(depth: dict[str, int], evicted: list[str]) -> None:
     running = [job(f"r{i}", "q", [f"n{i}"], age=10 - i) for i in range(2)]
     hopeless = job("hopeless", "q", [""], gpus=8, age=9, priority=75)
     found = store(node("n0", 2), node("n1", 2), queue("q"), *running, hopeless, job("late", "q", [""], age=1))

@@ -220,7 +220,7 @@ def test_a_status_that_was_not_written_is_handed_out_again() -> None:
 
 
 @pytest.mark.parametrize("memo", [Memo(), None], ids=["with a memory", "without"])
-def test_numbers_of_a_condition_stand_for_a_minute_and_are_told_then(memo: Memo | None) -> None:
+def test_numbers_of_a_condition_are_kept_for_a_minute_and_updated_then(memo: Memo | None) -> None:
     found = store(node("n", 1), queue("q"), job("j", "q", [""], gpus=2))
     assert "ns/j" in carry_out(found, memo or Memo())
     found.apply(Seen(node("m", 1)))

@@ -32,7 +32,7 @@ FAST = {"preemptibility": "non-preemptible"}
             id="that of the queue above",
         ),
         pytest.param(
-            "team", 1, LIMIT, "queue team had no more to give when it was the workload's turn", id="none any more"
+            "team", 1, LIMIT, "queue team had no more to give when the workload was tried", id="none any more"
         ),
         pytest.param(
             "team",
@@ -89,7 +89,7 @@ def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: 
     assert found == Explanation(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
 
 
-def test_jobs_that_are_alike_are_told_the_same_text() -> None:
+def test_equal_jobs_get_the_same_text() -> None:
     jobs = [job(name, "team", [""], gpus) for name, gpus in (("x", 9), ("y", 9), ("z", 10))]
     ssn = opened(store(node("a", 8), QUEUES, *jobs))
     words = Words(ssn.tables, QueueTree(ssn.tables))

@@ -78,7 +78,7 @@ def test_what_is_not_there_and_what_is_null_are_the_same() -> None:
     assert (found.spec.container_count, found.spec.qos) == (0, "BestEffort")
 
 
-def test_the_second_group_annotation_stands_in_for_the_first() -> None:
+def test_the_second_group_annotation_is_read_if_the_first_is_absent() -> None:
     second = {"scheduling.volcano.sh/group-name": "two"}
     assert decoded(pod(metadata={"annotations": second})).group_key == "bench/two"
     both = second | {"scheduling.k8s.io/group-name": "one"}

@@ -89,10 +89,10 @@ def test_waiting_for_the_same_thing() -> None:
         Waiting("ns/short", "a", 2, 10.0, "no room"),
         Waiting("ns/other", "b", 1, 99.0, "no room"),
         Waiting("ns/long", "a", 3, 20.0, "no room"),
-        Waiting("ns/new", "a", 4, None, "not its turn"),
+        Waiting("ns/new", "a", 4, None, "others came first"),
     ]
     assert waiting_groups(waiting) == [
         WaitingGroup("a", "no room", ("ns/long", "ns/short"), 5, 20.0),
-        WaitingGroup("a", "not its turn", ("ns/new",), 4, None),
+        WaitingGroup("a", "others came first", ("ns/new",), 4, None),
         WaitingGroup("b", "no room", ("ns/other",), 1, 99.0),
     ]

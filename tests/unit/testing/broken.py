@@ -201,15 +201,15 @@ class Apart(FilterInTurn):
     def __init__(self, free: Bool, count: int) -> None:
         self.count, self.free = count, free
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         return self.free
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         self.free = self.free & (np.arange(len(self.free)) != place)
         return False
 
 
-@plugin("stands-still")
+@plugin("never-changes")
 class StandsStill:
     """Follows placements, and says that nothing changes."""
 

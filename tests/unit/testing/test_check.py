@@ -35,7 +35,7 @@ FOUND = {
     "second-thoughts": ("second_thoughts at predicate: had nothing to say of a task, and has of the next", "an array"),
     "waits-for-others": ("had nothing to say of a task, and has once another one of its job is placed", "an array"),
     "other-sums": ("says something else of a class than is said of it alone", "a row each"),
-    "stands-still": ("what in_turn gives says something else of a task than is said of it alone", "placed(turn"),
+    "never-changes": ("what in_turn gives says something else of a task than is said of it alone", "placed(step"),
     "odd-names": ("odd_names at job_valid: is listed as answering equally for equal jobs", "Take the hook off"),
     "odd-tasks": ("odd_tasks at allocatable: is listed as answering equally for equal jobs", "differs in"),
     "sleepy": ("wakes_at: decides by the clock, and wakes_at() does not say when", "next such moment"),

@@ -117,7 +117,7 @@ class Cluster:
         """Allocate a pending pod, and leave it."""
         stmt = self.ssn.statement()
         assert stmt.allocate([self.row_of[name]], [self.node_of[on]]) is None
-        stmt.leave_standing()
+        stmt.keep_uncommitted()
 
     def reasons(self, name: str, *nodes: str) -> dict[str, list[str]]:
         """What all filters say against each node, for nodes with any reason."""

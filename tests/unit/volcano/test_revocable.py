@@ -49,7 +49,7 @@ def test_nothing_changes_before_it_is_said_to(text: str) -> None:
         now = then
 
 
-def test_what_stands_against_a_zone() -> None:
+def test_objections_to_a_zone() -> None:
     zones = Zones.read({"night": "22:00-23:00", "typo": "22-23"})
     noon = MONDAY + 12 * HOUR
     assert zones.objection("night", MONDAY + 22.5 * HOUR) == ""

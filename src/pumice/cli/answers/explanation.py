@@ -45,7 +45,7 @@ def _summary(found: Explanation) -> str:
     if found.verdict == "starts":
         return ""
     count = len(found.parts)
-    return f"{counted(count, 'thing')} {'stands' if count == 1 else 'stand'} in its way ({proof})"
+    return f"{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
 
 
 def _way(way: Way) -> str:

@@ -1,4 +1,4 @@
-"""``pumice check-conf``: is a policy file right, and what does it stand for."""
+"""``pumice check-conf``: is a policy file right, and what does it mean."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def _sharding(given: dict[str, Any], language: ClusterLanguage) -> Sharding | No
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
-    """The flags that ``pumice schedule`` needs as well, to decide alike."""
+    """The flags that ``pumice schedule`` needs as well, to decide the same."""
     flags = [f"--scheduler-name={name}" for name in given["scheduler_name"] if given["scheduler_name"] != ("volcano",)]
     if given["plugins_dir"]:
         flags.append(f"--plugins-dir={given['plugins_dir']}")
@@ -304,7 +304,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     from pumice.runtime.telemetry.metrics import Metrics
 
     access = await _access(wanted)
-    # The election has a client of its own: no list and no burst of binds stands before a renewal.
+    # The election has a client of its own: no list and no burst of binds delays a renewal.
     async with (
         Client(access, rate=wanted.rate, burst=wanted.burst) as client,
         Client(access) as aside,

@@ -108,7 +108,7 @@ def schedule(
         from pumice.cli.answer import print_answer
 
         print_answer(asked.answer, asked.objects, asked.chosen.label, jobs=job, queues=queue)
-    if asked.answer.outcome.faults:  # what a plugin does wrong may have cost any job its turn
+    if asked.answer.outcome.faults:  # any job may have been skipped for it
         ctx.exit(FAILED)
     fail_for(ctx, asked.problems)
 

@@ -104,7 +104,7 @@ class Budget:
         return account in self._resume
 
     def resume(self, jobs: TakesJobs, postponed: list[int]) -> None:
-        """Put postponed jobs back. Those after them had their turn, or the first of those has gone."""
+        """Put postponed jobs back. Those after them were tried, or the first of those has gone."""
         for job in postponed:
             self._resume.pop(self._of[job], None)
             jobs.push(job)
@@ -245,7 +245,7 @@ class Budget:
         return f"{_prefix(self._action)}{self._ssn.tables.queues.names[queue]}/{namespace}"
 
     def _digest(self, job: int) -> int:
-        """Return a number that stands for a job in a note."""
+        """Return the number that denotes a job in a note."""
         # Not hash(), which differs from process to process. If two jobs have the same number, the wrong one of them
         # comes first in one cycle, which is harmless.
         return crc32(self._ssn.tables.jobs.uids[job].encode())

@@ -118,7 +118,7 @@ def _said(
     for position in positions:
         instance = hooks.instance(position)
         if instance is not None:
-            # A turn for each plugin, so that one that raises loses its own answer only.
+            # A fault scope for each plugin, so that one that raises loses its own answer only.
             with ssn.fault_scope("the end of the cycle"):
                 call = _checked(getattr(instance, name), wanted, read)
                 found.append(hooks.guard(ssn.policy.options[position].spec.name, name, call))

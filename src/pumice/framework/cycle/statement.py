@@ -91,7 +91,7 @@ class FaultScope:
 
 
 class Statement:
-    """A context manager: at its end, all operations are undone unless committed or left standing.
+    """A context manager: at its end, all operations are undone unless committed or kept uncommitted.
 
     ``operations``: those in effect. ``undone``: those that were undone, in that order.
     """
@@ -277,9 +277,9 @@ class Statement:
     def commit(self) -> list[str]:
         """Submit all operations in order. Return the keys of pods whose decision was refused; only those are undone."""
         assert not self._closed, "a statement ends once"
-        standing = self._standing() if self._revised else self.operations
+        current = self._current() if self._revised else self.operations
         # All decisions are made before the first is sent, because plugins that contribute to them may still raise.
-        sent = [(op, self._decisions(op)) for op in standing if op.kind in (Kind.ALLOCATE, Kind.EVICT)]
+        sent = [(op, self._decisions(op)) for op in current if op.kind in (Kind.ALLOCATE, Kind.EVICT)]
         self.operations, self._closed = [], True  # from here on decisions are sent, and cannot be undone
         refused: list[str] = []
         for op, decisions in sent:
@@ -287,7 +287,7 @@ class Statement:
         self._release()
         return refused
 
-    def _standing(self) -> Iterator[Operation]:
+    def _current(self) -> Iterator[Operation]:
         """Yield the operations without tasks that a later operation let stay or wait."""
         tasks = self._world.tables.tasks
         for op in self.operations:
@@ -305,7 +305,7 @@ class Statement:
                 rows, nodes = op.placement.rows, op.placement.nodes
                 yield op._replace(placement=Placement([rows[i] for i in kept], [nodes[i] for i in kept]))
 
-    def leave_standing(self) -> None:
+    def keep_uncommitted(self) -> None:
         """End without commit and without undo: effects last for the session, and nothing is sent."""
         self._close()
 

@@ -67,7 +67,7 @@ class Question(NamedTuple):
 
 # Not a Blocker: a reader that lists what prevents a job must not have to leave these out by name.
 class Deed(Struct, frozen=True):
-    """What an action did for a subject, where nothing stands against it."""
+    """What an action did for a subject, where nothing prevented it."""
 
 
 class Admitted(Deed, frozen=True):
@@ -91,7 +91,7 @@ def is_invalid(finding: Finding) -> bool:
 
 
 class Attempt(NamedTuple):
-    """``placed``: operations that stand. ``undone``: those that were taken back, in that order. ``errors``: task rows
+    """``placed``: operations in effect. ``undone``: those that were taken back, in that order. ``errors``: task rows
     that found no node, in the order in which they were tried. ``asked``: questions to the queue before anything was
     placed. ``asked_again``: the queue was asked later too, and the answer may rest on what was placed by then.
     ``findings``: what else the trace should keep of the job."""
@@ -121,7 +121,7 @@ class JobsEntry(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What a plugin did wrong. ``subject``: the job, or the phase of the cycle, that lost its turn by it. ``where``:
+    """What a plugin did wrong. ``subject``: the job, or the phase of the cycle, that was skipped for it. ``where``:
     file and line."""
 
     subject: str
@@ -228,7 +228,7 @@ class CycleTrace:
         self.log.append(JobsEntry(self.action, rows, finding))
 
     def blame(self, subject: str, fault: PluginFault) -> None:
-        """Record that a plugin failed and that ``subject`` lost its turn by it."""
+        """Record that a plugin failed and that ``subject`` was skipped for it."""
         # In two places: ``faults`` decides the exit code and the metrics, and the entry reaches those who ask about the
         # job.
         self.faults.append(Fault(subject, fault.plugin, fault.point, fault.hook, fault.where, fault.problem))
@@ -252,7 +252,7 @@ class CycleTrace:
             if self._undone is None:
                 self._undone = LastTrial.of(self._tables.tasks.capacity)
             self._undone.take(attempt.undone)
-        # A task that stands again has no undone placement to report.
+        # A task that is placed again has no undone placement to report.
         if self._undone is not None:
             for op in attempt.placed:
                 self._undone.status[list(op.placement.rows)] = -1

@@ -49,7 +49,7 @@ def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callab
     """Return a filter over rows for a filter of one node."""
 
     def over_rows(subject: Subject, nodes: NodeRows) -> FilterResult:
-        # Code 0 stands for "no objection" in every FilterResult, so its reasons are empty.
+        # Code 0 means "no objection" in every FilterResult, so its reasons are empty.
         why: list[tuple[Unfit, ...]] = [()]
         codes = np.zeros(len(nodes), dtype=np.int32)
         for i, node in enumerate(nodes):

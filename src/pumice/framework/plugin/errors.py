@@ -53,7 +53,7 @@ def problem_of(error: Exception) -> str:
 
 
 class PluginFault(Exception):
-    """A plugin raised, or gave an answer that cannot be used. The job that was asked about loses its turn.
+    """A plugin raised, or gave an answer that cannot be used. The job that was asked about is skipped.
 
     ``hook``: name of the function. ``where``: file and line that raised.
     """

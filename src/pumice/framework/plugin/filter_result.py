@@ -86,7 +86,7 @@ def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
 
 
 class FitErrors(Struct, frozen=True, eq=False):
-    """Why one task found no node: what stands against nodes, or a message of its own.
+    """Why one task found no node: the objections to nodes, or a message of its own.
 
     ``against``: each reason with the number of nodes. Equal tasks share it, so a ``Shortage`` in it is about one pod.
     ``node_rows`` and ``codes``: for each node that was examined, its worst code, which later evictions use.

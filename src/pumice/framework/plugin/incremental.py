@@ -35,7 +35,7 @@ class InTurn:
     count: int
 
     def placed(self, step: int, place: int) -> bool:
-        """Note that the task of a turn went to a node, given by its position among those that were asked about. Return
+        """Note that the task of a step went to a node, given by its position among those that were asked about. Return
         True if the answer for the next task may differ from the one for this task."""
         raise NotImplementedError
 
@@ -44,7 +44,7 @@ class FilterInTurn(InTurn):
     """A filter that follows placements."""
 
     def open_to(self, step: int) -> Bool:
-        """Return the nodes to which it does not object for the task of a turn, after all before it have been placed.
+        """Return the nodes to which it does not object for the task of a step, after all before it have been placed.
         Shape (rows,). Read-only."""
         raise NotImplementedError
 
@@ -53,7 +53,7 @@ class ScoreInTurn(InTurn):
     """A score that follows placements."""
 
     def score(self, step: int, places: AnyArray) -> F64:
-        """Return how good candidates (positions) are for the task of a turn, after all before it have been placed.
+        """Return how good candidates (positions) are for the task of a step, after all before it have been placed.
         Shape (candidates,)."""
         raise NotImplementedError
 
@@ -170,7 +170,7 @@ def in_turn_of(wanted: type[TaskFilter] | type[TaskScore]) -> Callable[[Hook], H
 
     def adapt(hook: Hook) -> Hook:
         def of_several(tasks: TaskRows, nodes: NodeRows) -> object:
-            # The caller passes tasks of one class only, so the first stands for all.
+            # The caller passes tasks of one class only, so what holds for the first holds for all.
             found = of_class(hook, TaskClass(tasks.tables, tasks.classes[0]), wanted)
             if not isinstance(found, wanted):
                 return found

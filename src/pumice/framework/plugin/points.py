@@ -102,7 +102,7 @@ queue_order: TwoForms[[Queue], Key, [Queue, Queue], int, int] = TwoForms(
     "queue_order",
     "Which queue goes first? A key (a number, or a tuple of them), smaller first; or compare two. Ties: older, then"
     " name.",
-    "whenever a queue is put among those that wait for a turn",
+    "whenever a queue is put among those that an action has yet to visit",
     combine.first_nonzero,
     {("Queue",): "key", ("Queue", "Queue"): "compare"},
     switch="QueueOrder",
@@ -111,7 +111,7 @@ task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
     "task_order",
     "Which task of a job goes first? One key per task, smaller first; or compare two. Ties: index in the pod name,"
     " older, UID.",
-    "when a job has its first turn in an action",
+    "when an action tries a job for the first time",
     combine.first_nonzero,
     {("TaskRows",): "key", ("Task", "Task"): "compare"},
     switch="TaskOrder",
@@ -192,7 +192,7 @@ best_node: Point[[Task, NodeRows, F64], int | None, int | None] = Point(
 overused: Point[[Queue], bool, bool] = Point(
     "overused",
     "May the queue be dropped for the rest of the session?",
-    "when a queue has its turn in allocate or reclaim",
+    "when allocate or reclaim comes to a queue",
     combine.any_of,
     {("Queue",): "queue"},
     switch="Overused",
@@ -218,7 +218,7 @@ job_ready: Point[[Job], bool | int, int] = Point(
 job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
     "job_valid",
     "Can the job ever be complete with the pods that exist? None or Invalid.",
-    "when a job has its first turn in an action",
+    "when an action tries a job for the first time",
     combine.first_invalid,
     {("Job",): "job"},
 )

@@ -97,7 +97,7 @@ def _grow(ssn: Session, member: Member, active: Active, available: Callable[[int
         if member.sub < 0:
             return {}
         missing = member.least - active(member.sub)
-        # One task beyond the minimum at a time, so that elastic jobs of several queues grow in turns by their shares.
+        # One task beyond the minimum at a time, so that elastic jobs of several queues alternate by their shares.
         taken = available(member.sub)[: missing if missing > 0 else 1]
         return {member.sub: taken} if taken else {}
     ordered = in_order(ssn, member, active)

@@ -1,4 +1,4 @@
-"""Define the extension points of the victim search, and the turns of jobs in a tree of queues."""
+"""Define the extension points of the victim search, and the order of jobs in a tree of queues."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Par
             there = np.zeros(tables.nodes.capacity, dtype=bool)
             there[node] = True
             if not placing.place(stmt, Part(part.job, {sub: [row]}), there):
-                # What stood against the gang is what stood against it pod by pod.
+                # The reasons against the gang are those that were found pod by pod.
                 placing.why = why
                 return False
         trial.keep()

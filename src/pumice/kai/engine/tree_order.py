@@ -83,7 +83,7 @@ def queue_tree(ssn: Session) -> QueueTree:
 
 
 def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool = False) -> int:
-    """Return the leaf that is first, given the turn of each, or the last one if ``last``."""
+    """Return the leaf that is first, given the request of each, or the last one if ``last``."""
     # One queue needs no comparison, and plugins need not be asked.
     if len(requests) == 1:
         return next(iter(requests))
@@ -91,7 +91,7 @@ def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool 
     queues = ssn.tables.queues
     best = {
         leaf: (leaf, request) for leaf, request in requests.items()
-    }  # per queue: its best leaf and that leaf's turn
+    }  # per queue: its best leaf and that leaf's request
     depth = {queue: len(tree.path[queue]) for queue in best}
     while True:
         # Siblings are compared from the deepest level upwards; the winner then represents their parent.
@@ -115,7 +115,7 @@ def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool 
 
 
 def _compared(ssn: Session, left: QueueRequest, right: QueueRequest, *, by_requests: bool) -> int:
-    """Compare two sibling queues: by their turns, or by Volcano's queue order if no plugin compares turns."""
+    """Compare two sibling queues: by their requests, or by Volcano's queue order if no plugin compares these."""
     if by_requests:
         return ssn.ask(queue_request_order, left, right)
     return ssn.ask(points.queues_compared, Queue(ssn.tables, left.queue), Queue(ssn.tables, right.queue))

@@ -88,7 +88,7 @@ class InformerSet:
 
     def unparsable(self) -> list[tuple[Kind, Unparsable]]:
         """Return the objects that cannot be read at present."""
-        return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unparsable.standing()]
+        return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unparsable.current()]
 
     def counted(self) -> list[events.Object]:
         """Return the objects that events have, as last seen. Of several with one key that of the first kind counts."""

@@ -42,7 +42,7 @@ class UnparsableObjects:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def standing(self) -> list[Unparsable]:
+    def current(self) -> list[Unparsable]:
         """Return the objects that exist at present."""
         return list(self._by_key.values())
 

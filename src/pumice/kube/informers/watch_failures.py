@@ -13,7 +13,7 @@ _log = logging.getLogger("pumice.kube")
 
 
 class Cause(StrEnum):
-    """Causes. The first two affect every kind alike."""
+    """Causes. The first two affect every kind."""
 
     UNREACHABLE = "the API server does not answer"
     CREDENTIALS = "the credentials are not accepted"

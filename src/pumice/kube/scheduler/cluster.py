@@ -220,7 +220,7 @@ class KubeCluster:
     def bind(self, decision: Bind) -> Refusal | None:
         """Accept a bind, unless the pod has changed since the snapshot, or too many binds are waiting."""
         begun = decision.job == self._taking
-        why = self._stands_against(decision) or self._no_room_for(decision, begun)
+        why = self._reason_against(decision) or self._no_room_for(decision, begun)
         if why is not None:
             if not begun:
                 self._rejected.add(decision.job)
@@ -287,9 +287,9 @@ class KubeCluster:
             if group is not None:
                 self.recorder.record(about_group(group), event.type, event.reason, event.message)
 
-    # -- what stands against a decision --------------------------------------------------------------------------------
+    # -- reasons against a decision -----------------------------------------------------------------------------------
 
-    def _stands_against(self, bind: Bind) -> str | None:
+    def _reason_against(self, bind: Bind) -> str | None:
         pod = self.cache.pods.get(bind.pod)
         why = self._not_this(pod, bind)
         if why is not None or pod is None:

@@ -46,8 +46,8 @@ class Pages:
         return web.Response(text=f"{why or 'ok'}\n", status=500 if why else 200)
 
     async def ready(self, request: web.Request) -> web.Response:
-        """A scheduler that does not lead is ready, too: it could lead. Below "ok" stands what is off because a kind or
-        a right is missing."""
+        """A scheduler that does not lead is ready, too: it could lead. Below "ok" it lists what is off because a kind
+        or a right is missing."""
         why = self._live.unready()
         lines = why or ("ok", *self._live.informers.trouble())
         return web.Response(text="".join(f"{line}\n" for line in lines), status=503 if why else 200)
@@ -93,14 +93,14 @@ class Pages:
         if faults.samples:
             yield faults
         unparsable = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
-        standing = GaugeMetricFamily("pumice_objects_unread", "Objects that are unreadable now", labels=["kind"])
+        current = GaugeMetricFamily("pumice_objects_unread", "Objects that are unreadable now", labels=["kind"])
         for kind, reflector in live.informers.reflectors.items():
             if reflector.unparsable.count:
                 unparsable.add_metric([kind.full_name], reflector.unparsable.count)
-                standing.add_metric([kind.full_name], len(reflector.unparsable))
+                current.add_metric([kind.full_name], len(reflector.unparsable))
         if unparsable.samples:
             yield unparsable
-            yield standing
+            yield current
         about = "Requests to the API server, by what came of them"
         requests = CounterMetricFamily("pumice_api_requests", about, labels=["method", "code"])
         for (method, code), count in sorted(live.counts.answers.items()):

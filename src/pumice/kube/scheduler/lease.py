@@ -152,7 +152,7 @@ class Election:
                     return
             except KubeError as error:
                 if not (isinstance(error, ApiError) and error.status == 409):
-                    _log.log(_once(said), "%s cannot stand for leader: %s", self.identity, error)
+                    _log.log(_once(said), "%s cannot compete for the Lease: %s", self.identity, error)
                     said = True
             pause = self._retry_s / 4 * (0.5 + random.random())
             left_s = self._seen.left_s(self._lease_s)

@@ -273,7 +273,7 @@ class Live:
                 await self._start_over()
 
     async def _due(self) -> None:
-        """Wait for the next turn."""
+        """Wait for the next round."""
         while not self._stopping.is_set():
             left_s = self._schedule.due() - time.monotonic()
             if left_s <= 0:
@@ -293,7 +293,7 @@ class Live:
                 self._on_loop.call_soon_threadsafe(self._news.set)
 
     def _at_once(self) -> None:
-        """Start the next turn without waiting."""
+        """Start the next round without waiting."""
         self._schedule = self._new_schedule()
         self._change()
 
@@ -301,7 +301,7 @@ class Live:
         return CycleSchedule(self.settings.period_s, on_change=self.settings.on_change)
 
     def _round(self) -> bool:
-        """Run one turn in the thread of cycles. Return True if it failed: that is logged, and the process goes on."""
+        """Run one round in the thread of cycles. Return True if it failed: that is logged, and the process goes on."""
         try:
             if self.leads and not self.unready():  # the state may be old, since another leader may have bound pods
                 self._cycle()

@@ -30,10 +30,10 @@ def difference(pod: Pod, notice: PodNotice) -> dict[str, Any]:
     ``lastTransitionTime`` is absent if the condition keeps its status, and None if it has to be the present time.
     """
     status: dict[str, Any] = {}
-    standing = next((c for c in pod.conditions if c.type == SCHEDULED), None)
+    present = next((c for c in pod.conditions if c.type == SCHEDULED), None)
     wanted: dict[str, Any] = {"type": SCHEDULED, "status": "False", "reason": notice.reason, "message": notice.message}
-    if standing is None or _words(standing) != ("False", notice.reason, notice.message):
-        if standing is None or standing.status != "False":
+    if present is None or _words(present) != ("False", notice.reason, notice.message):
+        if present is None or present.status != "False":
             wanted["lastTransitionTime"] = None
         status["conditions"] = [wanted]
     if notice.nominated_node not in ("", pod.nominated_node):

@@ -1,4 +1,4 @@
-"""Why a job waits, as values: one kind of blocker for each thing that can stand in its way (docs/decisions/0032).
+"""Why a job waits, as values: one kind of blocker for each possible obstacle (docs/decisions/0032).
 
 An action, a filter or a search that says no hands a blocker to the cycle trace (``trace.tell``, ``trace.rejected``,
 ``Attempt.findings``, ``FitErrors.against``). What equal jobs share in the trace names no job; ``reasons.blockers``
@@ -168,7 +168,7 @@ __all__ = [
 
 # A blocker around others, because "not admitted" is what users look for, and the reasons say what to do about it.
 class NotAdmitted(Blocker, frozen=True):
-    """The job is not admitted. ``by``: what stands in the way; empty where plugins gave no reason."""
+    """The job is not admitted. ``by``: what prevents it; empty where plugins gave no reason."""
 
     code: ClassVar[str] = "NotAdmitted"
     by: tuple[Blocker, ...] = ()
@@ -233,7 +233,7 @@ class Gated(Blocker, frozen=True):
 # The first obstacle only: those after it were found with some pods placed, and may be gone once it is.
 class GangPartial(Blocker, frozen=True):
     """So many pods of the gang could be ``placed``, fewer than the ``minimum`` that it still needs. ``first``: what
-    stood in the way of the next one, where that is known."""
+    blocks the next one, where that is known."""
 
     code: ClassVar[str] = "GangPartial"
     placed: int

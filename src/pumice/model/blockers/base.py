@@ -11,7 +11,7 @@ from pumice.model.blockers.changes import Change, NotKnown
 
 
 class Blocker(Struct, frozen=True):
-    """One thing that stands in the way of a job."""
+    """One obstacle to the start of a job."""
 
     code: ClassVar[str] = ""
     #: Why a kind without a ``lift`` of its own knows no change.
@@ -19,7 +19,7 @@ class Blocker(Struct, frozen=True):
 
     @property
     def lift(self) -> tuple[Change, ...]:
-        """Return the smallest changes after which it would not stand in the way, all of them together."""
+        """Return the smallest changes after which it would not block the job, all of them together."""
         return (NotKnown(self.no_lift),)
 
     @property

@@ -1,4 +1,4 @@
-"""The changes after which a blocker no longer stands in the way of a job.
+"""The changes after which a blocker no longer holds up a job.
 
 They need no snapshot: a blocker holds the amounts of the moment at which it was made.
 """

@@ -243,7 +243,7 @@ def _read(raw: RawPodSpec, noted: AnnotationTerms) -> PodSpec:
 
 
 def _devices(containers: Iterable[Obj], first: Sequence[Obj], annotations: Mapping[str, str]) -> DeviceAsk | None:
-    """Return what containers may use of shared devices, or None. Wishes of a pod that uses none have no effect."""
+    """Return what containers may use of shared devices, or None. Preferences of a pod that uses none have no effect."""
     each, before = tuple(map(_device_limits, containers)), tuple(map(_device_limits, first))
     if not any(each) and not any(before):
         return None

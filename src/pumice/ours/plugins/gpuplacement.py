@@ -201,7 +201,7 @@ class GpuPlacement:
         shapes = []
         for row in self._classes:
             codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True).codes
-            # One node stands for all nodes of its model: taints and affinity are evaluated per model and not per node.
+            # One node represents all nodes of its model: taints and affinity are evaluated per model and not per node.
             models = tuple((codes[first] == 0).tolist())
             shapes.append(Shape(ask_of(TaskClass(tables, row)), models, float(pods[row])))
         return shapes

@@ -132,7 +132,7 @@ class _KeyInTurn:
     """The state of the domains of one topology key.
 
     ``domains`` (rows,): domains of the nodes. ``closed`` (D + 1,): domains with pods that must not be there. ``near``
-    (D + 1,): domains with pods that must be there, None without. ``parts``, ``joins``: whether the task of a turn
+    (D + 1,): domains with pods that must be there, None without. ``parts``, ``joins``: whether the task of a step
     becomes one of the first, or of the second.
     """
 
@@ -158,9 +158,9 @@ class _KeyInTurn:
         return found[self.domains]
 
     def placed(self, step: int, place: int) -> bool:
-        """Place the task of a turn. Return True if that changes anything."""
+        """Place the task of a step. Return True if that changes anything."""
         domain = self.domains[place]
-        # The last entry stands for nodes without the label, which are in no domain.
+        # The last entry is for nodes without the label, which are in no domain.
         if domain == len(self.closed) - 1:
             return False
         closes = self.parts[step] > 0 and not self.closed[domain]

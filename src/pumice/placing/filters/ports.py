@@ -88,7 +88,7 @@ def _bits(mask: int) -> tuple[int, ...]:
 
 
 class _PortsInTurn(FilterInTurn):
-    """``free`` (rows,): nodes without a pod whose ports clash. ``takes``: whether the task of a turn becomes such a
+    """``free`` (rows,): nodes without a pod whose ports clash. ``takes``: whether the task of a step becomes such a
     pod."""
 
     def __init__(self, free: Bool, takes: list[int]) -> None:

@@ -107,7 +107,7 @@ class _KeyInTurn(NamedTuple):
     def placed(self, step: int, place: int) -> bool:
         """Place the task of a step. Return True if that changes anything."""
         domain = self.domains[place]
-        # The last entry stands for nodes without the label, which are in no domain.
+        # The last entry is for nodes without the label, which are in no domain.
         if not self.adds[step] or domain == len(self.weight) - 1:
             return False
         self.weight[domain] += self.adds[step]

@@ -131,7 +131,7 @@ class SpreadFilter:
 
 class _Following:
     """The state of a constraint. ``domains``, ``counted`` (rows,): domains of nodes, and whether pods on them count.
-    ``counts`` (D + 1,): matching pods in each domain. ``joins``: whether the task of a turn becomes one of these."""
+    ``counts`` (D + 1,): matching pods in each domain. ``joins``: whether the task of a step becomes one of these."""
 
     def __init__(
         self, prepared: Prepared, domains: I64, nodes: NodeRows, counts: I64, joins: list[int], pods: Sequence[Pod]
@@ -141,7 +141,7 @@ class _Following:
         self._open = self._open_to(0)
 
     def _open_to(self, step: int) -> Bool:
-        """Return the domains that take the task of a turn. Shape (D + 1,)."""
+        """Return the domains that take the task of a step. Shape (D + 1,)."""
         found = ~self._prepared.too_many(self._counts, self._pods[step])
         found[-1] = False
         return found

@@ -140,7 +140,7 @@ class VolumeLedger:
         if volume is not None:
             return volume.driver, volume.handle
         provisioner = self.class_of(claim).provisioner
-        # A volume that is not made yet has no handle; the claim stands for it, so that two pods of it count once.
+        # A volume that is not made yet has no handle; the claim identifies it, so that two pods of it count once.
         return ("", "") if provisioner == NO_PROVISIONER else (provisioner, claim.key)
 
     def is_in_place(self, row: int) -> bool:

@@ -6,7 +6,7 @@ let DATA = null; // set once, before anything is drawn
 let END = 1; // the last moment that is shown, seconds from the start
 let ORIGIN = null; // seconds since the epoch of the start, where moments are shown as times of day (UTC)
 
-// The data stands in the page as base64 of deflated JSON: a tenth of the size, and nothing in it can end its element.
+// The data is in the page as base64 of deflated JSON: a tenth of the size, and nothing in it can end its element.
 async function load() {
   const packed = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), (char) => char.charCodeAt(0));
   const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));

@@ -33,7 +33,7 @@ function queueChoice() {
 
 // -- tables
 
-// On a narrow page each row is a block of its own, where every value stands beside its name.
+// On a narrow page each row is a block of its own, where every value is beside its name.
 function table(label, columns, rows) {
   const cell = (column, value, i) => (column.row
     ? h("th", { scope: "row" }, value)
@@ -65,14 +65,14 @@ function causes() {
   if (!DATA.causes.length) return null;
   const items = DATA.causes.map((c) => h("li", {}, h("div", { class: "text" }, h("span", {}, c.cause), h("b", {}, percent(c.share))),
     h("div", { class: "track" }, h("div", { class: "fill", style: { width: `${100 * c.share}%`, background: causeColour(DATA.jobs.causes.indexOf(c.cause)) } }))));
-  return card("Why jobs waited", "All the time that jobs waited, by what stood against them in each cycle; a bar of full width would be all of it.",
+  return card("Why jobs waited", "All the time that jobs waited, by what prevented them in each cycle; a bar of full width would be all of it.",
     [h("ul", { class: "bars" }, ...items)], !DATA.problems.length, "causes");
 }
 function pending() {
   if (!DATA.pending.length) return null;
   const columns = [{ name: "why", class: "prose" }, { name: "what would help the first", class: "prose" }, { name: "queue", class: "left" }, { name: "gangs" }, { name: "pods" }, { name: "longest" }, { name: "which", class: "prose" }];
   const rows = DATA.pending.map((w) => [w.why, w.hint, w.queue, number(w.count), number(w.pods), duration(w.longest_s), w.jobs]);
-  return card("Gangs that wait at the end", "What stands against them, most first.", [table("Gangs that wait at the end", columns, rows)], true, "pending");
+  return card("Gangs that wait at the end", "What prevents them, most first.", [table("Gangs that wait at the end", columns, rows)], true, "pending");
 }
 function problems() {
   if (!DATA.problems.length) return null;

@@ -33,7 +33,7 @@ class GangRequest(Struct, frozen=True):
 
 
 def gang_request(owner: Obj | None) -> GangRequest:
-    """Return the wish of a pod's controlling owner. An owner of another kind, or an invalid one, has none."""
+    """Return what a pod's controlling owner asks for. An owner of another kind, or an invalid one, asks nothing."""
     if owner is None:
         return GangRequest()
     kind, group = owner.get("kind"), str(owner.get("apiVersion", "")).partition("/")[0]

@@ -13,7 +13,7 @@ from pumice.runtime.controllers.job_phases import FINISHED, Counts, JobPhase
 from pumice.runtime.controllers.writes import Write, part, status_patch
 
 
-class Standing(Struct, frozen=True):
+class JobState(Struct, frozen=True):
     """The state of a job. ``version`` increases when all its pods must be deleted, ``retries`` with every restart."""
 
     phase: JobPhase
@@ -21,12 +21,12 @@ class Standing(Struct, frozen=True):
     retries: int = 0
 
 
-def standing_of(obj: Obj) -> Standing:
+def state_of_job(obj: Obj) -> JobState:
     """Return the state of a job. Without a phase it is pending."""
     status = part(obj, "status")
     phase = part(status, "state").get("phase")
     known = JobPhase(phase) if phase in tuple(JobPhase) else JobPhase.PENDING
-    return Standing(known, int(status.get("version") or 0), int(status.get("retryCount") or 0))
+    return JobState(known, int(status.get("version") or 0), int(status.get("retryCount") or 0))
 
 
 def phase_of(obj: Obj) -> str:
@@ -42,7 +42,7 @@ def since_of(obj: Obj) -> str:
 def status_writes(
     obj: Obj,
     job: VolcanoJob,
-    after: Standing,
+    after: JobState,
     counts: Counts,
     now: float,
     message: str = "",
@@ -64,7 +64,7 @@ def status_writes(
     return status_patch(obj, new)
 
 
-def _numbers(job: VolcanoJob, after: Standing, counts: Counts) -> Obj:
+def _numbers(job: VolcanoJob, after: JobState, counts: Counts) -> Obj:
     found: Obj = {
         name: getattr(counts, name) or None
         for name in ("pending", "running", "succeeded", "failed", "terminating", "unknown")

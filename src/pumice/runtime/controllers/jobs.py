@@ -46,7 +46,7 @@ from pumice.runtime.controllers.job_policies import (
     judge,
     version_of,
 )
-from pumice.runtime.controllers.job_status import Standing, since_of, standing_of, status_writes
+from pumice.runtime.controllers.job_status import JobState, since_of, state_of_job, status_writes
 from pumice.runtime.controllers.writes import (
     COMMAND_API,
     Create,
@@ -90,7 +90,7 @@ class _Case(Struct, frozen=True):
     job: VolcanoJob
     pods: list[Obj]
     group: Obj | None
-    standing: Standing
+    state: JobState
     priorities: Values
     now: float
     new_keys: job_ssh.NewKeys
@@ -126,18 +126,18 @@ def reconcile_job(
         return []
     uid = meta(obj).get("uid", "")
     pods = sorted((p for p in view.pods if controller_uid(p) == uid), key=lambda p: str(meta(p)["name"]))
-    case = _Case(obj, job, pods, view.group, standing_of(obj), priorities, now, new_keys)
+    case = _Case(obj, job, pods, view.group, state_of_job(obj), priorities, now, new_keys)
     chosen, wakes = _action_for(case, view)
-    found = move(case.standing.phase, chosen.action)
+    found = move(case.state.phase, chosen.action)
     consumed: list[Write] = [Delete(ref_of(command)) for command in view.commands if not leaving(command)]
     if found is not None:
         return [*_moved(case, found, chosen), *consumed, *wakes]
-    if case.standing.phase in LIVE:
+    if case.state.phase in LIVE:
         try:
             writes = _kept(case)
         except job_ssh.NoKeys as error:
             return [Tell(ref_of(obj), "Warning", "PluginError", str(error)), *consumed, *wakes]
-    elif case.standing.phase is JobPhase.RESTARTING:
+    elif case.state.phase is JobPhase.RESTARTING:
         writes = _restarting(case)
     else:
         writes = _ending(case)
@@ -186,13 +186,13 @@ def _check_order(job: VolcanoJob) -> None:
 
 def _action_for(case: _Case, view: JobView) -> tuple[PolicyAction, list[Write]]:
     """Return what to do, and when to examine the job again. Events count while pods are created, orders always."""
-    version = case.standing.version
+    version = case.state.version
     requests = [
         Request(action=command["action"], version=version)
         for command in sorted(view.commands, key=lambda each: str(meta(each).get("creationTimestamp", "")))
         if not leaving(command) and command.get("action") in tuple(JobAction)
     ]
-    if case.standing.phase in LIVE or case.standing.phase is JobPhase.RESTARTING:
+    if case.state.phase in LIVE or case.state.phase is JobPhase.RESTARTING:
         requests += happened(case.pods, case.group, case.job, version, count_pods(case.pods))
         requests += view.requests
     chosen = judge(case.job, version, requests, case.now)
@@ -208,7 +208,7 @@ def _action_for(case: _Case, view: JobView) -> tuple[PolicyAction, list[Write]]:
 def _moved(case: _Case, to: Move, chosen: PolicyAction) -> list[Write]:
     """Return writes for a change of phase, the phase first. A part of the job is then deleted here; the whole of it by
     its new phase."""
-    old = case.standing
+    old = case.state
     retries = old.retries + to.retry
     message = f"by {chosen.action.value}: {chosen.why}"
     text = f"Start to execute action {chosen.action.value}: {chosen.why}"
@@ -216,10 +216,10 @@ def _moved(case: _Case, to: Move, chosen: PolicyAction) -> list[Write]:
     event = Tell(ref_of(case.obj), kind, "ExecuteAction", text)
     if chosen.action in TARGETED:
         doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, chosen.targets)]
-        after = Standing(to.phase, old.version, retries)
+        after = JobState(to.phase, old.version, retries)
         writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
         return [*writes, event, *_marked(doomed)]
-    after = Standing(to.phase, old.version + 1, retries)
+    after = JobState(to.phase, old.version + 1, retries)
     writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
     return [*writes, event, *_group_deleted(case)]
 
@@ -240,13 +240,13 @@ def _group_deleted(case: _Case) -> list[Write]:
 
 def _kept(case: _Case) -> list[Write]:
     """Return writes that bring PodGroup, pods and status to what the job wants."""
-    job, standing = case.job, case.standing
+    job, state = case.job, case.state
     controlled = controlled_resources(case.obj, job)
     there = part(case.obj, "status").get("controlledResources", {}) == controlled
     creates = () if there else supporting_objects(case.obj, job, case.new_keys)
     doomed = _unwanted(case, surplus=True)
     counts = _counts_without(case, doomed)
-    after = Standing(phase_by_pods(job, standing.phase, counts, standing.retries), standing.version, standing.retries)
+    after = JobState(phase_by_pods(job, state.phase, counts, state.retries), state.version, state.retries)
     return [
         *creates,
         *_group_writes(case),
@@ -261,24 +261,24 @@ def _kept(case: _Case) -> list[Write]:
 def _restarting(case: _Case) -> list[Write]:
     doomed = _unwanted(case, surplus=False)
     counts = _counts_without(case, doomed)
-    old = case.standing
-    after = Standing(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
+    old = case.state
+    after = JobState(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
     writes = status_writes(case.obj, case.job, after, counts, case.now, _why_failed(case, after, counts))
     return [*_deletes(case, doomed), *writes, *_failure(case, after, counts)]
 
 
-def _why_failed(case: _Case, after: Standing, counts: Counts) -> str:
+def _why_failed(case: _Case, after: JobState, counts: Counts) -> str:
     """Return a reason for people, "" if the job has not just failed."""
-    if after.phase is not JobPhase.FAILED or case.standing.phase is JobPhase.FAILED:
+    if after.phase is not JobPhase.FAILED or case.state.phase is JobPhase.FAILED:
         return ""
-    if case.standing.phase is JobPhase.RESTARTING:
+    if case.state.phase is JobPhase.RESTARTING:
         return f"restarted {after.retries} times, the limit of its maxRetry ({case.job.max_retry})"
     failed = sorted(str(meta(pod)["name"]) for pod in case.pods if part(pod, "status").get("phase") == "Failed")
     shown = ", ".join(failed[:_SHOWN]) + (f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else "")
     return f"{counts.succeeded} of {case.job.replicas} pods succeeded" + (f", failed: {shown}" if failed else "")
 
 
-def _failure(case: _Case, after: Standing, counts: Counts) -> list[Write]:
+def _failure(case: _Case, after: JobState, counts: Counts) -> list[Write]:
     why = _why_failed(case, after, counts)
     return [Tell(ref_of(case.obj), "Warning", "JobFailed", f"Job failed: {why}")] if why else []
 
@@ -286,14 +286,14 @@ def _failure(case: _Case, after: Standing, counts: Counts) -> list[Write]:
 def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
     """Return pods to delete: of an older version, marked, or more than the job wants. After the last retry, finished
     pods stay for inspection."""
-    job, standing = case.job, case.standing
-    keep = standing.retries >= job.max_retry
+    job, state = case.job, case.state
+    keep = state.retries >= job.max_retry
     wanted = _wanted_names(job) if surplus else None
     found = []
     for pod in case.pods:
         if leaving(pod):
             continue
-        stale = version_of(pod) < standing.version and not (keep and _finished(pod))
+        stale = version_of(pod) < state.version and not (keep and _finished(pod))
         extra = wanted is not None and meta(pod)["name"] not in wanted
         if stale or extra or OUT_OF_SYNC in annotations_of(pod):
             found.append(pod)
@@ -303,7 +303,7 @@ def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
 def _deletes(case: _Case, pods: list[Obj]) -> Iterator[Write]:
     """Yield deletions. Pods of the present version are marked first, so that they are not mistaken for evictions."""
     for pod in pods:
-        yield from _marked([pod]) if is_current(pod, case.standing.version) else (Delete(ref_of(pod)),)
+        yield from _marked([pod]) if is_current(pod, case.state.version) else (Delete(ref_of(pod)),)
 
 
 def _counts_without(case: _Case, doomed: list[Obj]) -> Counts:
@@ -324,10 +324,9 @@ def _created(case: _Case) -> list[Write]:
     names = frozenset(n for n, task in _wanted_names(case.job).items() if n not in there and ready[task.name])
     if not names:
         return []
-    standing = case.standing
+    state = case.state
     return [
-        Create(pod)
-        for pod in pod_objects(case.obj, case.job, names, case.group_name, standing.version, standing.retries)
+        Create(pod) for pod in pod_objects(case.obj, case.job, names, case.group_name, state.version, state.retries)
     ]
 
 
@@ -388,8 +387,8 @@ def _ending(case: _Case) -> list[Write]:
     """Return deletions of unfinished pods and the PodGroup, and after its time to live of the job."""
     doomed = [pod for pod in case.pods if not leaving(pod) and not _finished(pod)]
     counts = _counts_without(case, doomed)
-    old = case.standing
-    after = Standing(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
+    old = case.state
+    after = JobState(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
     writes: list[Write] = [Delete(ref_of(pod)) for pod in doomed]
     writes += _group_deleted(case)
     writes += status_writes(case.obj, case.job, after, counts, case.now)

@@ -1,4 +1,4 @@
-"""What a policy that can be read stands for, and what in it is likely not meant."""
+"""What a policy that can be read means, and what in it is likely a mistake."""
 
 from __future__ import annotations
 

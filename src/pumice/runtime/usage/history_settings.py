@@ -34,8 +34,8 @@ _START, _CRON = "tumblingWindowStartTime", "cronString"
 class HistorySettings(Struct, frozen=True):
     """``source``: the program to ask, none if its type is "". ``tumbling_from``: when the first of consecutive windows
     began, seconds since the epoch; ``begins``: when each of them does; both None: the window ends now. ``half_life_s``:
-    age at which a sample counts half; None: all count alike. ``trouble``: why the address in the environment cannot be
-    used, without its value."""
+    age at which a sample counts half; None: all count the same. ``trouble``: why the address in the environment cannot
+    be used, without its value."""
 
     source: SourceSettings = field(default_factory=SourceSettings)
     window_s: float = _WINDOW_S

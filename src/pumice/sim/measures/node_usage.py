@@ -61,7 +61,7 @@ def total_of(pods: Iterable[Pod]) -> Amounts:
 
 
 class _State(Struct, frozen=True, eq=False):
-    """A node's use and its busy share. Nodes of one size share it while they are used alike.
+    """A node's use and its busy share. Nodes of one size share it while they are used in the same way.
 
     ``inverse``: 1 / amount for each resource that the node has.
     """

@@ -75,7 +75,7 @@ AMOUNTS = ("gpus", "total_gpus", "cpus", "total_cpus", "memory", "total_memory")
 
 class Source(Struct, frozen=True):
     """The column of a field, its unit ("" for none) and the factor to what the simulator counts in. ``values``: the
-    numbers that words of the column stand for, None for a column of numbers."""
+    numbers that words of the column mean, None for a column of numbers."""
 
     column: str
     unit: str = ""

@@ -18,7 +18,7 @@ _REQUESTS = (6, 7, 8, 9)
 
 
 def device_slices(nodes: int) -> Iterator[ResourceSlice | DeviceClass]:
-    """A class, and devices of each node: half of them agree in an attribute, and no two of the cluster look alike."""
+    """A class, and devices of each node: half of them agree in an attribute, and no two of the cluster are equal."""
     yield DeviceClass(CLASS, ())
     for i in range(nodes):
         devices = tuple(_device(i, k) for k in range(_ON_A_NODE))

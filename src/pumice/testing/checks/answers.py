@@ -93,7 +93,7 @@ class Asking:
 
 
 _USABLE = "Answer what the point takes: docs/points.md."
-_RAISES = "In a cycle this costs the job that was asked about its turn. Answer, or say that there is nothing to say."
+_RAISES = "In a cycle the job that was asked about is skipped for this. Answer, or say that there is nothing to say."
 
 
 def said(answer: Any) -> Hashable:

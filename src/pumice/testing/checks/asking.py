@@ -120,7 +120,7 @@ _IN_TURN = (
 _ORDER = "Rows come in any order, and ties end in age and name: read nodes.rows where the number of a row matters."
 
 
-def nodes_stand_apart(asking: Asking, questions: Iterable[Question], answers: Answers) -> None:
+def nodes_are_independent(asking: Asking, questions: Iterable[Question], answers: Answers) -> None:
     """Check that a hook says of a node's candidates the same whether or not those of other nodes are asked about too.
     Raises: Breach."""
     for question in questions:
@@ -261,7 +261,7 @@ class _Follower:
         self._before: Hashable = None
 
     def check(self, step: int, task: Task, dice: Random) -> None:
-        """Compare both at a turn. Raises: Breach."""
+        """Compare both at a step. Raises: Breach."""
         if self._is_over(step):
             return
         if self._changes:  # otherwise the last answer must hold for the same candidates
@@ -269,19 +269,19 @@ class _Follower:
             self._places = np.array(sorted(some))
         found, alone = self._followed(step), self._asked(task)
         if not (found == alone and (self._changes or found == self._before)):
-            facts = [("asked", self._question.text), ("turn", step), ("alone", alone), ("followed", found)]
+            facts = [("asked", self._question.text), ("step", step), ("alone", alone), ("followed", found)]
             if not self._changes:
                 facts.append(("said to hold still", self._before))
             problem = "what in_turn gives says something else of a task than is said of it alone"
-            raise Breach("turns", self._question.plugin, self._question.where, problem, facts, _TURNS)
+            raise Breach("steps", self._question.plugin, self._question.where, problem, facts, _STEPS)
         self._before = found
 
     def _is_over(self, step: int) -> bool:
-        """Return True if the follower does not answer for this turn."""
+        """Return True if the follower does not answer for this step."""
         return isinstance(self._follower, InTurn) and step >= self._follower.count
 
     def _followed(self, step: int) -> Hashable:
-        """Return what the follower says of the task at this turn."""
+        """Return what the follower says of the task at this step."""
         follower, nothing = self._follower, len(self._places)
         if isinstance(follower, FilterInTurn):
             return tuple(follower.open_to(step)[self._places].tolist())
@@ -298,14 +298,14 @@ class _Follower:
         return tuple(np.broadcast_to(np.asarray(alone or 0.0) if np.ndim(alone) == 0 else alone, len(nodes)).tolist())
 
     def go_on(self, step: int, place: int) -> None:
-        """Tell the follower that the task of a turn has been placed."""
+        """Tell the follower that the task of a step has been placed."""
         if isinstance(self._follower, InTurn) and step + 1 < self._follower.count:
             self._changes = self._follower.placed(step, place)
 
 
-_TURNS = (
-    "What in_turn gives is notified of each placement: open_to(turn) and score(turn, places) say what the hook says of"
-    " that task by then. placed(turn, place) is True where that may be something else than before. ``count``: of how"
+_STEPS = (
+    "What in_turn gives is notified of each placement: open_to(step) and score(step, places) say what the hook says of"
+    " that task by then. placed(step, place) is True where that may be something else than before. ``count``: of how"
     " many tasks it can say so."
 )
 
@@ -362,6 +362,6 @@ def _stays_silent(
 
 
 _SILENCE = (
-    "None, or one number, stands for all tasks of the class, wherever others of the job go: they are placed together"
+    "None, or one number, holds for all tasks of the class, wherever others of the job go: they are placed together"
     " then. Answer an array (or a FilterResult) over the nodes where the single task, or where others are, may matter."
 )

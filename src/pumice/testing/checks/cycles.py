@@ -54,7 +54,7 @@ def nothing_failed(found: Cycle, plugins: Sequence[str]) -> None:
             raise Breach("raises", fault.plugin, f"{fault.hook} at {fault.point}", fault.problem, facts, _FAULT)
 
 
-_FAULT = "In a cycle, the job that was asked about loses its turn by this."
+_FAULT = "In a cycle, the job that was asked about is skipped for this."
 
 
 def facts_of(found: Cycle) -> dict[str, Any]:

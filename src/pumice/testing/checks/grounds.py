@@ -145,7 +145,7 @@ class Difference:
             return name in self.nodes
         if kind == "queue":
             return name in self.queues
-        if kind == "turn":
+        if kind == "queue request":
             return name in self.queues or name in self.jobs
         if kind in ("hypernode", "hypernodes"):
             tree, facts = self.before.tables.tree, self.before.tables.nodes.facts
@@ -194,7 +194,7 @@ def _handed(seen: Seen, subject: Subject) -> object:
         return tables.classes.specs[int(tables.tasks.cls[names.tasks[subject.names[0]]])]
     if subject.kind == "minResources of":
         return tables.jobs.min_resources[names.jobs[subject.names[0]]].tolist()
-    if subject.kind in ("turn", "amount of"):
+    if subject.kind in ("queue request", "amount of"):
         amount = asked_for(names, subject.names[-1])
         return None if amount is None else amount.tolist()
     return None

@@ -205,7 +205,7 @@ _MADE: Mapping[str, Callable[[Names, Subject], Any]] = {
     "value": lambda names, s: s.value,
     "numbers": lambda names, s: np.array(s.value),
     "amount of": lambda names, s: amount_of(names.tables, _waiting(names, s.names[0])),
-    "turn": lambda names, s: QueueRequest(names.queues[s.names[0]], asked_for(names, s.names[1])),
+    "queue request": lambda names, s: QueueRequest(names.queues[s.names[0]], asked_for(names, s.names[1])),
     "group": lambda names, s: groups_of(names.tables, _part(names, s.names[0]), lambda member: member.inside),
     "all nodes": lambda names, s: Subset(),
     "scenario": _scenario,
@@ -304,7 +304,7 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
     nth = before.count(annotation)
     match annotation:
         case "QueueRequest":
-            return Subject("turn", (c.queues[nth], c.job if nth == 0 else c.other_job))
+            return Subject("queue request", (c.queues[nth], c.job if nth == 0 else c.other_job))
         case "Group":
             return Subject("group", (c.job,))
         case "Subset":

@@ -52,9 +52,9 @@ def questions_leave_nothing(before: State, asking: Asking, questions: Sequence[Q
     if not _differing(before, state_of(asking.ssn)):
         return
     for question in questions:  # once more, to find the hook
-        stood = state_of(asking.ssn)
+        state = state_of(asking.ssn)
         asking.ask(question)
-        moved = _differing(stood, state_of(asking.ssn))
+        moved = _differing(state, state_of(asking.ssn))
         if moved:
             facts = [("asked", question.text), ("moved", ", ".join(moved))]
             raise Breach("trace", question.plugin, question.where, "the question left something behind", facts, _ASKED)

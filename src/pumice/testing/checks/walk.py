@@ -155,10 +155,10 @@ class Walk:
         snapshot = self._store.snapshot(self.now)
         asking, before = self._open(snapshot), self._before
         questions = self._questions(asking)
-        stood = undoing.state_of(asking.ssn)
+        state = undoing.state_of(asking.ssn)
         answers = asking.all(questions, use=True)
         self.tally.asked.update(f"{q.plugin}: {q.where}" for q in answers)
-        undoing.questions_leave_nothing(stood, asking, list(answers))
+        undoing.questions_leave_nothing(state, asking, list(answers))
         if before is not None:
             self._compare(before, asking, answers)
         self._check_asking(asking, list(answers), answers)
@@ -221,7 +221,7 @@ class Walk:
             ask.order_does_not_matter(asking, questions, answers, dice)
             ask.comparisons_are_orders(asking, questions)
         if self._is_due(2, 4):
-            ask.nodes_stand_apart(asking, questions, answers)
+            ask.nodes_are_independent(asking, questions, answers)
         if self._is_due(3, 4):
             # Last, because these place tasks, which are taken back afterwards.
             ask.rows_after_more_are_what_they_will_be(asking, dice)

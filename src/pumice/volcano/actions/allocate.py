@@ -151,7 +151,7 @@ class _Allocation:
         done = [job for job in ssn.order.jobs_in_order(promised) if not self._try_job(job)]
         return rows[~np.isin(rows, done)] if done else rows
 
-    # -- one turn of one job ------------------------------------------------------------------------------------------
+    # -- one try of one job -------------------------------------------------------------------------------------------
 
     def _try_job(self, job: int) -> bool:
         """Try to place a job. Return True if it should come back into the queue."""
@@ -202,7 +202,7 @@ class _Allocation:
 
     def _look_again(self, job: int, *, in_domain: bool) -> None:
         """Record reasons for a job whose tasks are all pipelined."""
-        # The placements stand; only what is reported changes (decision 0016). Volcano tries such pods once more. With
+        # The placements stay; only what is reported changes (decision 0016). Volcano tries such pods once more. With
         # topology it forgets earlier errors before that; without, it marks the tasks as skipped because their role
         # failed.
         ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)
@@ -236,7 +236,7 @@ class _Allocation:
         if not job_ready(ssn, job):
             # Volcano neither commits nor discards a job that is only pipelined. Its placements stay in the session as
             # a reservation, and nothing is sent to the cluster.
-            stmt.leave_standing()
+            stmt.keep_uncommitted()
             self._note(job, attempt.end(stmt))
             return False
         self._commit(stmt, job, attempt)
@@ -270,7 +270,7 @@ class _Allocation:
             self._failed(job, attempt, attempt.end(stmt))
             return False
         if reached is not Progress.READY:
-            stmt.leave_standing()
+            stmt.keep_uncommitted()
             self._note(job, attempt.end(stmt))
             return False
         self._commit(stmt, job, attempt)

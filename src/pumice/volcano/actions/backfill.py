@@ -90,7 +90,7 @@ def tasks_in_order(ssn: Session) -> list[int]:
 
 
 def _take_back(ssn: Session, row: int) -> None:
-    """Undo a pipelined placement that an earlier statement left standing."""
+    """Undo a pipelined placement that an earlier statement kept without a commit."""
     node = int(ssn.tables.tasks.node[row])
     ssn.ledger.move(TaskRun(ssn.tables, Placement([row], [-1])), TaskStatus.PENDING)
     # Plugins release what they counted on the old node, so the event names that node and not the task's present one.
@@ -106,9 +106,9 @@ def _allocate_directly(ssn: Session, row: int, node: int) -> None:
             ssn.trace.note(row, FitErrors(message=refusal.reason))
             return
         ready = job_ready(ssn, job)
-        # Volcano allocates here in the session and not in a statement, so the placement stands even if the job is not
+        # Volcano allocates here in the session and not in a statement, so the placement stays even if the job is not
         # ready.
-        stmt.leave_standing()
+        stmt.keep_uncommitted()
     if ready:
         _dispatch(ssn, job)
 

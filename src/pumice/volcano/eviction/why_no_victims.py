@@ -1,6 +1,6 @@
 """Explain in numbers why no room could be made for a task.
 
-The finding is shared by all jobs that fail alike, so it names no pod and no job.
+The finding is shared by all jobs that fail in the same way, so it names no pod and no job.
 """
 
 from __future__ import annotations

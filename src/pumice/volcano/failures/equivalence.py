@@ -23,7 +23,7 @@ class EqualJobs:
 
     ``telling``: returns columns (rows,) in which jobs must be equal to share a failure; default: their scheduling
     signatures. ``tried``: jobs that are always tried, because their attempt does more than place tasks. ``budget``:
-    counts steps; equal jobs that fail alike cost as much as one.
+    counts steps; equal jobs that share a failure cost as much as one.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class EqualJobs:
 
     def are_tasks_equal(self, job: int) -> bool:
         """Return True if what happens to one task of the job would happen to an equal one."""
-        return self._failures.stands_for_all(job)
+        return self._failures.holds_for_equal(job)
 
     def keep(self, job: int, attempt: Attempt) -> None:
         """Keep the failure of a job that was fresh before its attempt and that changed nothing."""
@@ -79,7 +79,7 @@ class EqualJobs:
     def go_on(self, jobs: Heap | Line) -> None:
         """Remove the next jobs from a queue, while they fail like an equal job."""
         # A failure changes nothing that the order depends on, so the next jobs can be handled here at once. If every
-        # job in the queue fails alike, one pass over arrays handles all of them.
+        # job in the queue shares the failure, one pass over arrays handles all of them.
         while jobs:
             if len(jobs) > 1 and not self._one_by_one:
                 known = self._known_failures(np.array(jobs.rows()))

@@ -1,4 +1,4 @@
-"""Decide when an eviction attempt need not be repeated: which state it rests on, and which jobs fail alike."""
+"""Decide when an eviction attempt need not be repeated: which state it rests on, and which jobs share a failure."""
 
 from __future__ import annotations
 

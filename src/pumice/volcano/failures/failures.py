@@ -118,7 +118,7 @@ class Failures:
         )
 
     def are_equal(self, jobs: AnyArray) -> bool:
-        """Return True if all of these jobs are fresh, and those of one queue and signature fail alike."""
+        """Return True if all of these jobs are fresh, and those of one queue and signature share a failure."""
         table, trace, errors = self._tables.jobs, self._trace, self._trace.errors
         signatures = table.signature[jobs]
         if not self._usable or some(signatures < 0) or self._reads.about_one:
@@ -140,7 +140,7 @@ class Failures:
         """Return columns (rows,) in which jobs must be equal to share a failure, besides what the action adds."""
         return [self._tables.jobs.signature[rows], *(column.array[rows] for column in self._apart)]
 
-    def stands_for_all(self, job: int) -> bool:
+    def holds_for_equal(self, job: int) -> bool:
         """Return True if a failure of the job holds for equal jobs, and a failure of a task for equal tasks."""
         return self._usable and int(self._tables.jobs.signature[job]) >= 0 and not self._is_single(job)
 

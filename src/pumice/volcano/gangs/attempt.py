@@ -72,7 +72,7 @@ class OpenAttempt:
         self.errors = {row: errors for row, errors in self.errors.items() if tasks.sub[row] != sub}
 
     def end(self, stmt: Statement, placed: tuple[Operation, ...] = ()) -> Attempt:
-        """Return the finished attempt; ``placed`` are the operations that stand."""
+        """Return the finished attempt; ``placed`` are the operations that were not undone."""
         # Once each: trials in many domains ask the same question first.
         asked = tuple(dict.fromkeys(self.asked))
         return Attempt(

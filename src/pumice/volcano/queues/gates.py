@@ -38,7 +38,7 @@ def take_gates_off(ssn: Session, job: int) -> None:
     # In task order and one by one, because each removal reserves room that later tasks then lack.
     for row in ssn.order.sorted_tasks(rows[waits & ~tasks.gate_off[rows]]).tolist():
         if ssn.ask(points.tasks_allowed, queue, TaskRows(tables, np.array([row]))).tasks:
-            # Written outside of any statement: it stands even if the job is not placed afterwards.
+            # Written outside of any statement: it stays even if the job is not placed afterwards.
             ssn.journal.put(tasks["gate_off"], row, True)
             ssn.ask(points.gate_taken_off, Task(tables, row))
 

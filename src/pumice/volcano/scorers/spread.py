@@ -92,7 +92,7 @@ class _Crowd(NamedTuple):
 
 
 class _SpreadInTurn(ScoreInTurn):
-    """The incremental score. ``joins``: per constraint, whether the task of a turn matches its selector."""
+    """The incremental score. ``joins``: per constraint, whether the task of a step matches its selector."""
 
     def __init__(self, crowds: Sequence[_Crowd], joins: Sequence[list[int]], rows: AnyArray, count: int) -> None:
         self.count, self._crowds, self._joins, self._rows = count, crowds, joins, rows

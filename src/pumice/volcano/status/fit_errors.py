@@ -58,7 +58,7 @@ def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
 
 
 def reasons(errors: FitErrors) -> Counter[str]:
-    """Return the texts of what stands against nodes, each with the number of nodes."""
+    """Return the texts of the objections to nodes, each with the number of nodes."""
     found: Counter[str] = Counter()
     for each in errors.against:
         found[f"Insufficient {each.resource}" if isinstance(each, Shortage) else each.detail] += each.nodes
@@ -157,10 +157,10 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
     """Yield the notices that nominate a pod to a node: those for whose pods others were evicted, even if that was
     undone."""
     tables, tasks = outcome.tables, outcome.tables.tasks
-    standing, undone = tasks.evicted_for.nonzero()[0], outcome.trace.undone_promises()
-    if not len(standing) and not len(undone):
+    kept, undone = tasks.evicted_for.nonzero()[0], outcome.trace.undone_promises()
+    if not len(kept) and not len(undone):
         return
-    promised = np.union1d(standing[tasks.status[standing] == PIPELINED], undone)
+    promised = np.union1d(kept[tasks.status[kept] == PIPELINED], undone)
     promised = promised[np.isin(tasks.status[promised], _WAITING) & (tasks.job[promised] >= 0)]
     texts, live = FitTexts(tables, outcome.trace), np.zeros(tables.jobs.capacity, dtype=bool)
     live[outcome.live_jobs] = True

@@ -20,7 +20,7 @@ async function cyclesPage() {
     ? h("ul", { class: "notes" }, ...data.faults.map((fault) => h("li", {}, h("b", {}, fault.plugin), `: ${fault.text} `, h("span", { class: "soft" }, `(${counted(fault.count, "time")}, last in cycle ${number(fault.cycle)}: ${fault.subject})`))))
     : nothing("None.");
   return [tiles, ...timeParts(data, parts, names.filter(isPlugin)),
-    card("Plugin faults", "A plugin that fails costs the job that it was asked about its turn in that cycle. Different ones, the last first.", [faults], true, "faults"),
+    card("Plugin faults", "If a plugin fails, the job that it was asked about is skipped in that cycle. Different ones, the last first.", [faults], true, "faults"),
     cyclesCard(data)];
 }
 function timeParts(data, parts, plugins) {

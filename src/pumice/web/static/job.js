@@ -1,4 +1,4 @@
-// Job: what it is, what stands in its way, checked by trials, and what would help.
+// Job: what it is, what is in its way, checked by trials, and what would help.
 
 async function jobPage() {
   const { name } = parameters();

@@ -26,7 +26,7 @@ function useCard(data) {
 }
 function causesCard(data) {
   const rows = (data.wait_causes || []).map((each) => [each.cause, percent(each.share), each.share]);
-  return card("Why jobs waited", "All the time that jobs waited, by what stood against them.", [rows.length ? bars(rows.slice(0, 12)) : nothing("No job waited.")], false, "causes");
+  return card("Why jobs waited", "All the time that jobs waited, by what prevented them.", [rows.length ? bars(rows.slice(0, 12)) : nothing("No job waited.")], false, "causes");
 }
 function resultQueues(data) {
   const rows = Object.entries(data.queues || {});

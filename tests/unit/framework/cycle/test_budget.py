@@ -139,7 +139,7 @@ def test_a_note_ends_when_nothing_is_cut_any_more() -> None:
     assert store.snapshot().notes == {}
 
 
-def test_where_the_job_to_go_on_with_has_gone_all_have_their_turn() -> None:
+def test_if_the_job_to_resume_with_has_gone_all_are_tried() -> None:
     store = store_of(*STORM)
     in_cycles(store, 300, 100, 1)
     store.apply(Gone(PodGroup, "bad/a3"))

@@ -31,7 +31,7 @@ def test_jobs_of_a_session_have_a_group_and_a_queue() -> None:
     assert ssn.jobs.names == ["a"]
 
 
-def test_where_a_resource_stands() -> None:
+def test_the_index_of_a_resource() -> None:
     ssn = session(cluster(node("n", 4, gpu=2), queue("q")), "tiers: []")
     gpu = ssn.resource("nvidia.com/gpu")
     assert gpu is not None

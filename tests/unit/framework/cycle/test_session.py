@@ -181,7 +181,7 @@ def waiting() -> Session:
     return session(cluster(node("n"), podgroup("g"), pods("g", 2)), "tiers: []")
 
 
-def test_who_has_the_turn_loses_it_when_a_plugin_fails() -> None:
+def test_the_subject_of_a_fault_scope_is_skipped_when_a_plugin_fails() -> None:
     ssn = waiting()
     before = moving_bytes(ssn)
     with ssn.fault_scope("ns/g"):
@@ -194,7 +194,7 @@ def test_who_has_the_turn_loses_it_when_a_plugin_fails() -> None:
     assert (entry.subject, entry.finding) == ("ns/g", fault.blocker)
 
 
-def test_what_was_done_before_the_turn_stays() -> None:
+def test_what_was_done_before_the_fault_scope_stays() -> None:
     ssn = waiting()
     outer = ssn.statement()
     outer.allocate([1], [0])
@@ -207,7 +207,7 @@ def test_what_was_done_before_the_turn_stays() -> None:
     assert ssn.tables.nodes.used[0, 0] == 0
 
 
-def test_a_fault_of_ours_is_nobody_s_turn() -> None:
+def test_a_fault_of_ours_is_no_plugin_fault() -> None:
     """A broken invariant ends the cycle."""
     ssn = waiting()
     with pytest.raises(AssertionError, match="illegal move"), ssn.fault_scope("ns/g"):

@@ -303,16 +303,16 @@ def test_a_block_that_fails_leaves_no_trace() -> None:
     assert (differing(before, moving_bytes(ssn)), ssn.journal.open_statements) == ([], 0)
 
 
-def test_what_is_left_standing_stays_and_is_not_sent() -> None:
+def test_what_is_kept_uncommitted_stays_and_is_not_sent() -> None:
     ssn, planner = opened()
     with ssn.statement() as stmt:
         stmt.pipeline(gang(ssn, 2), [N0, N1])
-        stmt.leave_standing()
+        stmt.keep_uncommitted()
     assert where(ssn) == {**OLD, "g-0": "Pipelined n0", "g-1": "Pipelined n1"}
     assert (planner.taken, ssn.journal.open_statements) == ([], 0)
 
 
-@pytest.mark.parametrize("end", ["commit", "discard", "leave_standing"])
+@pytest.mark.parametrize("end", ["commit", "discard", "keep_uncommitted"])
 def test_a_statement_ends_once(end: str) -> None:
     ssn, _ = opened()
     stmt = ssn.statement()

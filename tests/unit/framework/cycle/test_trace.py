@@ -79,7 +79,7 @@ def test_what_is_told_of_many_jobs_is_told_of_each() -> None:
     ]
 
 
-def test_a_fault_of_a_plugin_is_told_of_who_lost_the_turn() -> None:
+def test_a_fault_of_a_plugin_is_recorded_for_the_skipped_subject() -> None:
     told = trace(1)
     told.action = "allocate"
     told.blame("ns/g0", PluginFault("mine", "predicate", "Mine.fits", "mine.py:12", "KeyError: 'x'"))
@@ -101,7 +101,7 @@ def test_a_note_is_of_one_task_and_the_last_one_counts() -> None:
     assert (told.tried, told.errors_of(1)) == ({0}, {})
 
 
-def test_an_attempt_says_all_that_stands_against_its_job_now() -> None:
+def test_an_attempt_says_all_that_prevents_its_job_now() -> None:
     told = trace(2)
     told.note(0, full(1))
     told.take(0, Attempt(errors=((1, full(2)),)))
@@ -126,7 +126,7 @@ def test_what_was_taken_back_last_counts() -> None:
     assert (last_trial.node.tolist(), last_trial.evicted.tolist()) == ([1, 0, 0], [False] * 3)
 
 
-def test_what_stands_by_now_was_not_taken_back() -> None:
+def test_what_was_placed_again_is_not_reported_as_undone() -> None:
     told = trace(2)
     told.take(0, Attempt(undone=(placed(Kind.ALLOCATE, [0, 1], [1, 1]),)))
     told.take(0, Attempt(placed=(placed(Kind.ALLOCATE, [0], [0]),)))

@@ -32,10 +32,10 @@ class Closing(FilterInTurn):
     def __init__(self, count: int, *open_to: bool) -> None:
         self.count, self.nodes = count, np.array(open_to)
 
-    def open_to(self, turn: int) -> Bool:
+    def open_to(self, step: int) -> Bool:
         return self.nodes
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         changes = bool(self.nodes[place])
         self.nodes[place] = False
         return changes
@@ -47,10 +47,10 @@ class Counting(ScoreInTurn):
     def __init__(self, count: int) -> None:
         self.count, self.told = count, 0
 
-    def score(self, turn: int, places: AnyArray) -> F64:
-        return np.full(len(places), float(turn))
+    def score(self, step: int, places: AnyArray) -> F64:
+        return np.full(len(places), float(step))
 
-    def placed(self, turn: int, place: int) -> bool:
+    def placed(self, step: int, place: int) -> bool:
         self.told += 1
         return True
 

@@ -178,7 +178,7 @@ objects = st.fixed_dictionaries(
 
 @settings(max_examples=300)
 @given(st.sampled_from(KINDS), objects | st.dictionaries(keys, anything))
-def test_whatever_comes_is_read_alike_or_refused(kind: Kind, obj: dict[str, Any]) -> None:
+def test_all_input_is_read_in_one_way_or_refused(kind: Kind, obj: dict[str, Any]) -> None:
     try:
         raw = json.dumps(obj, allow_nan=False).encode()
         raw.decode().encode("utf-8")

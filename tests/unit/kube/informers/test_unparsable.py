@@ -75,4 +75,4 @@ def test_only_what_is_there_is_kept() -> None:
         case.note(f"ns/{name}", 1)
     case.objects.gone("ns/a")
     case.objects.keep(["ns/b", "ns/x"])
-    assert [each.key for each in case.objects.standing()] == ["ns/b"]
+    assert [each.key for each in case.objects.current()] == ["ns/b"]

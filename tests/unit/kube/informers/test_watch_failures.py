@@ -61,7 +61,7 @@ def test_who_follows_the_same_kinds_beside_says_nothing_again(said: pytest.LogCa
     assert said.messages == ["pods are not installed", "pods are installed now"]
 
 
-def test_what_stands_in_the_way_of_others_beside_is_known_until_they_end() -> None:
+def test_obstacles_of_other_kinds_are_known_until_they_end() -> None:
     own = WatchFailures()
     beside = WatchFailures(own)
     own.tell(PODS, Cause.FORBIDDEN, "no right to list pods")

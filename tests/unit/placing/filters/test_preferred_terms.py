@@ -57,7 +57,7 @@ def near(name: str, weight: int, key: str = ZONE) -> PodAffinityTerm:
         ),
     ],
 )
-def test_how_much_each_node_is_wished_for(pods: list[Pod], expected: tuple[int, ...]) -> None:
+def test_how_much_each_node_is_preferred(pods: list[Pod], expected: tuple[int, ...]) -> None:
     assert tuple(scores(NODES, pods, podaffinity=1)[n.name] for n in NODES) == expected
 
 
@@ -68,7 +68,7 @@ def test_scores_are_scaled_among_the_candidates() -> None:
     assert scores(NODES, pods, "x1", podaffinity=1) == {"x1": 0.0}
 
 
-def test_only_those_who_wish_and_those_who_are_wished_for_are_asked_about() -> None:
+def test_only_pods_with_preferred_terms_and_pods_that_match_them_are_asked_about() -> None:
     cluster = Cluster(NODES, [pod("a", pod_preferred=(near("web", 5),)), web("w"), pod("p", cpu=1.0)], "predicates")
     concerns = InterPodScore(pod_index(cluster.ssn)).concerns
     assert [concerns(cluster.task(name).cls.row) for name in "awp"] == [True, True, False]

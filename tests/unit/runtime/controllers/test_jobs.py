@@ -505,7 +505,7 @@ def test_a_service_may_publish_addresses_that_are_not_ready() -> None:
     assert world.objects["Service", "j"]["spec"]["publishNotReadyAddresses"] is True
 
 
-def test_a_value_may_stand_beside_its_argument() -> None:
+def test_a_value_may_follow_its_argument() -> None:
     world = World(task("master", 1), plugins={"pytorch": ["--port", "99"]})
     world.admit()
     assert env_of(world.pods["j-master-0"])["MASTER_PORT"] == "99"

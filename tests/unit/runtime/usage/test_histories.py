@@ -72,7 +72,7 @@ def test_a_window_by_cron_begins_when_it_was_last_due(cron: str, span: float) ->
     assert HistorySettings.read({**SECTION, "usageParams": params}).span_s(NOW) == span
 
 
-async def test_the_address_may_stand_in_the_environment() -> None:
+async def test_the_address_may_be_in_the_environment() -> None:
     """What it holds may be a secret: it is not told."""
     section = {"clientType": "prometheus", "connectionStringEnvVar": "USAGE_DB"}
     given = HistorySettings.read(section, {"USAGE_DB": "http://db:9090"})
@@ -128,7 +128,7 @@ def test_who_had_much_lately_gets_less_of_what_is_over(k: float) -> None:
     assert sum(pod.startswith("a") for pod in binds) == (6 if k else 8)
 
 
-def test_only_so_many_jobs_of_a_queue_have_a_turn() -> None:
+def test_only_so_many_jobs_of_a_queue_are_tried() -> None:
     waiting = [job(f"{of}{i}", of, [""]) for i in range(3) for of in "ab"]
     conf = {"dialect": "kai", "actions": "allocate", "queueDepthPerAction": {"allocate": 2}}
     binds = cycle(store(node("n"), queue("a"), queue("b"), *waiting), read_policy(conf, builtin_registry())).binds

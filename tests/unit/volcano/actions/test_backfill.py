@@ -55,7 +55,7 @@ def test_pods_beyond_the_minimum_are_bound_one_by_one() -> None:
     assert len(run(cluster(node("n", pods=3), group("g", 5, 2)), CONF).binds) == 3
 
 
-def test_what_stands_against_a_pod_is_told() -> None:
+def test_objections_to_a_pod_are_recorded() -> None:
     selects = group("g", node_selector=(("zone", "x"),))
     found = run(cluster(node("n"), selects), CONF)
     assert "didn't match Pod's node affinity/selector" in str(list(found.outcome.notices()))
@@ -80,7 +80,7 @@ def test_what_an_earlier_action_promised_is_taken_back_and_tried_again() -> None
     (row,) = ssn.tables.tasks.alive.nonzero()[0].tolist()
     stmt = ssn.statement()
     assert stmt.pipeline([row], [0]) is None
-    stmt.leave_standing()
+    stmt.keep_uncommitted()
     assert ssn.tables.nodes.view[0].any()
     assert tasks_in_order(ssn) == [row]
     assert int(ssn.tables.tasks.node[row]) == -1

@@ -102,7 +102,7 @@ def test_who_may_be_touched(special: dict[str, Any], who: list[str]) -> None:
     assert evicted(run(state, CONF, actions="gangpreempt")) == who
 
 
-def test_a_later_allocate_leaves_a_promise_standing_and_says_that_the_pod_was_tried() -> None:
+def test_a_later_allocate_keeps_a_promise_and_says_that_the_pod_was_tried() -> None:
     state = cluster(HIGH, LOW, node("a", cpu=2), gang("old", 1, "aa", priority_class="low"), WAITING)
     found = run(state, CONF, actions="allocate, gangpreempt, allocate")
     assert (evicted(found), found.pipelined) == (["old-0"], {"ns/new-0": "a"})

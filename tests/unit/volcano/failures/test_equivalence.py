@@ -42,7 +42,7 @@ def crowd(count: int) -> list[Object]:
     return [node("n0", 2), node("n1", 2), *gang("low", 2, on="n0"), *gang("more", 2, on="n1"), *jobs]
 
 
-def test_one_of_many_that_are_alike_is_tried_and_the_next_cycle_none() -> None:
+def test_one_of_many_equal_jobs_is_tried_and_the_next_cycle_none() -> None:
     counting, memo = Counting(), Memo()
     under, store = counting.policy(equal=True), cluster(LEVELS, crowd(20))
     first = run(store, under, memo=memo)

@@ -56,7 +56,7 @@ class World:
         pytest.param("other", False, id="none of another queue"),
     ],
 )
-def test_who_fails_alike(name: str, fails: bool) -> None:
+def test_which_jobs_share_a_failure(name: str, fails: bool) -> None:
     world = World()
     note_failure(world.ssn, world.equal, world.job("first"), VAIN, fresh=True)
     assert world.equal.fails(world.job(name)) is fails
@@ -85,7 +85,7 @@ def test_a_failure_does_not_outlive_what_it_rests_on() -> None:
     assert not world.equal.fails(world.job("equal")), "somebody is going"
 
 
-def test_a_job_of_which_something_stood_before_says_nothing_of_others() -> None:
+def test_a_job_that_was_partly_placed_before_says_nothing_of_others() -> None:
     world = World()
     undone = (Operation(Kind.PIPELINE, Placement([world.row("first")], [0])),)
     note_failure(world.ssn, world.equal, world.job("first"), VAIN._replace(undone=undone), fresh=False)

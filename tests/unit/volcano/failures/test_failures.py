@@ -68,7 +68,7 @@ class World:
         pytest.param("small", False, id="one that asks for less"),
     ],
 )
-def test_who_fails_alike(name: str, fails: bool) -> None:
+def test_which_jobs_share_a_failure(name: str, fails: bool) -> None:
     world = World()
     assert (world.failures.of(world.row(name)) is not None) is fails
 
@@ -85,7 +85,7 @@ def test_a_failure_is_told_by_position_and_befalls_its_job() -> None:
 def test_a_hook_about_single_jobs_makes_a_failure_the_job_s_own() -> None:
     world = World(equal=False)
     first, equal = world.row("first"), world.row("equal")
-    assert not world.failures.stands_for_all(first)
+    assert not world.failures.holds_for_equal(first)
     assert world.failures.of(first) is not None
     assert world.failures.of(equal) is None
 

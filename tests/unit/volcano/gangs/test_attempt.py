@@ -51,7 +51,7 @@ def test_a_job_without_a_queue_may_have_all_it_wants() -> None:
         assert trying.end(stmt).asked == ()
 
 
-def test_what_the_queue_was_asked_before_anything_stood_is_remembered() -> None:
+def test_what_the_queue_was_asked_before_anything_was_placed_is_remembered() -> None:
     """Asked again later for what follows it has said nothing new as long as it allows what is left of that."""
     ssn, job, rows = opened()
     queue, trying = int(ssn.tables.jobs.queue[job]), OpenAttempt(ssn, job)
@@ -67,7 +67,7 @@ def test_what_the_queue_was_asked_before_anything_stood_is_remembered() -> None:
         assert trying.end(stmt).asked_again, "of others than those that follow"
 
 
-def test_an_answer_that_may_rest_on_what_stands_is_told_apart() -> None:
+def test_an_answer_that_may_rest_on_placements_is_marked() -> None:
     ssn, job, rows = opened("two_at_once")
     queue, trying = int(ssn.tables.jobs.queue[job]), OpenAttempt(ssn, job)
     with ssn.statement() as stmt:

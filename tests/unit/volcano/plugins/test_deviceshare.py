@@ -120,7 +120,7 @@ def test_a_manifest_says_what_containers_may_use_and_sums_leave_out_what_is_coun
     assert Decoder().decode_as("v1", "Pod", manifest).spec.devices is None
 
 
-def test_pods_that_differ_in_their_wishes_alone_are_told_apart_by_one_reader() -> None:
+def test_pods_that_differ_in_preferences_alone_are_distinguished_by_one_reader() -> None:
     decoder = Decoder()
 
     def annotations(

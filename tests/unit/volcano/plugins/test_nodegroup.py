@@ -52,7 +52,7 @@ def against(ssn: Session) -> list[str]:
         pytest.param(None, [UNSPECIFIED, UNSPECIFIED, NO_LABEL], id="no rules"),
     ],
 )
-def test_what_stands_against_a_node(rules: NodeGroupAffinity | None, found: list[str]) -> None:
+def test_objections_to_a_node(rules: NodeGroupAffinity | None, found: list[str]) -> None:
     assert against(opened(queue("q", affinity=rules))) == found
 
 

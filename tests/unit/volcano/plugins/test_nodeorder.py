@@ -12,7 +12,7 @@ from tests.unit.volcano.scorers.scoring import only
 from tests.unit.volcano.worlds import World, worlds
 
 
-def test_without_wishes_the_answer_is_one_number() -> None:
+def test_without_preferred_terms_the_answer_is_one_number() -> None:
     """So a gang may be placed in one go; None when there is nothing to score."""
     for arguments, expected in ((only(tainttoleration=3, podaffinity=2), 300.0), (only(leastrequested=1), None)):
         cluster = Cluster([node("n"), node("m")], [pod("p")], "nodeorder", **arguments)

@@ -91,7 +91,7 @@ STATIC = Numatopology("n", "static", SINGLE, CPUS, tuple(range(8)))
         (STATIC, SINGLE, ""),
     ],
 )
-def test_what_stands_against_a_node(topology: Numatopology | None, policy: str, said: str) -> None:
+def test_objections_to_a_node(topology: Numatopology | None, policy: str, said: str) -> None:
     assert against(opened(topology, pod("w", "g", **own(2, policy)))) == said
 
 

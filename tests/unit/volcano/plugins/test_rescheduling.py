@@ -92,7 +92,7 @@ def test_it_remembers_when_it_began_and_when_it_ran_and_wakes_for_the_next_time(
         ),
     ],
 )
-def test_what_stands_in_a_policy_and_cannot_be_used_is_said(arguments: str, told: str) -> None:
+def test_unusable_arguments_of_a_policy_are_reported(arguments: str, told: str) -> None:
     with pytest.raises(PolicyError) as error:
         policy(f"actions: shuffle\ntiers: [{{plugins: [{{name: rescheduling, arguments: {{{arguments}}}}}]}}]")
     assert told in str(error.value)

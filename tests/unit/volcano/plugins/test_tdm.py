@@ -114,7 +114,7 @@ def test_where_nobody_is_left_to_be_evicted_only_hours_wake() -> None:
     assert tdm_of(session(state, CONF, now=AFTER + 1)).wakes_at() == 24 * 3600.0
 
 
-def test_what_stands_in_a_policy_and_is_no_time_is_said() -> None:
+def test_an_invalid_time_in_a_policy_is_reported() -> None:
     with pytest.raises(PolicyError) as caught:
         policy(CONF.replace("1:00-5:00", "1-5").replace("10m", "soon"))
     text = str(caught.value)

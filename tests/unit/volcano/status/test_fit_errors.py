@@ -248,7 +248,7 @@ def test_notices_go_to_waiting_pods_without_gates() -> None:
         ),
     ],
 )
-def test_a_notice_says_what_stands_against_the_pod(cpu: int, message: str) -> None:
+def test_a_notice_lists_the_objections_to_the_pod(cpu: int, message: str) -> None:
     state = cluster(node("n0"), node("n1"), podgroup("g", 3, phase="Inqueue"), pods("g", 3, cpu=cpu))
     first = next(run(state, "tiers: [{plugins: [{name: gang}]}]", actions="allocate").outcome.notices())
     assert (first.pod, first.reason, first.message) == ("ns/g-0", first.reason, message)
