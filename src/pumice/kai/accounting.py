@@ -14,11 +14,14 @@ _MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
     TaskStatus.ALLOCATED: frozenset(
         {TaskStatus.BINDING, TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.PENDING}
     ),
+    # A later action of the session may take back what an earlier one promised, as an eviction.
     TaskStatus.PIPELINED: frozenset({TaskStatus.RELEASING}),
     TaskStatus.BINDING: frozenset({TaskStatus.RELEASING, TaskStatus.PENDING}),
     TaskStatus.BOUND: frozenset({TaskStatus.RELEASING}),
     TaskStatus.RUNNING: frozenset({TaskStatus.RELEASING}),
+    # Back to any state in which it was before: a victim of a simulation may keep its node.
     TaskStatus.RELEASING: frozenset({*_HELD, TaskStatus.STUCK}),
+    # Only the cluster can say that a pod in one of these states has gone or goes on.
     TaskStatus.SUCCEEDED: frozenset(),
     TaskStatus.FAILED: frozenset(),
     TaskStatus.UNKNOWN: frozenset(),

@@ -32,6 +32,7 @@ def _ends(ssn: Session, job: int) -> float:
         return 0.0
     # An eviction of this cycle is in no annotation yet.
     last = ssn.now if job in evicted_jobs(ssn) else gang.last_eviction or 0.0
+    # From its last eviction on, a job has to wait again: two jobs could otherwise evict each other in every cycle.
     return max(group.creation, last) + gang.preemption_delay
 
 

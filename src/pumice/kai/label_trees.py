@@ -54,6 +54,7 @@ def label_tree(ssn: Session, constraint: TopologyConstraint) -> LabelTree | None
 def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:
     """Build the tree of these labels."""
     columns = [facts.label(key) for key in levels]
+    # A node without one of the labels is in no domain at any level, because the domains above it would be unknown.
     inside = np.ones(len(facts), dtype=bool)
     for column in columns:
         inside &= column.codes >= 0

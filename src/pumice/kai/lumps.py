@@ -17,6 +17,7 @@ def victim_lumps(tables: Tables, gone: Sequence[int]) -> list[tuple[int, list[in
     cannot lose a part of it.
     """
     tasks, jobs, subs = tables.tasks, tables.jobs, tables.subs
+    # In the order of eviction: whether a queue may lose one more lump depends on what it has lost before.
     by_job: dict[int, list[int]] = {}
     gone = list(gone)
     for row, job in zip(gone, tasks.job[gone].tolist(), strict=True):

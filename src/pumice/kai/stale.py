@@ -9,6 +9,7 @@ from pumice.model.status import TaskStatus
 
 #: States in which a task still counts for its gang (statuses,), 0 or 1. Source: KAI active used.
 _USED = ACTIVE.copy()
+# A gang is short of a pod when the pod has gone, and not while it leaves.
 _USED[[RELEASING, STUCK]] = 1
 
 
@@ -16,6 +17,8 @@ def stale_jobs(tables: Tables) -> AnyArray:
     """Return the rows of stale jobs: they hold resources, no pod has succeeded, and a pod set is below its minimum."""
     jobs = tables.jobs
     used = jobs.counts @ _USED
+    # Pods of a gang that finishes end one after the other. The first that succeeds shows that fewer are enough from
+    # then on.
     rows = jobs.alive & (jobs.queue >= 0) & (used > 0) & (jobs.counts[:, TaskStatus.SUCCEEDED] == 0)
     # An array test first: a job without sub-groups has one pod set, so its own counts decide. Only the few jobs that
     # are left are tested by pod set.

@@ -198,6 +198,8 @@ class _Updates:
         self._stale, self._evicted = frozenset(stale_jobs(ssn.tables).tolist()), evicted_jobs(ssn)
         self._statuses: dict[Hashable, PodGroupStatus] = {}
         counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
+        # A gang starts when it holds something for the first time and waits for nothing more: minruntime counts from
+        # then.
         starts = (counts @ HELD > 0) & (before @ HELD == 0) & (before[:, PENDING] > 0)
         # Columns become lists here, since the loop over gangs reads single numbers.
         self._starts: list[bool] = (starts & (counts[:, TaskStatus.PIPELINED] == 0)).tolist()

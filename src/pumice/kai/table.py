@@ -107,6 +107,7 @@ KAI = Dialect(
     closes=close,
     sections={
         QUEUE_DEPTH: depth_problems,
+        # Checked by the shell, which reads files and asks the database: ``pumice.runtime.usage.history_settings``.
         "usageDBConfig": lambda section: iter(()),
         SEARCH_BUDGETS: budget_problems,
     },

@@ -55,6 +55,7 @@ def amounts_by_queue(tables: Tables, amounts: Amounts | None = None) -> tuple[F6
     jobs, tasks = tables.jobs, tables.tasks
     rows, held, waits, asked = amounts_of(tables) if amounts is None else amounts
     found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
+    # ``add.at`` adds for every job; ``+=`` on an index with repetitions would keep one job of each queue.
     np.add.at(found[0], jobs.queue[rows], held)
     np.add.at(found[1], jobs.queue[rows], held * ~jobs.preemptible[rows, None])
     np.add.at(found[2], jobs.queue[tasks.job[waits]], asked)
@@ -75,6 +76,7 @@ def amounts_by_job(tables: Tables, amounts: Amounts) -> tuple[F64, F64]:
 def summed_up(tree: QueueTree, own: F64) -> F64:
     """Return amounts of queues including all queues below them. Shape (Q, 3)."""
     found = np.zeros_like(own)
+    # A queue whose ancestors are missing or form a circle has only itself on its path, and adds to no other queue.
     for queue, path in enumerate(tree.path):
         found[path] += own[queue]
     return found
@@ -84,6 +86,7 @@ def past_shares(tables: Tables) -> F64:
     """Return which share of the cluster each queue used in the past, 0 if unknown. Shape (Q, 3)."""
     found, histories = np.zeros((len(tables.queues), 3)), tables.histories
     row_of = {name: row for row, name in enumerate(tables.queues.names)}
+    # By name, since the history may know queues that have been deleted, and does not know new ones.
     for row, name in enumerate(histories.names):
         if name in row_of:
             found[row_of[name]] = histories.cpu[row], histories.memory[row], histories.gpu[row]

@@ -109,6 +109,7 @@ class Words:
         self._rendered: dict[Hashable, Explanation] = {}
         self._sums: tuple[F64, F64] | None = None
         jobs = tables.jobs
+        # All that the numbers of a message depend on. The pod that it names is one of the first such job.
         columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
         self._class_keys: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -168,6 +169,7 @@ class Words:
         """Return waiting tasks of a job, as many as it lacks to its minimum, at least one."""
         tables = self._tables
         rows = [row for row in tables.jobs.tasks[job].tolist() if tables.tasks.status[row] == 0]
+        # The job could start with these, so room for more of its pods is not what it waits for.
         lacks = max(int(tables.jobs.min_available[job]) - int(tables.jobs.counts[job, 1:6].sum()), 1)
         return rows[:lacks]
 

@@ -55,6 +55,7 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
     order, equal = TreeOrder(ssn, rows), EqualJobs(ssn, rows)
     small, failed = SmallGangs(ssn, placer(ssn).feasible), list[int]()
     for job, part in in_turn(order, budget, counted=placer(ssn).is_grouped):
+        # Equal jobs at the head of the queue would fail in the same way, so they are dropped with this one.
         if part is None or equal.failed(job):
             order.drop(job, equal.leading)
             failed.append(job)

@@ -83,6 +83,7 @@ def _may_be_moved(ssn: Session, job: int) -> bool:
     jobs = ssn.tables.jobs
     if jobs.groups[job].gang is not None:
         return True
+    # Otherwise one action would undo what another one has just decided in the same cycle.
     promised = jobs.counts[job, TaskStatus.ALLOCATED] + jobs.counts[job, TaskStatus.PIPELINED]
     return not promised and not (jobs.has_topology[job] or jobs.has_policy[job] or jobs.role_min[job])
 

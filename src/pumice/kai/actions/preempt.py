@@ -44,4 +44,5 @@ def _may_leave(ssn: Session, job: int) -> Callable[[int], bool]:
     """Return a test that is True for jobs that may be evicted for a job."""
     priority = ssn.tables.jobs.priority
     own = int(priority[job])
+    # Strictly lower: jobs of equal priority would evict each other cycle after cycle.
     return let_through(ssn, job, points.preempt_victims, lambda row: int(priority[row]) < own)

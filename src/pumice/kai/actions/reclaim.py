@@ -25,6 +25,7 @@ def reclaim(ssn: Session, *, maxSearchSteps: int = STEPS_MAX) -> None:
 
 def _may_try(ssn: Session, part: Part) -> bool:
     """Return True if plugins allow the job to reclaim."""
+    # Asked before the search, which is what costs: a queue that would exceed its share may take from no victim.
     return bool(ssn.ask(points.may_reclaim, Job(ssn.tables, part.job), part.amount(ssn.tables)))
 
 

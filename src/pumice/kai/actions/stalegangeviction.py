@@ -24,6 +24,7 @@ def stalegangeviction(ssn: Session, *, defaultStalenessGracePeriod: float = 60.0
         grace = defaultStalenessGracePeriod if own is None else own
         # A gang that is seen stale for the first time has its grace before it, unless that is 0.
         since = ssn.now if gang is None or gang.stale_since is None else gang.stale_since
+        # A gang that stays below its minimum does no work, and what its other pods hold is lost to jobs that could run.
         if 0 <= grace <= ssn.now - since:
             _evict(ssn, job)
 

@@ -45,6 +45,7 @@ class Steps:
     def compare(self, queues: int) -> bool:
         """Count the comparison of so many queues. Return False if no step is left for it."""
         self._comparisons += queues
+        # The rest is carried over: a comparison is cheap, and only many of them make a step.
         steps, self._comparisons = divmod(self._comparisons, _COMPARISONS_A_STEP)
         return not steps or self.budget is None or self.budget.spend(steps)
 
@@ -84,5 +85,7 @@ def in_turn(
                 yield job, part
         if not postponed:
             return
+        # What the last cycle tried comes after what it did not reach. Otherwise the first jobs of an account would use
+        # up its steps in every cycle, and those behind them would never be tried.
         budget.resume(order, postponed)
         postponed = []

@@ -144,10 +144,12 @@ def _shrink(ssn: Session, member: Member, active: Active, left: _Tasks) -> list[
         spare = member.reached(active) > member.least
         return [left[member.sub][-1]] if spare else []
     satisfied = member.reached(active)
+    # Below its minimum everywhere, the set has nothing to spare, and leaves with the whole job.
     if not satisfied:
         return []
     reverse = in_order(ssn, member, active)[::-1]
     found = next((rows for each in reverse if (rows := _shrink(ssn, each, active, left))), [])
+    # A whole member may leave only while more members than needed are satisfied.
     if found or satisfied <= member.least:
         return found
     return next((rows for each in reverse if (rows := _all_of(each, left))), [])

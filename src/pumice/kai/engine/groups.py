@@ -85,6 +85,7 @@ def _pod_set(tables: Tables, part: Part, member: Member) -> Group:
     """Return a pod set as a group."""
     status, node = tables.tasks.status, tables.tasks.node
     rows = tables.subs.tasks[member.sub].tolist()
+    # Tasks that were only promised a place count too: those that follow must go into the same domain.
     active = tuple(row for row in rows if int(status[row]) in ACTIVE_STATUSES and node[row] >= 0)
     return Group(part.job, tuple(part.tasks[member.sub]), active, member.topology, member.sub)
 

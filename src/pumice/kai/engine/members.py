@@ -57,6 +57,7 @@ def members_of(tables: Tables, job: int) -> Member:
     gang = group.gang if group is not None else None
     if gang is not None and gang.sub_groups:
         key = tables.jobs.uids[job]
+        # The UID of a pod set is that of its job, a separator, and the name of the sub-group.
         row_of = {tables.subs.uids[sub][len(key) + 1 :]: sub for sub in tables.jobs.subs[job]}
         return _set(_inside(gang, "", row_of), gang.min_sub_group, gang.topology)
     found = [Member(int(tables.subs.min_available[sub]), sub) for sub in tables.jobs.subs[job]]

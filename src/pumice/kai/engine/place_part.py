@@ -158,6 +158,8 @@ class Placer:
         """Return True if a pod set has pipelined tasks and fewer bound tasks than its minimum."""
         tables = self.ssn.tables
         promised = int(tables.subs.counts[sub, TaskStatus.PIPELINED])
+        # A gang that runs with its minimum may bind more pods while others of it wait. Pipelined tasks are active too,
+        # hence the difference.
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
     def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
@@ -168,6 +170,8 @@ class Placer:
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
             self.why = Domain()
+        # In the order of the plugin, and the first that works: the plugin topology offers narrow domains before wide
+        # ones.
         for subset in found:
             # Counting rejects most subsets and spends no step.
             if subset.nodes is not None and lacks_room(

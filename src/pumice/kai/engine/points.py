@@ -51,6 +51,8 @@ def _reason(tiers: combine.Tiers, *args: object) -> str | None:
 def _first_yes_or_no(tiers: combine.Tiers, *args: object) -> bool | None:
     """Return the answer of the first plugin, None if no plugin has a hook."""
     hook = next(chain.from_iterable(tiers), None)
+    # KAI calls the function that was registered first and no other, so a second plugin that limits queues has no
+    # effect.
     return None if hook is None else combine.all_of([[hook]], *args)
 
 
@@ -94,6 +96,7 @@ def _finer(tiers: combine.Tiers, group: Group, within: Subset) -> list[Subset]:
     found = [within]
     for hook in chain.from_iterable(tiers):
         finer: list[Subset] = []
+        # Piped, as in KAI: a later plugin sees only what an earlier one has left.
         for each in found:
             answer = hook(group, each)
             if not isinstance(answer, list | tuple) or not all(isinstance(part, type(within)) for part in answer):

@@ -107,6 +107,7 @@ class Replacement:
         # Keys are only needed where victims compete with the part or with pending jobs.
         for leaf, each in jobs.items():
             self._entries[leaf] = self._keyed(each) if leaf == own or waiting.line(leaf) else self._ordered(each)
+        # The part is one entry among the victims of its queue, and is placed when the order comes to it.
         self._entries.setdefault(own, []).append((waiting.key_of(part.job), part.job))
         if len(self._entries[own]) > 1:
             self._entries[own].sort(reverse=True)

@@ -34,6 +34,7 @@ def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Par
         for row, node in found.places:
             there = np.zeros(tables.nodes.capacity, dtype=bool)
             there[node] = True
+            # The search has counted resources only. Here the plugins answer, and one may refuse the node that it chose.
             if not placing.place(stmt, Part(part.job, {sub: [row]}), there):
                 # The reasons against the gang are those that were found pod by pod.
                 placing.why = why

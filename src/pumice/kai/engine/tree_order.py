@@ -100,6 +100,7 @@ def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool 
         for queue in [queue for queue in best if depth[queue] == deepest]:
             groups.setdefault(tree.parent[queue], []).append(queue)
         for parent, siblings in groups.items():
+            # One pass and no sort: only the best is wanted, and the order will be another after the next placement.
             winner = siblings[0]
             for other in siblings[1:]:
                 said = _compared(ssn, best[other][1], best[winner][1], by_requests=by_requests)
@@ -147,6 +148,8 @@ class TreeOrder:
         self._ssn = ssn
         depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.trace.action)
         self._lines = ssn.order.lines(rows, depth if isinstance(depth, int) else None)
+        # Between two choices only the queue that was chosen has another best job, so the requests of all others are
+        # kept.
         self._requests: dict[
             int, tuple[QueueRequest, int, Part | None]
         ] = {}  # per queue, with its job's stamp and chunk

@@ -42,6 +42,7 @@ class DynamicResources:
         if self._gpu < 0 or not len(self.ssn.tables.slices):
             return None
         offers, found = offers_of(self.ssn), np.zeros(len(self.ssn.tables.nodes.facts), dtype=bool)
+        # A slice may offer devices of no node of this snapshot, which then have node -1.
         there = offers.node[offers.gpus]
         found[there[there >= 0]] = True
         return found if found.any() else None
@@ -78,6 +79,8 @@ class _Refusing:
         for number in ledger.of_task.get(task.row, ()) if named else ():
             claim = ledger.claims[number]
             of_gpus = any(is_gpu(name) for name, _ in claim.devices)
+            # Pods of several queues may name one claim. Its label says which queue answers for the GPUs, so that no
+            # queue uses those of another one without being charged.
             if claim.key in named and of_gpus and claim.labels.get(KAI_QUEUE_LABEL) != queue:
                 return Unfit(f"resourceclaim {claim.key} is not labelled as queue {queue}'s", Code.UNRESOLVABLE)
         return None

@@ -12,4 +12,5 @@ from pumice.kai import points
 @points.job_order(reads=(ROWS,))
 def elastic(ssn: Session, jobs: JobRows) -> AnyArray:
     """Return the order key of jobs, lower first. Shape (rows,)."""
+    # A gang below its minimum cannot run at all, so its pods come before one more pod for a job that runs already.
     return jobs.surplus

@@ -8,13 +8,15 @@ from pumice.api import F64, ROWS, NodeRows, Session, TaskClass, plugin
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 
+#: KAI's scores are layers: this one exceeds all that nodeavailability (1,000), numa (100), resourcetype (10) and
+#: nodeplacement (9) add together, so sharing a GPU comes before an immediate start.
 SCORE = 10_000.0
 
 
 @plugin("gpusharingorder")
 @points.node_order(reads=(ROWS,))
 def gpusharingorder(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None:
-    """Return 1000 for nodes where the task can join a shared GPU, else 0. Shape (rows,)."""
+    """Return 10,000 for nodes where the task can join a shared GPU, else 0. Shape (rows,)."""
     devices = ssn.ledger.devices
     if devices is None:
         return None

@@ -10,4 +10,5 @@ from pumice.kai import points
 @points.device_order
 def gpuspread(ssn: Session, task: Task, node: Node, used: F64) -> F64:
     """Return the free share of each device. Shape (devices,)."""
+    # ``used`` is 0 for a whole GPU, so a pod shares a GPU only if the node has no whole one left.
     return 1.0 - used

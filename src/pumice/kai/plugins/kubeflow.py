@@ -8,6 +8,8 @@ from pumice.api import ROWS, AnyArray, Session, TaskRows, plugin
 from pumice.kai import points
 
 ROLE_LABEL = "training.kubeflow.org/job-role"
+#: Without its master or launcher the workers of a job have nothing to do. In a gang that is placed pod by pod the order
+#: decides which pods get the room that there is.
 FIRST = frozenset({"master", "launcher"})
 
 

@@ -12,6 +12,7 @@ from pumice.kai.engine.parts import Scenario, active_of
 from pumice.kai.engine.tree_order import queue_tree
 
 LCA, QUEUE = "lca", "queue"
+#: NOW, because a protection ends by the clock, while nothing else changes.
 _READS = (ROWS, NOW, QUEUES, JOBS, PODS)
 
 
@@ -37,6 +38,8 @@ class MinRuntime:
         self._default_preempt = parse_duration(defaultPreemptMinRuntime)
         self._default_reclaim = parse_duration(defaultReclaimMinRuntime)
         sharing = [queue.sharing for queue in ssn.tables.queues.objs]
+        # None inherits the time of the queue above; 0 is a time of its own, and ends the protection by the queues
+        # above.
         self._preempt = [each.preempt_min_runtime if each is not None else None for each in sharing]
         self._reclaim = [each.reclaim_min_runtime if each is not None else None for each in sharing]
         # Without any minimum, no job is protected. Dropping the points saves a call per candidate and scenario.
@@ -117,6 +120,8 @@ class MinRuntime:
         queue, own = self.ssn.tables.jobs.queue, job.queue.row
         return np.array(
             [
+                # Preempt looks for victims in the own queue only and reclaim in the others only. Each leaves out the
+                # rest by itself, so that no start times are read for them here.
                 (queue[row] == own) != same_queue
                 # Elastic jobs may always lose tasks above their minimum. ``_keeps_minimums`` rejects scenarios that
                 # take more.
@@ -147,6 +152,7 @@ class MinRuntime:
         tables = self.ssn.tables
         tasks = tables.tasks
         gone = scenario.gone(tables)
+        # Only pod sets that lose a task are tested: one that was short before is no reason against this scenario.
         for sub in dict.fromkeys(tasks.sub[gone].tolist()):
             job = int(tables.subs.job[sub])
             short = active_of(tables, sub) < tables.subs.min_available[sub]

@@ -47,5 +47,7 @@ class NodePlacement:
         free, whole = nodes.soon_free(column), nodes.pick(self._all[:, column])
         if self._strategies[by_gpu] == BINPACK:
             return np.where(whole > 0, MOST * (1.0 - free / largest), 0.0)
+        # Spread compares shares of nodes, and binpack amounts, as in KAI: among nodes of different sizes the two are
+        # not each other's reverse.
         part: F64 = np.divide(free, whole, out=np.zeros_like(free), where=whole > 0)
         return part

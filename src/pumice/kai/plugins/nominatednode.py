@@ -20,6 +20,6 @@ class NominatedNode:
 
     @points.node_order
     def score(self, task: Task, nodes: NodeRows) -> F64:
-        """Return 1,000,000 for the nominated node, else 0. Shape (rows,)."""
+        """Return 10,000,000 for the nominated node, else 0. Shape (rows,)."""
         found: F64 = SCORE * (nodes.rows == self._tasks.nominated[task.row])
         return found

@@ -91,7 +91,11 @@ class Numa:
         if self.unused_points:
             return
         self._machines, free, facts = self._read_nodes(reconstructAvailable)
+        # Under policy ``none`` the kernel decides which zone a pod uses, so there is nothing to record of its
+        # placement.
         self._modelled = self._machines.policy >= GREEDY
+        # What an agent reports as available is already without these pods: what they hold is then taken from an array
+        # that is thrown away, and not a second time from what is free.
         taken, on = self._held(rows, free if reconstructAvailable else np.zeros_like(free))
         ssn.column("numa.nodes", "node", facts.shape[1], values=facts)
         self.free = ssn.column("numa.free", "node", free.shape[1], values=free)
@@ -140,6 +144,8 @@ class Numa:
                 for i, zone in enumerate(found.zones):
                     amounts[0, row, i] = self._vector(zone.allocatable)
                     amounts[1, row, i] = self._vector(zone.available)
+        # What the largest zones have together, by their number: policy ``restricted`` asks how few zones can cover a
+        # request when they are empty, and then insists on that number.
         prefix = (-np.sort(-amounts[0], axis=1)).cumsum(axis=1)
         machines = Machines(policy, by_pod, zones, np.logical_or.reduce(amounts > 0, axis=(0, 2)), prefix)
         # A column has only numbers. The hash makes answers rest on which resources these numbers are about.
@@ -167,6 +173,7 @@ class Numa:
         """Return what a pod holds of its node's zones by its annotations, zero if that is unknown."""
         annotations = {**pod.annotations, **expected}
         record = zone_amounts(annotations.get(OBSERVED_ANNOTATION, ""))
+        # The prediction of the bind serves until the agent of the node has reported where the kubelet put the pod.
         record = record or zone_amounts(annotations.get(PREDICTED_ANNOTATION, ""))
         found = np.zeros(self._shape)
         of_node = self._reported[self.ssn.tables.nodes.facts.names[node]].zones
@@ -230,6 +237,8 @@ class Numa:
         # Filter and score ask the same one after the other.
         if self._last is None or self._last[0] != key:
             free = nodes.read(self.free)
+            # A row may be about a later one of several equal tasks on a node. Those before it take their zones one by
+            # one, because each finds other zones full.
             for step in range(0 if further is None else int(further.max(initial=0))):
                 assert further is not None
                 drawn = self._aligned(cls, nodes.rows, free).taken.reshape(free.shape)
@@ -242,6 +251,7 @@ class Numa:
     @points.predicate(reads=(ROWS,))
     def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Reject nodes whose kubelet would refuse the pod. Shape (rows,)."""
+        # Policy ``best-effort`` aligns what it can and never refuses a pod, so it only counts in the score.
         strict = nodes.pick(self._machines.policy) >= NARROWEST
         if self._asks[cls.row] is None or not strict.any():
             return None
@@ -295,6 +305,7 @@ class Numa:
             taken = self._aligned(cls, nodes, free).taken.reshape(free.shape)
             self.ssn.journal.put(self.free, nodes, free - taken)
             for (index, row, node), amount in zip(each, taken, strict=True):
+                # A task that is moved holds zones at both nodes until its old pod has gone.
                 place = _MOVED if leaving[row] >= 0 else _HOME
                 held, on = self.taken.array[index].copy(), self.on.array[index].copy()
                 held[place], on[place] = amount, node + 1
@@ -326,6 +337,8 @@ class Numa:
         index = self._index.get(task.row)
         if index is None or not self._modelled[node.row]:
             return True
+        # A running pod cannot change its zones. In others it would have to start again, which is an eviction like any
+        # other.
         rows = np.array([node.row])
         taken = self._aligned(task.cls.row, rows, self.free.array[rows]).taken.reshape(-1)
         return not taken.any() or bool((taken == self.taken.array[index, _HOME]).all())
@@ -336,6 +349,7 @@ class Numa:
         index = self._index.get(task.row)
         if index is None or self.on.array[index, _HOME] != node.row + 1:
             return None
+        # The binder writes this on the pod, and the next session reads it there (``_recorded``).
         zones = self._reported[node.name].zones
         held = self.taken.array[index, _HOME].reshape(self._shape)
         amounts = tuple(

@@ -15,6 +15,7 @@ from pumice.placing.filters.pods import classes_where, has_pod_terms
 if TYPE_CHECKING:
     from pumice.placing.filters.preferred_terms import InterPodScore
 
+#: One point of kube-scheduler's 0 to 100 is worth what the plugin topology adds at most: ten steps of 100,000.
 SCORE = 1_000_000.0
 
 
@@ -31,7 +32,7 @@ class PodAffinity:
 
     @points.batch_node_order(reads=(ROWS, PODS))
     def score(self, task: Task, nodes: NodeRows) -> F64 | None:
-        """Return the InterPodAffinity score, 0 to 100, times 100,000. Shape (rows,)."""
+        """Return the InterPodAffinity score, 0 to 100, times 1,000,000. Shape (rows,)."""
         if self._preferred is None or not self._preferred.concerns(int(self.ssn.tables.tasks.cls[task.row])):
             return None
         return SCORE * self._preferred.score(task, nodes)

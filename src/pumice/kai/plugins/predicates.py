@@ -78,6 +78,8 @@ class Predicates:
     def not_yet(self, cls: TaskClass) -> Unfit | None:
         """Return why no node can take pods of the class, or None."""
         spec = cls.spec
+        # Here and not node by node, so that the reason names the annotation that is wrong, and no eviction is tried for
+        # it.
         if spec.gpu_share is not None and spec.gpu_share.problem:
             return Unfit(spec.gpu_share.problem, Code.UNRESOLVABLE)
         if asks_for_parts(spec) and self.ssn.ledger.devices is None:

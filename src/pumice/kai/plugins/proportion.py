@@ -46,6 +46,7 @@ class Proportion:
         queues = tables.queues
         self._path, self._whole = queue_tree(ssn).path, queue_tree(ssn).whole
         self._rows = [np.array(path) for path in self._path]
+        # Below 1, a queue could reclaim from one that is less saturated than itself, which could then reclaim it back.
         self._multiplier = max(1.0, relcaimerSaturationMultiplier)
         self.total = self._total()
         allocated, held_fast, request = (summed_up(queue_tree(ssn), each) for each in amounts_by_queue(tables))
@@ -70,6 +71,7 @@ class Proportion:
         """Return the resources of all nodes, less what pods without a job hold. Shape (3,)."""
         tables = self.ssn.tables
         tasks = tables.tasks
+        # Pods without a job belong to no queue and are never evicted, so what they hold is not there to be shared.
         others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
         # The GPU of a reservation pod is held by the pods that share the device, so it must not be deducted as well.
         others = np.setdiff1d(others, reservations(tables, self.ssn.ledger.devices))
@@ -80,6 +82,8 @@ class Proportion:
     def _fair_share(self, request: F64, k: float) -> F64:
         """Return the fair share of all queues. Shape (Q, 3)."""
         queues = self.ssn.tables.queues
+        # By depth, from the roots downwards: the share of a queue is the total that its children divide. A queue whose
+        # ancestors are missing has depth 0 and is in no level.
         depth = np.array([len(path) if self._whole[row] else 0 for row, path in enumerate(self._path)])
         levels = [(depth == level).nonzero()[0] for level in range(1, int(depth.max(initial=0)) + 1)]
         # Division rounds down to whole units, as in KAI, so GPUs are divided in devices and not in milli-devices.
@@ -129,6 +133,8 @@ class Proportion:
         """Return the reason why a queue, or a queue above it, may not take an amount, or "" if it may. Source: KAI
         proportion plugin, capacity_policy."""
         asked = shared_by_one(self.ssn.tables, amount)
+        # The limit of a queue holds for all queues below it together, so the whole path is checked, from the leaf
+        # upwards.
         for row in self._path[queue.row]:
             held, fast = self.allocated.array[row].tolist(), self.held_fast.array[row].tolist()
             # Resources that are not asked for are not checked: a queue over its CPU limit may still take GPUs.
@@ -187,6 +193,7 @@ class Proportion:
         Source: KAI proportion plugin, Reclaimable."""
         tables, part = self.ssn.tables, scenario.part
         lumps = victim_lumps(tables, scenario.gone(tables))
+        # Every victim has found another place, so no queue loses anything by the scenario.
         if not lumps:
             return True
         leaves = np.array([queue for queue, _ in lumps])
@@ -220,6 +227,8 @@ class Proportion:
             return
         tables, path = self.ssn.tables, self._rows[queue]
         amount = sign * shared(tables, amount_of(tables, run.rows))
+        # Simulated placements and evictions count too: the search compares queues by what they would hold at that
+        # point. The journal takes it back with the simulation.
         self.ssn.journal.add(self.allocated, path, amount)
         if not tables.jobs.preemptible[run.job]:
             self.ssn.journal.add(self.held_fast, path, amount)

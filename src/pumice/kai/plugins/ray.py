@@ -7,6 +7,7 @@ import numpy as np
 from pumice.api import ROWS, AnyArray, Session, TaskRows, plugin
 from pumice.kai import points
 
+#: Workers of a Ray cluster join it through its head, and do nothing until it runs.
 TYPE_LABEL, HEAD = "ray.io/node-type", "head"
 
 

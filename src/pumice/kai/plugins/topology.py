@@ -203,6 +203,8 @@ class _Search:
         # entry.
         steps = np.zeros(len(self._tree.ids[preferred]) + 1)
         for i, domain in enumerate(domains):
+            # Whole steps, as in KAI: of more than ten domains, neighbours in the order share a step, and other scores
+            # choose among them.
             steps[domain] = SCORE * (_STEPS * (i + 1) // len(domains))
         found: F64 = steps[self._tree.domains[preferred]]
         return found

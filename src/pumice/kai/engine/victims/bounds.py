@@ -40,6 +40,8 @@ class Bound:
     def _free(self, rows: Iterable[int]) -> None:
         """Add what the victims hold to the freed amounts of their nodes."""
         tables = self._ssn.tables
+        # ``frees`` and not ``req``: the last task on a shared GPU frees all of it, and an upper bound must not be too
+        # low.
         node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.frees
         for row in rows:
             there = int(node[row])
@@ -59,6 +61,7 @@ class Bound:
         tables = self._ssn.tables
         if self._closed[cls][node]:
             return 0.0
+        # Plain numbers: for one node, the calls of NumPy would cost more than the arithmetic.
         need, fits = tables.classes.req[cls].tolist(), inf
         room = (tables.nodes.books[node, FUTURE] + self._freed.get(node, 0.0) + more).tolist()
         for dimension in self._asked[cls]:

@@ -181,6 +181,8 @@ class Candidates:
     def _key(self, job: int, rest: _Left) -> Any:
         """Return the key of a job as if only these tasks were left."""
         ssn, tables = self._ssn, self._ssn.tables
+        # Hooks of the job order read how many tasks are active, which the tables do not say: nothing has been evicted
+        # yet.
         active = {sub: len(rest.get(sub, ())) for sub in tables.jobs.subs[job]}
         rows = JobRows(tables, np.array([job]), active)
         columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]

@@ -76,6 +76,8 @@ def _fit(level: _Level, domains: I32, amounts: F64) -> bool:
     for need in level.needs:
         if need <= 0:
             continue
+        # Each set goes where most is free, as in KAI. Another distribution might fit where this one fails; the scenario
+        # is then tried with more victims.
         best = int(free.argmax()) if len(free) else -1
         if best < 0 or free[best] < need:
             return False

@@ -36,5 +36,6 @@ def free_gpus(ssn: Session) -> F64:
     books = ssn.tables.nodes.books
     if gpu < 0:
         return books[:, IDLE, 0] * 0.0
+    # What is promised to others of what leaves is subtracted, because it will not be free.
     found: F64 = books[:, IDLE, gpu] + books[:, LEAVING, gpu] - books[:, PIPELINED, gpu]
     return found if ssn.ledger.devices is None else found + ssn.ledger.devices.free().sum(axis=1)
