@@ -170,6 +170,8 @@ class Budget:
 
     def is_free(self, key: Hashable) -> bool:
         """Return True, and count no step of the current job, if the answer to ``key`` is paid."""
+        # Until the next job begins: what the session has paid for may be used again by equal jobs without steps of
+        # theirs.
         self._is_free = self.is_paid(key)
         return self._is_free
 
@@ -202,6 +204,8 @@ class Budget:
                 # A job that alone needs more than its account has must not hold back those after it.
                 alone = len(jobs) > 1 and self._first_of.get(account) == jobs[0]
                 self._ssn.notes[self._key(account)] = float(self._digest(jobs[1] if alone else jobs[0]))
+            # The account was worked off, so its note must go. The store drops a note that is NaN; one that is left out
+            # stays.
             elif self._key(account) in notes:
                 self._ssn.notes[self._key(account)] = float("nan")
 
@@ -231,6 +235,7 @@ class Budget:
     def _resumed(self) -> dict[Account, int]:
         """Return the job with which each account goes on."""
         notes, found = self._ssn.snapshot.notes, dict[Account, int]()
+        # Most cycles begin without such a note, and a digest of every waiting job would be computed for nothing.
         if not any(key.startswith(_prefix(self._action)) for key in notes):
             return found
         at = {account: notes.get(self._key(account)) for account in self._not_begun}

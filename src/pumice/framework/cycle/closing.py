@@ -48,6 +48,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobs
             writes = ssn.policy.dialect.closes(ssn)
         # Also in a session that is not ready: plugins that are open may still have to be asked again later.
         moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT, _moment)
+        # The earliest is enough, since the cycle that it starts asks every plugin again.
         wakes_at = min((at for at in moments if at is not None), default=None)
         figures = _figures(ssn)
         # Only then does an equal session publish the same: nothing was written, nothing is due, and no plugin failed.
@@ -80,6 +81,7 @@ def _moment(at: object) -> float | None:
 
 def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
     """Return a read-only session that is not opened yet, for questions about what plugins would say."""
+    # A memo of its own that keeps nothing, so that questions between cycles change nothing that a cycle remembers.
     return Session(snapshot, policy, now, _ReadOnlyPlanner(), Memo(keeps=False))
 
 

@@ -55,6 +55,7 @@ class Session(Contents):
         # Before plugins are opened, because answers from the last cycle hold only under the same policy and shard.
         memo.begin(self.world, policy, snapshot.shard)
         self.publishes = publishes
+        # Only of an idle session: any other may decide something, even if it equals the last one.
         self.quiet: dict[str, AnyArray] | None = (
             memo.recall((QUIET, publishes), (snapshot.tables.version,)) if self.is_idle else None
         )
@@ -80,6 +81,8 @@ class Session(Contents):
             positions = sorted({*positions, *self.policy.publishing}) if self.publishes else positions
         self.hooks.open(self, positions, observe)
         self.memo.begun(self.world)
+        # Taken after plugins have written their columns, which is no change of the cluster that a status would have to
+        # show.
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:
@@ -110,6 +113,7 @@ class Session(Contents):
 
     def statement(self) -> Statement:
         """Return a set of operations that is committed or undone."""
+        # Its parts and not the session: what a statement may do is then written in its constructor.
         return Statement(self.world, self.hooks, self.planner, self.trace)
 
     def fault_scope(self, subject: str) -> FaultScope:

@@ -196,6 +196,7 @@ class Statement:
     def stay(self, rows: Sequence[int]) -> None:
         """Cancel the eviction of tasks of one sub-job, all evicted from the same status."""
         run = TaskRun.where_they_are(self._world.tables, rows)
+        # To the status before the eviction and not to RUNNING: the task may have been bound, or only promised its node.
         self._world.ledger.move(run, TaskStatus(int(self._world.tables.tasks.was[rows[0]])))
         self._revised = True
         self.operations.append(Operation(Kind.STAY, Placement(run.rows, run.nodes)))
@@ -341,6 +342,7 @@ class Statement:
         binds = op.kind is Kind.ALLOCATE
         for i in sorted(refusals):
             self._trace.tell(decisions[i].pod, Refused(BIND if binds else EVICT, refusals[i].reason))
+        # Such a job has found room, so no later action of this cycle may evict for it (``World.without_refused``).
         if binds and refusals:
             self._world.refused.add(int(self._world.tables.tasks.job[rows[0]]))
         if binds and len(refusals) < len(rows):
@@ -363,6 +365,7 @@ class Statement:
         node, was = int(tables.tasks.node[row]), int(tables.tasks.was[row])
         # A task that another statement evicted has its former status in the column; without one, it was running.
         before = TaskStatus(was) if was >= 0 else TaskStatus.RUNNING
+        # A refused eviction leaves the task where it is; a refused bind leaves it without a node.
         status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (before, node)
         self._world.ledger.move(TaskRun(tables, Placement([row], [to])), status)
         if moved:
@@ -370,6 +373,7 @@ class Statement:
         run = TaskRun(tables, Placement([row], [node]))
         try:
             self._hooks.ask(points.on_deallocate if kind is Kind.ALLOCATE else points.on_allocate, run)
+        # The refusals that follow must be undone too, so a plugin that fails here ends neither the loop nor the cycle.
         except PluginFault as fault:
             self._trace.blame(tables.tasks.pods[row].key, fault)
 

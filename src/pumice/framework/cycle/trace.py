@@ -209,6 +209,8 @@ class CycleTrace:
         # Failures by number in an array, because a full cluster has thousands of waiting jobs, and all equal ones share
         # a failure. A dict of objects would be built anew each cycle.
         self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
+        # Beside ``failed_as``, because failures with equal numbers may have examined other nodes, which evictions look
+        # up.
         self._failures: list[Failure] = []
         self._failed_with: I32 = np.zeros(tables.jobs.capacity, dtype=np.int32)
         self.counts: Counter[str] = Counter()

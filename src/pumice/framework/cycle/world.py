@@ -48,9 +48,11 @@ class World:
     def __init__(self, snapshot: Snapshot, now: float, accounting: Accounting, *, to_write: bool = True) -> None:
         # A fork copies no memory. A column is copied when it is first written (``columns.column``).
         self.tables = snapshot.tables.fork() if to_write else snapshot.tables
+        # Kept, because statuses are written only where they differ from what the cycle found.
         self.before, self.to_write = snapshot.tables, to_write
         versions = self.tables.versions
         self.begun_with: dict[str, tuple[AnyArray, int]] = {}
+        # Only tested for membership and turned into a mask, so its order decides nothing.
         self.refused: set[int] = set()
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)

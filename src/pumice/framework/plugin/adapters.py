@@ -71,6 +71,7 @@ def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subj
 
     def over_rows(subject: Subject, nodes: NodeRows) -> F64:
         found = [hook(subject, node) for node in nodes]
+        # Tested one by one and before the array is made: NumPy would turn a text of digits into a number.
         for answer in found:
             if not isinstance(answer, int | float | np.number | np.bool_):
                 raise combine.WrongAnswer(hook, answer, "a number")

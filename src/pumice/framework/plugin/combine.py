@@ -64,6 +64,7 @@ def rejection(tiers: Tiers, *args: object) -> Rejection | None:
                 raise WrongAnswer(hook, answer, "a Vote")
             if answer < 0:
                 return ""
+            # Noted and not returned: a later plugin of the tier may still reject. Source: Volcano JobEnqueueable.
             permitted = permitted or bool(answer > 0)
         if permitted:
             return None
@@ -184,6 +185,8 @@ def union(tiers: Tiers, candidates: Sized) -> Bool:
             if not is_mask(mask, candidates):
                 raise WrongAnswer(hook, answer, f"a mask over {len(candidates)} tasks")
             if isinstance(answer, MayGo):
+                # Also for the tiers after this one: a task that one plugin protects is not offered again by a later
+                # tier.
                 may_go &= mask
             else:
                 victims |= mask
@@ -302,6 +305,7 @@ def first_row(tiers: Tiers, subject: object, nodes: NodeRows, scores: F64) -> in
     for hook in chain.from_iterable(tiers):
         answer = hook(subject, nodes, scores)
         if answer is not None:
+            # A row that was not asked about may have no room, and would be taken without a further check.
             if not isinstance(answer, int | np.integer) or answer not in nodes.rows:
                 raise WrongAnswer(hook, answer, "None or one of the rows asked about")
             return int(answer)
@@ -403,6 +407,7 @@ def single_keys(tiers: Tiers, subject: object) -> list[Key]:
     for hook in chain.from_iterable(tiers):
         answer = hook(subject)
         for part in answer if isinstance(answer, tuple) else (answer,):
+            # A NaN is neither before nor after any key, so the order of the others would depend on how they are sorted.
             if not isinstance(part, _NUMBERS) or np.isnan(part):
                 raise WrongAnswer(hook, answer, "a number, or a tuple of numbers")
         found.append(answer)

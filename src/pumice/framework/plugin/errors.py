@@ -65,6 +65,7 @@ class PluginFault(Exception):
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:
     """Return ``; did you mean "x"?`` for the nearest known name, or the list of known names."""
+    # Sorted before the search: of equally near names the first is suggested, and a set has no fixed order.
     known = sorted(known)
     near = get_close_matches(found, known, n=1, cutoff=0.6)
     if near:

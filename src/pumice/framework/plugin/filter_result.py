@@ -76,6 +76,7 @@ def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     renumber = np.zeros(len(distinct), dtype=np.int32)
     for i, mixed in enumerate(distinct.tolist()):
         reasons: tuple[Unfit, ...] = ()
+        # In reverse, because the last filter is the lowest digit of the number.
         for filter_result in reversed(filter_results):
             mixed, code = divmod(mixed, len(filter_result.why))
             reasons = filter_result.why[code] + reasons
@@ -121,6 +122,7 @@ class FitErrors(Struct, frozen=True, eq=False):
     @property
     def said(self) -> tuple[object, ...]:
         """All that a user may read of it, as one value. Amounts of free resources are not part of it."""
+        # Sorted, since reasons with equal counts may have been found in another order.
         return tuple(sorted(map(_in_short, self.against))), self.node_count, self.message, self.hypernode
 
 

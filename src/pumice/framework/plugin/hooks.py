@@ -105,6 +105,7 @@ class Hooks:
         except Exception as error:
             raise _fault(option.spec.name, "opening", "", error) from error
         finally:
+            # Also after an error: whatever is registered next must not be taken for a hook of this plugin.
             self._opening = None
         self._opened[position] = instance
         # What an instance leaves unused depends on its arguments and on the cluster, so it is known only now, and
@@ -200,6 +201,7 @@ class Hooks:
 
     def by_plugin(self, point: Question, on_at: Question | None = None) -> Iterator[list[Hook]]:
         """Return the hooks at a point, one list per plugin that is on there (``on_at``: at another point)."""
+        # A reduction belongs to its map, so both follow the switch of the latter. Source: Volcano NodeOrderReduceFn.
         on = self._policy.plugins_at(on_at or point)
         return (self._of(plugin, point) for plugins in on for plugin in plugins)
 

@@ -117,6 +117,7 @@ class WeightedSum(ScoreInTurn):
         return total
 
     def placed(self, step: int, place: int) -> bool:
+        # A list, because ``any`` would stop at the first part that changes, and the others would miss the placement.
         changes = [part.placed(step, place) for part, _ in self._parts]
         return any(changes)
 

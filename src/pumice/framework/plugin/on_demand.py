@@ -32,6 +32,7 @@ class OnDemand(Mapping[str, V]):
         self._read = read
 
     def __getitem__(self, name: str) -> V:
+        # By name, so that a module which cannot be imported is an error only for a policy that names it.
         return self._read(name, _imported(self._places[name]))
 
     def __contains__(self, name: object) -> bool:

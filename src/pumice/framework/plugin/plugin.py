@@ -35,6 +35,7 @@ from pumice.model.usage import UsageWindow
 
 P = TypeVar("P", bound=Callable[..., object])
 PLUGIN_ATTRIBUTE = "__pumice_plugin__"
+#: The texts that Volcano accepts for a bool, which it reads with Go's strconv.ParseBool.
 _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
 

@@ -110,6 +110,7 @@ class Question(Struct, frozen=True, eq=False):
                 f"hook {hook.__qualname__} at point {self.name}: reads={wrong[0]!r}: wanted one of {names},"
                 " or the name of a column, plugin.column"
             )
+        # Added to what is there, because one function may answer at several points.
         setattr(hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, several)])
         return hook
 

@@ -298,6 +298,7 @@ _TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node, "of_tasks": i
 class_scores: MultiFormQuestion[[TaskClass, NodeRows], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _CLASS_SCORES, combine.total
 )
+# Asked only after a sum was not finite. Testing each score of each plugin beforehand would cost every question.
 class_scores_checked: MultiFormQuestion[[TaskClass, NodeRows], F64 | float] = MultiFormQuestion(
     (node_order, batch_node_order), _CLASS_SCORES, combine.finite_total
 )
@@ -347,6 +348,7 @@ ABOUT_NODES: tuple[Question, ...] = (predicate, node_order, batch_node_order)
 task_refused: MultiFormQuestion[[Task], Unfit | None] = MultiFormQuestion(
     (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_unfit
 )
+# A hook about one task speaks of the first only, so the answer is at most 1, and its caller asks again for the next.
 tasks_allowed: MultiFormQuestion[[Queue, TaskRows], Allowed] = MultiFormQuestion(
     (allocatable,), {"run": as_it_is, "task": first_of_run}, combine.fewest
 )

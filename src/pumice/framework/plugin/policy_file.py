@@ -236,6 +236,7 @@ class _Reader:
             if not isinstance(found, Mapping):
                 self.problems.append(f"conf: {name}: found {found!r:.80}, wanted a mapping")
                 continue
+            # As a whole or not at all: a section of which a part was dropped would not do what its author wrote.
             problems = [f"conf: {name}: {problem}" for problem in problems_of(found)]
             self.problems += problems
             if not problems:
@@ -342,6 +343,8 @@ class _Reader:
             return None
         if spec is None:
             reason = self.registry.why_missing(dialect, name)
+            # A name that is close to a known one is a misspelling. Any other is likely a user's own plugin that was not
+            # loaded.
             hint = did_you_mean(name, self.registry.plugins(dialect))
             where_else = "" if hint.endswith("?") else "; is it in --plugins-dir?"
             unknown = f'unknown plugin "{name}"{hint}{where_else}'

@@ -180,4 +180,5 @@ class Registry:
         """Return the names of all plugins that have plain names in a dialect, sorted."""
         own = self.dialects[dialect]
         base = self.dialects[own.builds_on].plugins if own.builds_on else {}
+        # Sorted, since suggestions and error texts list them, and the order of a set differs between processes.
         return sorted({*own.plugins, *base, *self.ours})

@@ -150,6 +150,8 @@ class Unused(NamedTuple):
     def of(cls, instance: object) -> Unused | None:
         """Return what an instance leaves unused, or None if it uses all that it has."""
         points, hooks = getattr(instance, "unused_points", ()), getattr(instance, "unused_hooks", ())
+        # None and not an empty value: most plugins use all that they have, and their policy then has one wiring for all
+        # sessions.
         return cls(tuple(points), tuple(hooks)) if points or hooks else None
 
 
@@ -175,6 +177,8 @@ class Wiring:
         spec = self._policy.options[position].spec
         found = []
         for form, reads, several, attribute in spec.hooks_at(point):
+            # A hook that is given a class cannot tell its tasks apart. Of one that is given a job or a task only a
+            # table says so.
             equal = form in _ABOUT_CLASSES or attribute in spec.equal_answers
             but_for = equal or attribute in spec.equal_but_for_columns
             if attribute not in unused.hooks:
