@@ -69,6 +69,7 @@ class Placing(Chooser):
         self._prefetched.none()
         classes = self._tables.tasks.cls[rows].tolist()
         equal, cls = all_equal(classes), classes[0]
+        # Only an answer about all nodes and any role can serve the jobs to come.
         ahead_of_need = equal and open_to is None and nodes is self.feasible.all_nodes
         said = self._said(rows, nodes) if equal else None
         if said is not None and said.is_plain and ahead_of_need:

@@ -171,6 +171,7 @@ class Feasibility:
         self._all_columns = (*self._columns, *self._moving)
         self._some_wait = hooks.has(points.waits)
         moves_unseen = any(hooks.keeps_state(world, plugin) for plugin in reads.notified)
+        # A shard prefers its own nodes to better ones, which no score expresses; see ``_groups`` in ``choose``.
         self.at_once = shard is None and not hooks.has(points.best_node) and not moves_unseen
 
     def of(self, cls: int, *, ahead: bool = False) -> ClassFit:
@@ -304,6 +305,8 @@ class Feasibility:
                 room = tables.nodes.books[rows, FUTURE, dimension]
                 np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
             np.maximum(found, 0.0, out=found)
+        # Below 0 and not 0: a full node may become free by evictions, and one that a filter rejects may not
+        # (``bounds``).
         found[tables.nodes.quarantined_by[rows] > 0] = -1.0
         for filter_result in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
             found[filter_result.codes != 0] = -1.0
@@ -413,6 +416,7 @@ def _against(
         return NodeFilter(plugin, count, len(nodes), unfit.reason)
     axis = cls.tables.axis
     d = axis.column.get(unfit.resource, axis.unoffered)
+    # A node may be overbooked, for example by pods that were bound by others; that must not lower the sum of the rest.
     free = nodes.future[:, d].clip(min=0)
     return Shortage(unfit.resource, float(cls.req[d]), 1, float(free.sum()), float(free.max()), count, len(nodes))
 

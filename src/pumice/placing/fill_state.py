@@ -220,6 +220,7 @@ class BatchSteps:
             # Most placements change nothing but the node itself, and then all other nodes are as they were.
             if not picked or self._changes(step - 1, picked[-1]):
                 self._look(step, role)
+            # Of equal scores the first row, as ``choose`` takes it.
             place = int(self._worth.argmax())
             # No node is left, or a score is not a number, which choosing the task alone will report.
             if not isfinite(self._worth[place]):

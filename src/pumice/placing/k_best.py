@@ -86,6 +86,7 @@ class KBestMerge:
         width = min(known + 16, self._count - known)
         which = [i]
         for other in range(i + 1, min(len(self._rows), i + LOOK_MAX // width)):
+            # One call has the same levels for all its nodes, so a node of which more or less is known ends the group.
             if len(self._steps[other]) != known:
                 break
             which.append(other)

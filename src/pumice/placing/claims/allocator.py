@@ -59,6 +59,7 @@ class _Search:
 
     def prepare(self) -> bool:
         """Look up what matters of each free device. Return False if counting shows that the search finds nothing."""
+        # Taken before the work is done: a node with very many devices must not cost more than the bound.
         if not self.steps.take(1 + len(self.free) // _LOOKED_UP):
             return False
         requests, same = self.claim.requests, self.claim.same
@@ -72,6 +73,7 @@ class _Search:
     def _refuse_values(self, i: int) -> bool:
         """Remove values of an attribute of which there are too few devices. Return False if no value is left."""
         needs = self._needs(i)
+        # A constraint on no device refuses no value.
         if not sum(least for _, least in needs):
             return True
         of_value: dict[tuple[str, str], list[tuple[bool, ...]]] = {}

@@ -95,6 +95,8 @@ class Offers:
             for node in nodes.nonzero()[0].tolist():
                 near[node].append(row)
         of_node = [[*self.of_node.get(node, ()), *rows] for node, rows in enumerate(near)]
+        # One table and no lists, so that a search over thousands of nodes takes what it needs of all of them in one
+        # step.
         found = np.full((self._count, max(map(len, of_node), default=0)), -1, dtype=np.int32)
         for node, rows in enumerate(of_node):
             found[node, : len(rows)] = rows
@@ -142,12 +144,16 @@ class Offers:
         of_class = self._classes.get(option.device_class)
         if of_class is None:
             return f"device class {option.device_class} does not exist"
+        # Without repetitions: a tenant may write one selector many times, and each costs an evaluation per kind of
+        # device.
         selectors = dict.fromkeys((*of_class.selectors, *option.selectors))
         # Checked first, so that an invalid expression is reported and not mistaken for one that is false.
         try:
             lookups = [lookups_of(selector) for selector in selectors]
         except SelectorError as error:
             return str(error)
+        # A device with fields that are not supported here may have conditions that would be broken, so it is never
+        # given.
         usable = [not each.unknown and not _kept_off(each.taints, option) for each in self._devices]
         found = np.array(usable, dtype=bool)
         for selector, looks_at in zip(selectors, lookups, strict=True):
@@ -221,6 +227,7 @@ def _that_count(slices: list[ResourceSlice]) -> list[ResourceSlice]:
 
 def _selected(facts: Derived, each: ResourceSlice) -> Bool:
     """Return the nodes that can use the devices of a slice. Shape (N,)."""
+    # A slice without node terms is for all nodes.
     found = np.full(len(facts), not each.nodes)
     for term in each.nodes:
         found |= node_term(facts, term)

@@ -76,6 +76,7 @@ class Searches:
 
     @cached_property
     def _not_looked_up(self) -> set[tuple[str, DeviceOption]]:
+        # Each namespace has its part, so that costly selectors of one tenant cut no other tenant's claims.
         left = dict.fromkeys(self._bounds, LOOKS_MAX // max(len(self._bounds), 1))
         counted: dict[str, set[object]] = {namespace: set() for namespace in left}
         cut, seen = set[tuple[str, DeviceOption]](), set[tuple[str, DeviceOption]]()

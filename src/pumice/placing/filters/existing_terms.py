@@ -39,6 +39,7 @@ class ExistingTerms:
     def __init__(self, index: PodIndex, what: str, terms_of: Callable[[PodSpec], Iterable[Weighted]]) -> None:
         self._index, self._what = index, what
         tables = index.tables
+        # Equal terms of many classes are one: a deployment's pods differ in nothing that a term says.
         classes_of: dict[Weighted, list[int]] = {}
         for cls in classes_where(index.ssn, what, lambda spec: any(True for _ in terms_of(spec))):
             for weighted in terms_of(tables.classes.specs[cls]):

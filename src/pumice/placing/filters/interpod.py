@@ -105,11 +105,14 @@ class InterPodFilter:
     def _rules_of(self, cls: int, row: int) -> _Rules:
         """Return the rules for tasks of a class that look equal."""
         affinity = self._index.tables.classes.specs[cls].affinity
+        # Keys of required affinity come first and also without pods to avoid, so that each gets its entry in
+        # ``by_key``.
         apart: dict[str, list[tuple[PodSet, int]]] = {term.topology_key: [] for term in affinity.pod_required}
         for existing in self._existing.about(row):
             apart.setdefault(existing.topology_key, []).append((existing.owners, _EXISTING))
         for term in affinity.anti_required:
             apart.setdefault(term.topology_key, []).append((self._index.matching((term,)), _ANTI))
+        # One set for all required terms: kube-scheduler counts only pods that match every term.
         near = {term.topology_key for term in affinity.pod_required}
         label = self._index.derived.label
         by_key = tuple(_OfKey(key, label(key), tuple(pods), key in near) for key, pods in apart.items())

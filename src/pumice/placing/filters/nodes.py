@@ -48,6 +48,8 @@ def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool)
             codes[~tolerated(facts, spec.tolerations)] = 3
         if affinity:
             codes[~node_affinity(facts, spec)] = 2
+        # As if a cordon were this taint: pods that must run on every node tolerate it, and may be placed on cordoned
+        # ones.
         if not any(tolerates(t, CORDON) for t in spec.tolerations):
             codes[facts.facts.unschedulable] = 1
         return Stable(codes, some(codes != 0))
@@ -136,6 +138,7 @@ def _named(term: NodeSelectorTerm) -> set[str] | None:
     """Return the node names that a term allows by field, or None if it allows all."""
     named: set[str] | None = None
     for requirement in term.fields:
+        # Other operators leave names that are not known here, so they refute nothing. Source: NodeAffinity PreFilter.
         if requirement.key == NAME_FIELD and requirement.operator == "In":
             values = set(requirement.values)
             named = values if named is None else named & values

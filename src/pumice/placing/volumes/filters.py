@@ -112,6 +112,7 @@ class VolumeFilters:
             claim = ledger.claims[number]
             if claim.bound:
                 volume = ledger.volume_of(number)
+                # The claim names a volume that has been deleted, so no node can mount it.
                 if volume is None:
                     codes[:] = _CODE[_GONE]
                 else:
@@ -155,6 +156,7 @@ class VolumeFilters:
 
         def build() -> Bool:
             names = next(each for each in _ZONES if label in each)
+            # Volumes and nodes may be from before and after the labels were renamed, in any combination.
             own = (next((n.labels[k] for k in (label, *names) if k in n.labels), None) for n in facts.facts.objs)
             return np.array([value in allowed for value in own], dtype=bool)
 

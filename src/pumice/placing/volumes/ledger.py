@@ -185,6 +185,7 @@ class VolumeLedger:
             return there, there
         room = np.zeros(len(there), dtype=bool)
         for each in capacities:
+            # The capacity is the sum of what is free, of which one volume may not be able to take all.
             most = each.capacity if each.largest is None else each.largest
             if each.nodes is not None and most >= claim.size:
                 labels = (matches(each.nodes, node.labels) for node in self._facts.facts.objs)
@@ -234,6 +235,7 @@ class VolumeLedger:
         """Release what was promised only for tasks that left their nodes."""
         for row in run.rows:
             for number in self.of_task.get(row, ()):
+                # Only promises of this session: a claim that was bound before keeps its volume whatever its pods do.
                 others = (other for other in self.users[number] if other != row)
                 if self.given.array[number] != _NONE and not any(self._keeps(other) for other in others):
                     self.ssn.journal.put(self.given, number, _NONE)
