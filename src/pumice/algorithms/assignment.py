@@ -62,6 +62,8 @@ class _Search:
             room = self.rooms[each]
             self.rooms[each] = tuple(free - taken for free, taken in zip(room, need, strict=True))
             self.bins[at] = each
+            # An equal item goes to this bin or a later one: an earlier one would be an exchange of the two, which
+            # changes nothing.
             same = at + 1 < len(kinds) and kinds[at + 1] == kind
             if self.run(at + 1, each if same else 0, skipped):
                 return True
@@ -86,6 +88,8 @@ class _Search:
             if all(
                 taken <= 0 or taken - free < (self.tolerance or 1e-9) for free, taken in zip(room, need, strict=True)
             ):
+                # Bins with equal room that take the same kinds are interchangeable, so one of them is enough. On a
+                # cluster of equal nodes this leaves few to try.
                 found.setdefault((room, tuple(allowed[each] for allowed in may)), each)
         # The fullest first: large rooms stay whole for items to come.
         return [each for (room, _), each in sorted(found.items(), key=lambda item: (sum(item[0][0]), item[1]))]

@@ -79,6 +79,7 @@ def _answer(expression: str, face: Face) -> bool:
     except _FAULTS:
         # The library's text names its own types and files, which say nothing to the author of the claim.
         raise SelectorError("answered what is not a plain value, wanted true or false") from None
+    # By type and not by truth: Kubernetes refuses an expression whose result is a number or a text.
     if type(found) is not bool:
         raise SelectorError(f"answered {str(found)[:_QUOTED_MAX]}, wanted true or false")
     return found

@@ -43,6 +43,7 @@ def read_tree(serialized: bytes) -> Tree:
     while rest:
         expr, in_loop = rest.pop()
         lookup = _lookup(expr)
+        # The whole path was read, so what is below it must not count as a use of the device as a whole.
         if lookup is not None:
             lookups.add(lookup)
             domains.add(lookup[:2])
@@ -58,6 +59,7 @@ def read_tree(serialized: bytes) -> Tree:
                 is_whole |= _text(part, _IDENT_NAME) == "device"
             elif number == _COMPREHENSION:
                 is_nested |= in_loop
+                # The list of a loop is evaluated once, so a loop there follows this one and is not within it.
                 rest += [(each, in_loop) for field, each in _parts(part) if field in _ONCE]
                 rest += [(each, True) for field, each in _parts(part) if field in _EACH_TIME]
             else:
@@ -67,6 +69,7 @@ def read_tree(serialized: bytes) -> Tree:
 
 def _below(number: int, part: bytes) -> Iterator[bytes]:
     """Yield the expressions within an expression that is no loop."""
+    # Only the fields that hold expressions: a text or a constant may have bytes that look like one.
     if number == _SELECT:
         yield from (each for field, each in _parts(part) if field == _SELECT_OPERAND)
     elif number == _CALL:

@@ -22,6 +22,7 @@ def fair_parts(total: F64, weight: F64, least: F64, demand: F64) -> F64:
     """
     if not len(weight):
         return np.zeros(demand.shape[:2])
+    # A resource that the cluster hardly has must not dominate, as a division by almost 0 would make it.
     ratio = np.divide(demand, total[:, None], out=np.zeros_like(demand), where=total[:, None] >= _LEAST)
     dominant = ratio.max(axis=-1, initial=0.0)
     asks = dominant > 0
@@ -40,6 +41,7 @@ def fair_parts(total: F64, weight: F64, least: F64, demand: F64) -> F64:
         first = level.argmin(axis=-1)
         at = np.take_along_axis(level, first[:, None], axis=-1)
         needs = np.take_along_axis(demand, first[:, None, None], axis=-1)[..., 0] > 0
+        # The queues that ask for the resource that is used up first stop here. Those that do not ask for it go on.
         stop = is_open & needs & np.isfinite(at)
         reached = np.clip(np.where(np.isfinite(at), at, 0.0) * slope, low, 1.0)
         parts, is_open = np.where(stop, reached, parts), is_open & ~stop
@@ -64,6 +66,7 @@ def _levels(total: F64, demand: F64, slope: F64, low: F64, parts: F64, is_open: 
     base = (np.where(is_open, low, parts)[..., None] * demand).sum(axis=1)
     sums = np.concatenate((base[:, None], base[:, None] + (slopes[:, :-1] * steps[..., None]).cumsum(axis=1)), axis=1)
     last = np.maximum((sums < total[:, None]).sum(axis=1) - 1, 0)
+    # Where even the whole demand is no more than the total, the resource is never used up.
     short = sums[:, -1] > total + _LEAST
     at = np.take_along_axis(slopes, last[:, None], axis=1)[:, 0]
     spare = np.maximum(total - np.take_along_axis(sums, last[:, None], axis=1)[:, 0], 0.0)

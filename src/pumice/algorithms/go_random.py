@@ -50,6 +50,7 @@ class GoRandom:
         # A power of 2 divides the range evenly, so no number has to be rejected.
         if count & (count - 1) == 0:
             return self.int63() >> 32 & (count - 1)
+        # Numbers above the last whole multiple are drawn again: the first remainders would be more likely otherwise.
         limit = 2**31 - 1 - 2**31 % count
         while (found := self.int63() >> 32) > limit:
             pass

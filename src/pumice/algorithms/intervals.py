@@ -41,8 +41,10 @@ def mean_interval(values: F64, comparisons: int = 1) -> Interval:
     cases. Source: Student's t; Bonferroni's correction.
     """
     size, mean = len(values), float(values.mean())
+    # One value has no deviation, so it says nothing about how far it is from the mean.
     if size == 1:
         return Interval(mean, -math.inf, math.inf, 1)
+    # Each of several intervals is made wider, since one of many would miss its mean by chance too often.
     quantile = t_quantile(size - 1) if comparisons == 1 else t_quantile_of(size - 1, 1 - 0.05 / comparisons)
     half = quantile * float(values.std(ddof=1)) / math.sqrt(size)
     return Interval(mean, mean - half, mean + half, size)

@@ -15,6 +15,7 @@ def places(need: F64, rooms: F64, tolerance: float = 0.0) -> I64:
     fit as often as a whole number can say."""
     asks = need > 0
     if not asks.any():
+        # The greatest int32 in an int64, so that sums over all bins do not overflow.
         return np.full(len(rooms), np.iinfo(np.int32).max, dtype=np.int64)
     found: I64 = np.maximum(np.floor((rooms[:, asks] + tolerance) / need[asks]).min(axis=1), 0).astype(np.int64)
     return found
@@ -28,6 +29,7 @@ def best_fit(needs: F64, counts: I64, may: Bool, rooms: F64, tolerance: float = 
     Source: best fit decreasing (Johnson, Near-optimal bin packing algorithms, 1973), if the largest kinds come first.
     """
     free, found = rooms.copy(), np.zeros(may.shape, dtype=np.int64)
+    # Resources are added as parts of what all bins have, because bytes would outweigh cores.
     whole = np.maximum(rooms.sum(axis=0), 1e-9)
     for kind, need in enumerate(needs):
         fits = np.where(may[kind], places(need, free, tolerance), 0)

@@ -51,6 +51,7 @@ def compare_requests(left: Key, right: Key, left_share: Amounts, right_share: Am
         return -1 if left < right else 1
     if left_share == right_share:
         return 0
+    # A queue with less of one resource and more of another is neither before nor after: the caller then decides by age.
     at_most = all(x <= y for x, y in zip(left_share, right_share, strict=True))
     at_least = all(y <= x for x, y in zip(left_share, right_share, strict=True))
     return int(at_least) - int(at_most)

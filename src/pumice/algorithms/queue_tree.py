@@ -41,6 +41,7 @@ def fair_share(
     the past; it lowers the share, ``k`` times. ``rank`` (Q,) decides between equal queues, smallest first.
     Returns (Q, R).
     """
+    # More than this a queue could not use, and what it is given too much would be missing elsewhere.
     wanted = np.minimum(limit, request)
     due = np.zeros_like(wanted)
     # From the roots down, for the shares of parents are what their children divide.
@@ -101,6 +102,7 @@ class _Division:
             part = self._parts(group, np.where(asks, weight, 0.0), self.usage[rows]) * self.left[group]
             asks &= (weight != 0) & ~np.isnan(part)
             part = np.where(asks, part, 0.0)
+            # Whole units only, as in KAI: what rounding down leaves over is handed out at the end (``_hand_out``).
             satisfied = asks & (lacks <= part)
             given = np.where(satisfied, lacks, np.floor(part))
             lost = self.lost[rows]

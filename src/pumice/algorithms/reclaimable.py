@@ -42,6 +42,7 @@ def may_reclaim(states: QueueStates, queue: int, need: F64, preemptible: bool) -
     If the need is of a job that cannot be preempted, what such jobs hold must also stay within the quota.
     """
     asked = need.tolist()
+    # The fair share and not the quota: a queue may also take back what others hold of the part over the quotas.
     if _exceeds(_plus(states.allocated[queue].tolist(), asked), states.fair[queue].tolist()):
         return False
     fixed = states.non_preemptible[queue].tolist()
@@ -113,6 +114,8 @@ def _losses(
     A loser is the highest queue above a leaf that is not above the taker too.
     """
     lost: dict[int, list[float]] = {}
+    # The lumps of a leaf are added up first, so that each queue on its path is visited once for the leaf and not per
+    # lump.
     within, last = set(line), dict[int, int]()
     for leaf, place in {leaf: place for place, leaf in enumerate(leaves.tolist())}.items():
         amounts = (lumps[leaves == leaf].sum(axis=0) if len(lumps) > 1 else lumps[0]).tolist()
@@ -136,6 +139,7 @@ def _may_lose(states: QueueStates, taker: int, loser: int, need: Amounts, before
     """
     if _exceeds(before, states.share[loser].tolist()):
         return True
+    # Within its quota the taker may go down to the quota of the loser, since quotas are guaranteed and the rest is not.
     held = _plus(states.allocated[taker].tolist(), need)
     return _exceeds(before, states.quota[loser].tolist()) and not _exceeds(held, states.quota[taker].tolist())
 
