@@ -21,12 +21,14 @@ STUCK = int(TaskStatus.STUCK)
 #: promised a place), as valid, as scheduled. int32 and not bool, so that ``counts @ mask`` adds up.
 #: Source: Volcano ``JobInfo`` (ReadyTaskNum, ValidTaskNum), and ``ScheduledStatus`` for the last.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)
+# With SUCCEEDED: a gang whose first pods have finished is not short of them.
 READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
 HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
 HELD[list(ALLOCATED_STATUSES)] = 1
 ACTIVE = HELD.copy()
 ACTIVE[TaskStatus.PIPELINED] = 1
 VALID = READY.copy()
+# A waiting pod may still be placed, so only pods that have failed or are leaving make a gang incomplete.
 VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
 SCHEDULED = np.zeros(STATUS_COUNT, dtype=np.int32)
 SCHEDULED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED]] = 1

@@ -70,6 +70,7 @@ class NodeFacts:
         self.max_pods: I32 = np.zeros(count, dtype=np.int32)
         self.unschedulable: Bool = np.zeros(count, dtype=bool)
         self.taint_code: I32 = np.zeros(count, dtype=np.int32)
+        # Code 0 is the empty set, since most nodes have no taints.
         taints: dict[tuple[Taint, ...], int] = {(): 0}
         for row, node in enumerate(self.objs):
             # kube-scheduler's plugins do not know of oversubscription, so their view stays without it.

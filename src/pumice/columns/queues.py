@@ -103,6 +103,8 @@ class QueueTable(Table):
 
     def take_status(self, row: int, queue: Queue) -> None:
         """Replace a queue by one that differs in its status only."""
+        # In place, and not by a new table: the scheduler itself writes statuses, and each write would otherwise make
+        # all that rests on queues out of date.
         self.write(row, objs=queue, stated=self._stated(queue))
 
     def _stated(self, queue: Queue) -> F64 | float:

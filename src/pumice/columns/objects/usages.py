@@ -24,6 +24,7 @@ class MeasuredTable(Table, Generic[Measured]):
 
     def __init__(self, versions: Versions, values: Iterable[Measured] = ()) -> None:
         super().__init__(versions, stamped=False)
+        # By name, so that equal measurements give equal bytes in whatever order they arrive.
         in_order = sorted(values, key=lambda value: value.name)
         self._resize(len(in_order))
         if in_order:
