@@ -286,6 +286,8 @@ class Store:
         for row, hypernode in writes.sub_hypernodes.items():
             self._tables.subs.write(row, hypernode=hypernode)
         if writes.notes:
+            # A cycle ends a note by NaN and not by leaving it out, because actions that did not run write no notes at
+            # all.
             notes = {**self._notes, **writes.notes}
             self._notes = {name: value for name, value in notes.items() if not isnan(value)}
 
