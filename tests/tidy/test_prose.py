@@ -34,14 +34,14 @@ ROOMS = (
 )
 #: The least part of lines, in percent, that must be comments in a room. A floor may be raised, and never lowered.
 COMMENTS_MIN = {
-    "algorithms": 5.0,
-    "columns": 5.7,
-    "framework": 5.2,
-    "kai": 4.6,
+    "algorithms": 6.0,
+    "columns": 6.0,
+    "framework": 6.0,
+    "kai": 6.0,
     "model": 6.0,
     "ours": 6.1,
-    "placing": 5.3,
-    "state": 5.8,
+    "placing": 6.0,
+    "state": 6.0,
     "volcano": 6.0,
 }
 PEOPLE = re.compile(r"\b(nobody|somebody|anybody|whoever|whom|told|untold|befall\w*)\b", re.IGNORECASE)

@@ -70,7 +70,7 @@ _POD: tuple[Rule, ...] = (
     rule(rf"{_ANTI}\.{_REQUIRED}", forbids=True, instead=_ALONE[_REQUIRED]),
     rule(rf"{_ANTI}\.preferred\w+"),
     rule(_ANTI, forbids=True, instead=_ALONE),
-    # Removed without consequences: a pod that runs is not moved because of a wish that cannot be read.
+    # Removed without consequences: a pod that runs is not moved because of a preference that cannot be read.
     rule(r"spec\.affinity\.(?:nodeAffinity|podAffinity)"),
     rule(r"spec\.affinity", forbids=True, instead={"podAntiAffinity": _ALONE}),
     rule(r"spec\.(?:nodeSelector|tolerations|topologySpreadConstraints|volumes|resourceClaims|schedulingGates)"),
