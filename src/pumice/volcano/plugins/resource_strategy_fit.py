@@ -149,7 +149,7 @@ class ResourceStrategyFit:
         codes = np.zeros(len(nodes), dtype=np.int32)
         why: list[tuple[Unfit, ...]] = [()]
         for name, (cpu, memory) in rates.items():
-            # Idle devices and not all: what stands beside a device in use is needed no more.
+            # Idle devices and not all: what lies beside a device in use is needed no more.
             devices = idle[:, self._axis.column[name]]
             left = idle - cls.req
             short = (left[:, CPU] < devices * cpu) | (left[:, MEMORY] < devices * memory * _MEMORY_UNIT)

@@ -66,7 +66,7 @@ class Tdm:
         label = derived(ssn).label(REVOCABLE_ZONE_KEY)
         #: Zone of each node (N,), from 1, 0 for none.
         self.zone_of: I32 = np.array([0, *(i * bool(z) for i, z in enumerate(label.values, start=1))])[label.codes + 1]
-        # Once a session, in which the time stands still.
+        # Once a session, in which the time does not change.
         objections = [self.zones.objection(zone, ssn.now) for zone in label.values]
         self._why = [(), *((Unfit(why, Code.UNRESOLVABLE),) if why else () for why in objections)]
         # Columns and not fields, so that memoized answers of the hooks end when a zone opens or closes.
