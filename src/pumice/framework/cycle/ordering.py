@@ -127,6 +127,7 @@ class Line:
 
     def pop_all(self) -> list[int]:
         """Remove and return all jobs in order."""
+        # Without pushed jobs no key is needed, since the rows are in order already.
         rows = [self.pop() for _ in range(len(self))] if self._pushed else self._rows[::-1]
         self._rows.clear()
         return rows

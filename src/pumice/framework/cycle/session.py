@@ -55,7 +55,6 @@ class Session(Contents):
         # Before plugins are opened, because answers from the last cycle hold only under the same policy and shard.
         memo.begin(self.world, policy, snapshot.shard)
         self.publishes = publishes
-        # Only of an idle session: any other may decide something, even if it equals the last one.
         self.quiet: dict[str, AnyArray] | None = (
             memo.recall((QUIET, publishes), (snapshot.tables.version,)) if self.is_idle else None
         )
@@ -113,7 +112,6 @@ class Session(Contents):
 
     def statement(self) -> Statement:
         """Return a set of operations that is committed or undone."""
-        # Its parts and not the session: what a statement may do is then written in its constructor.
         return Statement(self.world, self.hooks, self.planner, self.trace)
 
     def fault_scope(self, subject: str) -> FaultScope:

@@ -46,6 +46,7 @@ def problem_of(error: Exception) -> str:
     # Only for Pumice's objects: a list of what the plugin's own objects have would not help its author.
     if isinstance(error, AttributeError) and type(error.obj).__module__.startswith("pumice.") and error.name:
         known = [name for name in dir(error.obj) if not name.startswith("_")]
+        # The near ones first and then all: a list alone would hide a misspelling among dozens of names.
         near = get_close_matches(error.name, known, n=3, cutoff=0.6)
         names = ", ".join([*near, *(name for name in known if name not in near)])
         return f"{type(error.obj).__name__} has no {error.name!r:.40}; it has {names}"

@@ -241,6 +241,7 @@ def _followed(
     for tier in tiers:
         for hook in tier:
             answer = hook(tasks, nodes)
+            # It objects to no node, or prefers none, so there is nothing to follow.
             if answer is None:
                 continue
             # One hook that cannot follow is enough: then each task must be placed before the next is asked about.

@@ -153,6 +153,7 @@ def spec_of(name: str, target: Callable[..., object], keeps: str, page: str = ""
         hooks = tuple((*mark, attribute) for attribute, member in members for mark in _marks(member))
         parameters = _keywords(target.__init__, name)
     else:
+        # A function is the hook itself, so it has no name of a method.
         hooks = tuple((*mark, "") for mark in _marks(target))
         parameters = _keywords(target, name)
     if not hooks and not page and not hasattr(target, "on_session_open"):

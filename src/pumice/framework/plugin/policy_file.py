@@ -351,6 +351,7 @@ class _Reader:
             self.problems.append(f"conf: {where}: {reason or unknown}")
             return None
         defaults = self.language.switches
+        # Where no file was loaded, as in Volcano's own tests, a switch that is not written is off.
         switches = {stem: self.unset and default for stem, default in defaults.items()}
         for key, value in entry.items():
             if key in ("name", "arguments"):
