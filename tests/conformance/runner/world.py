@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
+from msgspec.structs import replace
+
 from pumice.columns.snapshot import Shard
 from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind
+from pumice.model.volumes import CSINode
 from pumice.state.store import Store
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.result import NotYet, Unusable
@@ -21,11 +24,14 @@ _NEEDS = {
 _UNDERSTOOD_OPTIONS = {
     "csi-storage",  # about volumes only
     "feature-gates",
+    "ignored-provisioners",
     "percentage-nodes-to-find",  # Pumice looks at all nodes, always
     "priority-class",
     "scheduler-sharding-mode",
     "shard-name",
 }
+#: Drivers whose volumes Volcano counts on no node, beside those of the option. Source: Volcano cache, defaults.
+_NEVER_COUNTED = frozenset({"hostpath.csi.k8s.io", "rancher.io/local-path"})
 _UNDERSTOOD_GATES = {"DynamicResourceAllocation"}
 
 
@@ -37,6 +43,7 @@ class World:
         self.decoder = Decoder()
         self.store = Store(use_priority_classes=case.options.get("priority-class", True))
         self.lacking: set[str] = set()
+        self._ignored = _NEVER_COUNTED | set(case.options.get("ignored-provisioners") or ())
         self.add(case.objects)
         self.store.shard = _shard(case)
 
@@ -56,6 +63,9 @@ class World:
             return None
         except ManifestError as error:
             raise Unusable(str(error)) from None
+        if isinstance(value, CSINode):
+            limits = tuple(limit for limit in value.limits if limit[0] not in self._ignored)
+            return replace(value, limits=limits)
         return value if isinstance(value, _KEPT) else None
 
 
