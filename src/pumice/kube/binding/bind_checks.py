@@ -38,6 +38,12 @@ class BindChecks:
         self._changes: Counter[str] = Counter()  # by job: what happened to its binds while they waited
         self._lost: Counter[str] = Counter()
         self._found: dict[str, _Finding] = {}
+        self._begun: set[str] = set()  # jobs of which a bind was sent
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let no further gang begin to be bound: the next leader decides about it."""
+        self._stopped = True
 
     def begin(self) -> None:
         """Note the nodes as the next cycle knows them, and forget jobs without binds in flight."""
@@ -46,6 +52,7 @@ class BindChecks:
             del self._changes[job]
             self._lost.pop(job, None)
             self._found.pop(job, None)
+        self._begun &= self._in_flight.jobs()
 
     def entry(self, bind: Bind) -> InFlightDecision:
         """Return a bind to be sent, with its node as the cycle that decided it knew it."""
@@ -87,7 +94,13 @@ class BindChecks:
         if against:
             self._given_back(decision.job)
             return against
-        return f"its gang {decision.job} would be left below its minimum" if self._gang_falls(decision.job) else ""
+        if self._gang_falls(decision.job):
+            return f"its gang {decision.job} would be left below its minimum"
+        # What is begun is finished, because a part of a gang is worth nothing.
+        if self._stopped and decision.job not in self._begun and not self._cache.placed_of(decision.job):
+            return "the scheduler is stopping"
+        self._begun.add(decision.job)
+        return ""
 
     def _given_back(self, job: str) -> None:
         """Note that a bind of a job leaves the queue unsent."""

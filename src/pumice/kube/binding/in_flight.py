@@ -64,6 +64,11 @@ class InFlightDecisions:
         with self._lock:
             return list(self._by_job.get(job, {}).values())
 
+    def jobs(self) -> set[str]:
+        """Return the jobs of binds in flight."""
+        with self._lock:
+            return set(self._by_job)
+
     def jobs_bound_to(self, node: str) -> list[str]:
         """Return the jobs of binds in flight to a node."""
         with self._lock:

@@ -67,7 +67,7 @@ class KubeCluster:
     * ``is_synced``: a hook that returns whether everything was listed; before that it is unknown what is not needed.
     * ``run()``: the workers; once, until cancelled. Work that is handed over before waits. When it is cancelled, work
       in progress was done or was not, and the next leader reads from the API server which.
-    * ``flush(seconds)``: accept no more decisions, and wait until accepted ones are done. Then cancel ``run``.
+    * ``flush(seconds)``: accept no more decisions, and wait until those that are begun are done. Then cancel ``run``.
 
     ``scheduler``: name in events and conditions. ``hooks``: run before each bind.
     """
@@ -345,19 +345,17 @@ class KubeCluster:
             group.create_task(self._devices.run(self.limits.release_s, self.is_synced))
 
     async def flush(self, seconds: float) -> int:
-        """Refuse further decisions; wait for accepted ones, then for statuses and events, for this time at most.
+        """Refuse further decisions; wait for accepted ones for this time at most, then briefly for statuses and events.
+        Gangs of which nothing was sent after ``Limits.stop_s`` are left to the next leader.
 
         Return how many decisions are still in flight.
         """
         self._stopping = True
         deciding = (self.binds, self.shared_binds, self.evictions.work_queue, self._resync.work_queue)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while any(work_queue.left for work_queue in deciding):
-                    for work_queue in deciding:
-                        await work_queue.empty()
-                for quiet in self._quiet_work_queues():
-                    await quiet.empty()
+        begins = asyncio.get_running_loop().call_later(self.limits.stop_s, self._checks.stop)
+        await _empty(deciding, seconds)
+        begins.cancel()
+        await _empty(self._quiet_work_queues(), min(self.limits.stop_s, seconds))
         return sum(work_queue.left for work_queue in deciding)
 
     def _quiet_work_queues(self) -> tuple[WorkQueue[Any], ...]:
@@ -426,3 +424,13 @@ class KubeCluster:
         if self._asking is not None:
             self._asking.sweep()
         await self._devices.end_unreserved()
+
+
+async def _empty(work_queues: Sequence[WorkQueue[Any]], seconds: float) -> None:
+    """Wait until nothing is left in these work queues, for this time at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            # Again, because one may put something into another.
+            while any(work_queue.left for work_queue in work_queues):
+                for work_queue in work_queues:
+                    await work_queue.empty()

@@ -16,7 +16,8 @@ class Limits(Struct, frozen=True):
     ``binds``, ``evictions``: waiting; more are refused. A gang of which one pod was accepted is accepted as a whole, up
     to twice as many. ``confirm_s``: a decision that the API server accepted and that no watch has confirmed within this
     time is looked up. ``hold_s``: how long events and conditions wait for binds, and each eviction for nominations.
-    ``release_s``: how often reservations of GPUs are looked at; one that has no user twice is deleted.
+    ``release_s``: how often reservations of GPUs are looked at; one that has no user twice is deleted. ``stop_s``: at
+    the end, how long gangs may still begin to be bound, and then how long statuses and events may take.
     """
 
     binds: int = 20_000
@@ -29,6 +30,7 @@ class Limits(Struct, frozen=True):
     confirm_s: float = 30.0
     hold_s: float = 1.0
     release_s: float = 2.0
+    stop_s: float = 2.0
 
 
 class Requests(Struct, frozen=True):

@@ -171,3 +171,23 @@ async def test_a_gang_that_loses_a_bound_member_gives_the_rest_back() -> None:
     world.decided("n1", "n2")
     world.cluster.sink([Gone(Pod, there.key)])
     assert await world.sent() == []
+
+
+@pytest.mark.parametrize(("begun", "sent"), [(False, []), (True, ["p0", "p1", "p2"])])
+async def test_once_it_stops_only_gangs_that_are_begun_are_finished(begun: bool, sent: list[str]) -> None:
+    world = World(*members(3), minimum=3)
+    world.decided("n1", "n2", "n2")
+    if begun:
+        world.pods = world.pods[:1]
+        await world.sent()
+        world.pods = members(3)
+    world.cluster._checks.stop()
+    assert sorted({*await world.sent()}) == sent
+
+
+async def test_a_gang_that_holds_nodes_is_finished() -> None:
+    world, there = World(*members(1), minimum=2), pod("old", "g", on="n2")
+    world.cluster.sink([Seen(there)])
+    world.decided("n1")
+    world.cluster._checks.stop()
+    assert await world.sent() == ["p0"]
