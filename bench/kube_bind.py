@@ -149,7 +149,7 @@ class Bench:
             began = time.perf_counter()
             with self._timing(leg):
                 await asyncio.to_thread(self._hand_over, cluster, namespace, names)
-                while cluster.binds.left or len(cluster.flights):
+                while cluster.binds.left or len(cluster.in_flight):
                     await cluster.binds.empty()
                     await asyncio.sleep(0.001)
             await cluster.flush(120)
@@ -164,7 +164,7 @@ class Bench:
 
     def _hand_over(self, cluster: KubeCluster, namespace: str, names: list[str]) -> None:
         for number, name in enumerate(names):
-            known = cluster.truth.pods[f"{namespace}/{name}"]
+            known = cluster.cache.pods[f"{namespace}/{name}"]
             refusal = cluster.bind(
                 Bind(known.key, known.uid, f"n{number % self.nodes}", f"{namespace}/g{number // GANG}")
             )
