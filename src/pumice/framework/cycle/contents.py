@@ -60,7 +60,9 @@ class Contents:
         """
         # Usage is only collected for windows that a plugin has asked for, so any other window would silently be empty.
         if window not in self.policy.usage_windows:
-            raise PluginError(f"usage of {window!r:.200} is not kept: no keeps_usage gives this window")
+            raise PluginError(
+                f"usage of {window!r:.200} is not kept: wanted a static method keeps_usage that returns this window"
+            )
         tasks, begins = self.tables.tasks, window.begins(self.now)
         # Releasing pods still use their node, although placements already count their room as free soon.
         there = tasks.alive & ((HELD[tasks.status] > 0) | (tasks.status == RELEASING))

@@ -103,7 +103,8 @@ class Hooks:
             if hasattr(instance, "on_session_open"):
                 instance.on_session_open(self._ssn)
         except Exception as error:
-            raise _fault(option.spec.name, "opening", "", error) from error
+            own = _file_in(option.spec.target.__module__, error)
+            raise _fault(option.spec.name, "opening", "", error, own) from error
         finally:
             # Also after an error: whatever is registered next must not be taken for a hook of this plugin.
             self._opening = None
@@ -308,7 +309,7 @@ class Hooks:
         try:
             return call(*args, **kwargs)
         except Exception as error:
-            raise _fault(plugin, what, _name(call), error, _code(call)) from error
+            raise _fault(plugin, what, _name(call), error, _file_of(call)) from error
 
     def _calls_of(self, question: Askable) -> list[list[Callable[..., object]]]:
         """Return what to call for a question, by tier."""
@@ -358,7 +359,7 @@ class Hooks:
     def fault_of(self, call: Callable[..., object], error: Exception, *points: Question) -> PluginFault:
         """Return the fault for a result of one of the functions at some points, which failed when it was used."""
         hook = next(hook for hook in self.at(*points) if _is_or_wraps(call, hook.call))
-        return _fault(hook.plugin, hook.point.name, _name(hook.call), error, _code(hook.call))
+        return _fault(hook.plugin, hook.point.name, _name(hook.call), error, _file_of(hook.call))
 
     def blame(self, error: Exception, question: Askable) -> Exception:
         """Return the PluginFault for an error, or the error itself if no plugin caused it."""
@@ -382,7 +383,7 @@ class Hooks:
         if culprit is None:
             return error
         hook, call = culprit
-        return _fault(hook.plugin, hook.point.name, _name(call), error, _code(call))
+        return _fault(hook.plugin, hook.point.name, _name(call), error, _file_of(call))
 
 
 def _function(call: Callable[..., object]) -> object:
@@ -414,13 +415,32 @@ def _is_or_wraps(asked: HookFunction, call: Callable[..., object]) -> bool:
     return asked == call or _wraps(asked, call)
 
 
-def _fault(plugin: str, point: str, hook: str, error: Exception, code: CodeType | None = None) -> PluginFault:
-    """Return a fault with the place that raised: the last frame in the plugin's own file, or where the hook is
+def _file_of(call: Callable[..., object]) -> tuple[str, int] | None:
+    """Return where a function is defined, None if it has no code."""
+    code = _code(call)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def _file_in(module: str, error: Exception) -> tuple[str, int] | None:
+    """Return the innermost place of a traceback that is in the module of a plugin, None if there is none."""
+    # What a dataclass generates runs in the plugin's module too, and has no file.
+    return next(
+        (
+            (frame.f_code.co_filename, line)
+            for frame, line in reversed(list(walk_tb(error.__traceback__)))
+            if frame.f_globals.get("__name__") == module and not frame.f_code.co_filename.startswith("<")
+        ),
+        None,
+    )
+
+
+def _fault(plugin: str, point: str, hook: str, error: Exception, own: tuple[str, int] | None) -> PluginFault:
+    """Return a fault with the place that raised: the last frame in the plugin's ``own`` file, or where the hook is
     defined."""
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     # The frame that raised is often in Pumice or NumPy. An author needs the line of the plugin's own file that led
     # there.
-    own = code.co_filename if code is not None else (frames[-1][0] if frames else "?")
-    line = next((number for file, number in reversed(frames) if file == own), code.co_firstlineno if code else 0)
+    file, first = own or (frames[-1] if frames else ("?", 0))
+    line = next((number for name, number in reversed(frames) if name == file), first)
     problem = str(error) if isinstance(error, WrongAnswer) else problem_of(error)
-    return PluginFault(plugin, point, hook or "__init__", f"{own}:{line}", problem)
+    return PluginFault(plugin, point, hook or "__init__", f"{file}:{line}", problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,34 @@ def test_a_fault_names_who_did_it(does: Callable[[Session], None], names: str, p
     assert f"{fault.plugin} {fault.point} {fault.hook}" == names
     assert fault.problem.startswith(problem)
     assert fault.where.rpartition(":")[0] == __file__
+
+
+@plugin("opens-badly")
+class OpensBadly:
+    def __init__(self, ssn: Session) -> None:
+        self.own = ssn.column("opens-badly.own", "user")
+
+    @points.job_ready
+    def ready(self, job: Job) -> bool:
+        return True
+
+
+@plugin("opens-badly-too", keeps="python")
+class OpensBadlyToo:
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+
+    def on_session_open(self, ssn: Session) -> None:
+        ssn.column("no dot")
+
+
+@pytest.mark.parametrize("name", ["opens-badly", "opens-badly-too"])
+def test_a_fault_at_opening_names_the_line_of_the_plugin_although_pumice_raised(name: str) -> None:
+    with pytest.raises(PluginFault, match=f"plugin {name}, .* at opening") as caught:
+        opened(name, OpensBadly, OpensBadlyToo)
+    file, _, line = caught.value.where.rpartition(":")
+    assert file == __file__
+    assert "ssn.column(" in Path(file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
 
 
 def test_what_no_plugin_had_a_part_in_is_no_fault_of_theirs() -> None:
