@@ -1,0 +1,98 @@
+"""Small workloads on which mechanisms are measured: one cycle and those after it, or a simulation of many cycles."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = Path(os.environ.get("PUMICE_SHARED") or ROOT.parent / "shared") / "traces"
+_CROWDED = ("--nodes", "10:cpu=32,memory=256Gi,nvidia.com/gpu=4")
+
+
+class Workload(Struct, frozen=True):
+    """``arguments`` of pumice, without ``--json``. ``conf``: the policy, "" for the command's own. ``idle``:
+    instead, so many nodes on which nothing changes (``bench.mechanisms.idle``)."""
+
+    arguments: tuple[str, ...] = ()
+    conf: str = ""
+    idle: int = 0
+
+
+def _bench(scenario: str, nodes: int, pods: int, gang: int, *more: str) -> Workload:
+    sizes = ("--nodes", str(nodes), "--pods", str(pods), "--gang", str(gang))
+    return Workload(("bench", "--scenario", scenario, *sizes, *more))
+
+
+def _volcano(*plugins: str, actions: str = "enqueue, allocate, backfill") -> str:
+    """Volcano's default policy and some plugins; ``capacity`` takes the place of ``proportion``."""
+    share = [] if "capacity" in plugins else ["proportion"]
+    second = ("overcommit", "drf", "predicates", *share, "nodeorder", *plugins)
+    tiers = (("priority", "gang", "conformance"), second)
+    lines = [f'actions: "{actions}"', "tiers:"]
+    for tier in tiers:
+        lines += ["- plugins:", *(f"  - name: {name}" for name in tier)]
+    return "\n".join((*lines, ""))
+
+
+def _demo(conf: str) -> Workload:
+    return Workload(("simulate", "examples/demo", "--period", "30s"), conf)
+
+
+def _philly(days: int, conf: str = "") -> Workload:
+    return Workload(("simulate", str(TRACES / "philly-gavel"), "--until", f"{24 * days}h", *_CROWDED), conf)
+
+
+_EVICTING = "enqueue, allocate, preempt, reclaim, backfill"
+_MANY = _volcano("cdp", "pdb", "tdm", "sla", "numa-aware", "usage")
+
+WORKLOADS = {
+    "idle 1k": Workload(idle=1_000),
+    "idle 10k": Workload(idle=10_000),
+    "gang": _bench("gang", 300, 3000, 10),
+    "gang, binpack": _bench("gang", 300, 3000, 10, "--conf", "binpack"),
+    "topo": _bench("topo", 200, 600, 20),
+    "topo, tier 1": _bench("topo", 300, 900, 20, "--tier", "1"),
+    "unique": _bench("unique", 200, 800, 10),
+    "affinity": _bench("affinity", 200, 1000, 10),
+    "spread": _bench("spread", 200, 1000, 10),
+    "preferred": _bench("preferred", 200, 1000, 10),
+    "anti": _bench("anti", 200, 1000, 10),
+    "hopeless": _bench("hopeless", 200, 600, 10),
+    "preempt": _bench("preempt", 300, 200, 10),
+    "reclaim": _bench("reclaim", 300, 200, 10),
+    "gangreclaim": _bench("gangreclaim", 200, 256, 64, "--tier", "2"),
+    "starving": _bench("starving", 200, 5000, 10),
+    "tree": _bench("tree", 200, 2000, 10, "--queues", "100"),
+    "claims": _bench("hostile-claims", 200, 40, 1),
+    "kai-alloc": _bench("kai-alloc", 300, 2400, 8),
+    "kai-alloc, small": _bench("kai-alloc", 60, 240, 4),
+    "kai-reclaim": _bench("kai-reclaim", 200, 200, 1),
+    "kai-preempt": _bench("kai-preempt", 200, 200, 1),
+    "kai-full": _bench("kai-full", 200, 1600, 1),
+    "kai-unschedulable": _bench("kai-unschedulable", 200, 1600, 1),
+    "kai-topology": _bench("kai-topology", 128, 128, 8),
+    "kai-topologies": _bench("kai-hostile-topology", 200, 240, 1),
+    "kai-groups": _bench("kai-hostile-groups", 200, 600, 1),
+    "kai-victims": _bench("kai-hostile-victims", 200, 180, 1),
+    "kai-claims": _bench("kai-hostile-claims", 200, 40, 1),
+    "kai-fractions": Workload(("simulate", "examples/kai"), "dialect: kai\n"),
+    "demo": Workload(("simulate", "examples/demo")),
+    "demo, many plugins": _demo(_MANY),
+    "demo, capacity": _demo(_volcano("capacity")),
+    "demo, evictions": _demo(_volcano(actions=_EVICTING)),
+    "demo, pumice": _demo("dialect: pumice\n"),
+    "philly 2d": _philly(2),
+    "philly 1d, many plugins": _philly(1, _MANY),
+    "philly 1d, capacity": _philly(1, _volcano("capacity")),
+    "philly 1d, evictions": _philly(1, _volcano(actions=_EVICTING)),
+    "philly 1d, kai": _philly(1, "dialect: kai\n"),
+    "philly 1d, pumice": _philly(1, "dialect: pumice\n"),
+}
+
+
+def is_there(name: str) -> bool:
+    """Return True if the input of a workload exists: the traces are not part of the repository."""
+    return all(Path(each).exists() for each in WORKLOADS[name].arguments if each.startswith(str(TRACES)))

@@ -1,0 +1,56 @@
+"""Every mechanism that is listed is measured, and can be turned off alone."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.mechanisms.__main__ import Row
+from bench.mechanisms.switches import SWITCHES, off
+from bench.mechanisms.workloads import WORKLOADS
+from pumice.framework import memo
+from pumice.framework.memo import Memo
+
+
+def test_each_module_that_keeps_answers_has_a_switch() -> None:
+    page = (memo.__doc__ or "").partition("These modules keep answers")[2].partition("Three mechanisms")[0]
+    listed = set(re.findall(r"``([a-z_]+\.[a-z_.]+)``", page))
+    places = {each for switch in SWITCHES.values() for each in (*switch.modules, *switch.plain)}
+    switched = {each.partition(":")[0].removeprefix("pumice.") for each in places}
+    assert len(listed) > 20
+    assert listed <= switched, sorted(listed - switched)
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_has_two_workloads_and_replaces_what_exists(name: str) -> None:
+    switch = SWITCHES[name]
+    assert len(switch.workloads) >= 2 and WORKLOADS.keys() >= set(switch.workloads)
+    with off(switch):  # raises AttributeError for a function that does not exist
+        for module in switch.modules:
+            assert module == "pumice." or import_module(module)
+
+
+def asked_by(module: str, memo: Memo) -> Any:
+    """Ask the memo twice from a module of this name, and return the second answer."""
+    asked: dict[str, Any] = {"__name__": module, "memo": memo, "np": np}
+    exec("memo.get('a', (), lambda: 1); found = memo.get('a', (), lambda: 2)", asked)
+    return asked["found"]
+
+
+def test_only_the_modules_of_a_switch_get_nothing_back() -> None:
+    with off(SWITCHES["drf"]):
+        assert asked_by("pumice.volcano.plugins.drf", Memo()) == 2
+        assert asked_by("pumice.volcano.plugins.proportion", Memo()) == 1
+    assert asked_by("pumice.volcano.plugins.drf", Memo()) == 1
+
+
+@pytest.mark.parametrize(
+    ("calls", "cpu_s", "pays"),
+    [((100, 102), (1.0, 1.0), True), ((100, 100), (1.0, 1.2), True), ((100, 100), (1.0, 1.0), False)],
+)
+def test_a_mechanism_pays_by_calls_or_by_cpu(calls: tuple[int, int], cpu_s: tuple[float, float], pays: bool) -> None:
+    assert Row("", "", calls, cpu_s).pays is pays
