@@ -7,6 +7,7 @@ from functools import cache
 import click
 import pytest
 
+from pumice.cli.faults import SHARES, SPANS
 from pumice.cli.main import main
 from tests.tidy import repo
 
@@ -82,6 +83,19 @@ def wrong(code: str) -> Iterator[str]:
 def test_commands_and_flags_of_a_page_exist(page: str) -> None:
     found = [f"`{code}`: {what}" for code in code_in(repo.text(repo.ROOT / page)) for what in wrong(code)]
     assert not found, repo.listed(page, found)
+
+
+@pytest.mark.parametrize(("command", "pages"), [("simulate", ["simulate"]), ("compare", ["compare", "simulate"])])
+def test_each_flag_of_a_command_is_on_its_page(command: str, pages: list[str]) -> None:
+    text = "\n".join(repo.text(repo.ROOT / "docs" / "guide" / f"{page}.md") for page in pages)
+    named = set(FLAG.findall(text))
+    missing = sorted(flag for flag in flags()[command] - {"--help"} if flag.startswith("--") and flag not in named)
+    assert not missing, repo.listed(f"docs/guide/{pages[0]}.md does not name", missing)
+
+
+def test_each_fault_is_on_the_page_of_simulations() -> None:
+    page = repo.text(repo.ROOT / "docs" / "guide" / "simulate.md")
+    assert [name for name in (*SHARES, *SPANS) if f"`{name}=" not in page] == []
 
 
 def test_commands_and_flags_in_help_texts_exist() -> None:
