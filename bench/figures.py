@@ -168,6 +168,17 @@ FIGURES = (
         Measure(QUIET, 5.0, 1400),
     ),
     cycle("gang-5k-10q", "the same in 10 queues", f"{_5K} --queues 10", cpu(3.0, 267), peak(400, 3811), Measure(QUIET)),
+    *(
+        cycle(
+            f"idle-{name}",
+            f"{nodes:,} nodes with two pods each, and the cycle in which nothing changes",
+            f"--scenario gang --nodes {nodes} --pods {2 * nodes} --gang 10",
+            cpu(),
+            peak(),
+            Measure(QUIET, 0.5),
+        )
+        for name, nodes in (("1k", 1_000), ("10k", 10_000))
+    ),
     cycle(
         "topo-1",
         "1,000 nodes in three tiers, 4,000 pods in gangs of 20, each gang within one HyperNode of tier 1",

@@ -50,9 +50,8 @@ class Cost(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A mechanism on a workload, with it and without."""
+    """What a mechanism saves on a workload: the cost with it and without."""
 
-    switch: str
     workload: str
     calls: tuple[int, int]
     cpu_s: tuple[float, float]
@@ -60,10 +59,6 @@ class Row(Struct, frozen=True):
     @property
     def pays(self) -> bool:
         return max(self.calls[1] / self.calls[0], self.cpu_s[1] / self.cpu_s[0]) >= PAYS
-
-    def line(self) -> str:
-        calls = f"{self.calls[0] / 1000:,.0f} → {self.calls[1] / 1000:,.0f}"
-        return f"| {self.switch} | `{self.workload}` | {calls} | {self.cpu_s[0]:.3g} → {self.cpu_s[1]:.3g} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,16 +75,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--runs: found {options.runs}, wanted at least 1")
     known: dict[str, Cost] = {}
     bad = []
-    print("| mechanism | workload | thousand calls, with → without | CPU s, with → without |\n|---|---|--:|--:|")
+    print("| `--only` | mechanism | thousand calls, with → without | CPU s, with → without |\n|---|---|---|---|")
     for name in options.only or SWITCHES:
         rows = [_compared(name, each, options.runs, known) for each in SWITCHES[name].workloads if is_there(each)]
         bad += [f"{name}: other decisions on {each}" for each in rows if isinstance(each, str)]
-        paying = sum(isinstance(row, Row) and row.pays for row in rows)
+        costs = [row for row in rows if isinstance(row, Row)]
+        print(line(name, costs), flush=True)
+        paying = sum(row.pays for row in costs)
         if paying < WORKLOADS_MIN:
             bad.append(f"{name}: pays on {paying} of {len(rows)} workloads, wanted {WORKLOADS_MIN}")
     for text in bad:
         print(f"missed: {text}", file=sys.stderr)
     return int(bool(bad))
+
+
+def line(name: str, rows: Sequence[Row]) -> str:
+    """The row of a mechanism in the table, with all its workloads."""
+    calls = ", ".join(f"{row.workload}: {row.calls[0] / 1000:,.0f} → {row.calls[1] / 1000:,.0f}" for row in rows)
+    cpu_s = ", ".join(f"{row.cpu_s[0]:.3g} → {row.cpu_s[1]:.3g}" for row in rows)
+    return f"| `{name}` | {SWITCHES[name].what} | {calls} | {cpu_s} |"
 
 
 def _compared(name: str, workload: str, runs: int, known: dict[str, Cost]) -> Row | str:
@@ -102,9 +106,7 @@ def _compared(name: str, workload: str, runs: int, known: dict[str, Cost]) -> Ro
     if len({cost.digest for cost in (*counted, *(cost for pair in timed for cost in pair))}) > 1:
         return workload
     with_s, without_s = (min(pair[i].cpu_s for pair in timed) for i in (0, 1))
-    row = Row(SWITCHES[name].what, workload, (counted[0].calls, counted[1].calls), (with_s, without_s))
-    print(row.line(), flush=True)
-    return row
+    return Row(workload, (counted[0].calls, counted[1].calls), (with_s, without_s))
 
 
 def _measured(name: str, workload: str, *, count: bool = False) -> Cost:

@@ -83,7 +83,7 @@ SWITCHES: dict[str, Switch] = {
     "hooks": Switch("tiers and switches of a policy, resolved", ("demo", "philly 2d"), _of("framework.plugin.hooks")),
     "class-fit": Switch(
         "nodes and scores of a class, with changed rows",
-        ("gang", "topo", "starving", "philly 2d"),
+        ("topo", "topo, tier 1", "gang", "philly 2d"),
         _of("placing.feasibility"),
     ),
     "derived": Switch(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.mechanisms.__main__ import Row
+from bench.mechanisms.__main__ import Row, line
 from bench.mechanisms.switches import SWITCHES, off
 from bench.mechanisms.workloads import WORKLOADS
 from pumice.framework import memo
@@ -53,4 +53,11 @@ def test_only_the_modules_of_a_switch_get_nothing_back() -> None:
     [((100, 102), (1.0, 1.0), True), ((100, 100), (1.0, 1.2), True), ((100, 100), (1.0, 1.0), False)],
 )
 def test_a_mechanism_pays_by_calls_or_by_cpu(calls: tuple[int, int], cpu_s: tuple[float, float], pays: bool) -> None:
-    assert Row("", "", calls, cpu_s).pays is pays
+    assert Row("", calls, cpu_s).pays is pays
+
+
+def test_a_mechanism_has_one_line() -> None:
+    rows = [Row("gang", (1000, 2400), (1.0, 1.5)), Row("topo", (9000, 9000), (0.123, 0.1))]
+    assert line("drf", rows) == (
+        "| `drf` | what `drf` computes of the cluster | gang: 1 → 2, topo: 9 → 9 | 1 → 1.5, 0.123 → 0.1 |"
+    )
