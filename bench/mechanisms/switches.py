@@ -83,7 +83,7 @@ SWITCHES: dict[str, Switch] = {
     "hooks": Switch("tiers and switches of a policy, resolved", ("demo", "philly 2d"), _of("framework.plugin.hooks")),
     "class-fit": Switch(
         "nodes and scores of a class, with changed rows",
-        ("topo", "topo, tier 1", "gang", "philly 2d"),
+        ("topo", "topo, tier 1", "gang, 2k nodes"),
         _of("placing.feasibility"),
     ),
     "derived": Switch(
@@ -117,7 +117,7 @@ SWITCHES: dict[str, Switch] = {
         },
     ),
     "failures": Switch(
-        "failures shared by equal jobs and kept", ("philly 2d", "starving", "demo"), _of("volcano.failures.failures")
+        "failures shared by equal jobs and kept", ("philly 2d", "demo"), _of("volcano.failures.failures")
     ),
     "trials": Switch(
         "trials of equal tasks in a domain", ("topo", "topo, tier 1", "gangreclaim"), _of("volcano.failures.trials")
@@ -132,13 +132,13 @@ SWITCHES: dict[str, Switch] = {
     ),
     "admission": Switch("jobs that are not admitted", ("philly 2d", "demo"), _of("volcano.queues.admission")),
     "statuses": Switch("statuses that need no write", ("philly 2d", "starving", "demo"), _of("volcano.status.closing")),
-    "statuses-kai": Switch("statuses that need no write, KAI", ("philly 1d, kai", "kai-full"), _of("kai.status")),
+    "statuses-kai": Switch("statuses that need no write, KAI", ("kai-alloc, small", "kai-full"), _of("kai.status")),
     "node-usage": Switch("measured use of nodes", _PLUGINS, _of("volcano.scorers.node_usage")),
     "gpu-groups": Switch(
         "nodes with shared GPUs for a request", ("kai-alloc", "kai-full"), _of("kai.engine.place_part")
     ),
-    "tree-order": Switch("the tree of queues", ("philly 1d, kai", "kai-alloc, small"), _of("kai.engine.tree_order")),
-    "proportion-kai": Switch("keys of queues, KAI", ("kai-reclaim", "philly 1d, kai"), _of("kai.plugins.proportion")),
+    "tree-order": Switch("the tree of queues", ("kai-alloc", "kai-alloc, small"), _of("kai.engine.tree_order")),
+    "proportion-kai": Switch("keys of queues, KAI", ("kai-reclaim", "kai-alloc"), _of("kai.plugins.proportion")),
     "single-task": Switch(
         "the repeated solution of one task",
         ("kai-reclaim", "kai-preempt"),
