@@ -139,7 +139,7 @@ _TRACE = Path("..", "shared", "traces", "philly-gavel")
 
 EQUAL = cycle(
     "equal",
-    "1,000 nodes in 8 zones and 50 racks × 5,000 pods in gangs of 10, all alike",
+    "1,000 nodes in 8 zones and 50 racks × 5,000 pods in gangs of 10, all equal",
     f"--scenario equal {_DIVERSE}",
     cpu(),
     peak(),
