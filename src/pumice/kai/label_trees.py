@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import I32
+from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import TopologyConstraint
@@ -37,15 +38,19 @@ def label_tree(ssn: Session, constraint: TopologyConstraint) -> LabelTree | None
 
     A constraint without a Topology, which Kubernetes' own PodGroups have, is about the domains of one node label.
     """
+    return label_tree_of(ssn.tables, derived(ssn), constraint)
+
+
+def label_tree_of(tables: Tables, facts: Derived, constraint: TopologyConstraint) -> LabelTree | None:
+    """Return what ``label_tree`` returns, without a session."""
     levels: tuple[str, ...] = (constraint.required,)
     if constraint.topology:
-        table = ssn.tables.topologies
+        table = tables.topologies
         row = next((row for row in range(table.capacity) if table.objs[row].name == constraint.topology), -1)
         if row < 0:
             return None
         topology: Topology = table.objs[row]
         levels = topology.levels
-    facts = derived(ssn)
     # Keyed by the labels and not by the name: the tree depends only on them and on node labels, so it survives other
     # changes.
     return facts.get(("label tree", levels), lambda: _build(facts, levels))

@@ -41,7 +41,7 @@ from pumice.model.blockers import (
     Unreadable,
 )
 from pumice.model.status import TaskStatus
-from pumice.reasons import gangs, nodes, queues, room
+from pumice.reasons import domains, gangs, nodes, queues, room
 from pumice.reasons.view import View
 
 
@@ -81,7 +81,7 @@ class Blockers:
         found = tuple(dict.fromkeys(filter(None, (reserved, *own) if helps else (*own, reserved))))
         if found:
             return found
-        return (gangs.held_back(self._view, job, by_its_queue=True) or room.of_its_domain(self._view, job) or Behind(),)
+        return (gangs.held_back(self._view, job, by_its_queue=True) or self._of_its_domain(job) or Behind(),)
 
     def nearest(self, job: int) -> Blocker:
         """Return the first of those of a job that waits."""
@@ -135,6 +135,11 @@ class Blockers:
         if found is None:
             found = self._limits[limit] = queues.with_holders(self._view, limit)
         return found
+
+    def _of_its_domain(self, job: int) -> Domain | None:
+        rows = self._view.waiting_rows(job)
+        counted = domains.in_hypernodes(self._view, job, rows[0]) if rows else None
+        return counted or room.of_its_domain(self._view, job)
 
     def _of_queue(self, queue: int) -> list[Entry]:
         return self._found.get(self._tables.queues.names[queue], [])
@@ -202,17 +207,9 @@ class Blockers:
         gated = gangs.held_back(self._view, job)
         if gated is not None:
             yield gated
-        # KAI's own rules say that no node will do, and not why.
-        unnamed = waits is not None and isinstance(waits.why, NoRoom | NoNode)
-        pods = self._view.waiting_rows(job) if unnamed else []
-        nearest: Blocker | None = nodes.against(self._view, job, pods[0]) if pods else None
-        if pods and nearest is None:
-            few = nodes.too_few_fit(self._view, job, pods[0])
-            nearest = few or nodes.too_few_places(self._view, job, pods[0])
-        if waits is not None and isinstance(waits.why, Domain):
-            nearest = room.in_one_label_domain(self._view, job)
-        if nearest is not None:
-            yield nearest
+        # KAI's own rules say that no node or domain will do, and not why.
+        if waits is not None and isinstance(waits.why, NoRoom | NoNode | Domain):
+            yield from self._of_places(job, is_domain=isinstance(waits.why, Domain))
         for entry in self._found.get(self._tables.jobs.uids[job], ()):
             if isinstance(entry.finding, Blocker):
                 yield queues.with_amounts(self._view, job, entry.finding)
@@ -222,6 +219,30 @@ class Blockers:
         elif not may_wait(self._tables, job):
             rows, minimum = self._tables.jobs.tasks[job], int(self._tables.jobs.min_available[job])
             yield GangIncomplete("", len(rows), minimum)
+
+    def _of_places(self, job: int, *, is_domain: bool) -> tuple[Blocker, ...]:
+        """Return what nodes and domains have against a gang, where that is known."""
+        jobs, needed = self._tables.jobs, self._view.needed(job)
+        waiting = len(self._view.waiting_rows(job))
+        # Equal gangs of which nothing has a node have equal findings.
+        if jobs.signature[job] < 0 or waiting < len(jobs.tasks[job]):
+            return tuple(self._look_up_places(job, is_domain=is_domain))
+        kind = int(jobs.queue[job]), is_domain, int(jobs.signature[job]), needed, waiting
+        if kind not in self._shared:
+            self._shared[kind] = tuple(self._look_up_places(job, is_domain=is_domain))
+        return self._shared[kind]
+
+    def _look_up_places(self, job: int, *, is_domain: bool) -> Iterator[Blocker]:
+        view, row = self._view, self._view.waiting_rows(job)[0]
+        found: Blocker | None
+        if is_domain:
+            found = room.in_one_label_domain(view, job) or domains.in_labels(view, job, row)
+            found = found or nodes.against(view, job, row)
+        else:
+            found = nodes.against(view, job, row) or nodes.too_few_fit(view, job, row)
+            found = found or nodes.too_few_places(view, job, row) or domains.in_labels(view, job, row)
+        if found is not None:
+            yield found
 
     @cached_property
     def _not_placed(self) -> dict[int, Waits]:

@@ -6,11 +6,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, Bool
-from pumice.model.blockers import Blocker, GangPartial, KeptApart, Shortage, TooManyPods
+from pumice.model.blockers import Blocker, Domain, GangPartial, Shortage, TooManyPods
 from pumice.model.pod import PodSpec
-from pumice.model.selectors import matches
 from pumice.model.status import TaskStatus
-from pumice.reasons import room, selection
+from pumice.reasons import domains, room, selection
+from pumice.reasons.places import Places
+from pumice.reasons.spread import spread
 from pumice.reasons.view import View
 
 
@@ -38,7 +39,12 @@ def _among(view: View, job: int, row: int, nodes: Bool, may: Bool) -> Blocker | 
     fits = view.fits(request, view.future)
     wanted = view.needed(job) - len(placed(view, job))
     if (may & fits).any():
-        return _despite_room(view, job, row, may, fits) or room.after_some(view, job, row, rows, placed(view, job))
+        despite = _despite_room(view, job, row, may, fits) or _in_hypernodes(view, job, row)
+        despite = despite or _after_some(view, job, row)
+        if despite is not None:
+            return despite
+        too_few = Places(view, job, row).in_the_way()
+        return None if too_few is None else too_few.first
     closed = (nodes & fits & ~may).nonzero()[0].tolist()
     if closed:
         return selection.room_on_closed(view, spec, closed, rows, request)
@@ -53,33 +59,35 @@ def _among(view: View, job: int, row: int, nodes: Bool, may: Bool) -> Blocker | 
     return _of_selected(short, spec, nodes)
 
 
+def _after_some(view: View, job: int, row: int) -> Blocker | None:
+    """Return what was in the way of the next pod after some of the gang were placed, in the try that was undone, or
+    None."""
+    got = placed(view, job)
+    if not got or view.needed(job) <= len(got):
+        return None
+    # The pods of a gang may differ; each is taken for the one that found no node.
+    return Places(view, job, row).after(np.bincount(got, minlength=len(view.facts)))
+
+
+def _in_hypernodes(view: View, job: int, row: int) -> Domain | None:
+    found = domains.in_hypernodes(view, job, row)
+    # How many pods are left over is said of the last try, where pods of the gang were placed.
+    if found is None or not placed(view, job) or not isinstance(found.first, GangPartial):
+        return found
+    return replace(found, first=found.first.first)
+
+
 def _despite_room(view: View, job: int, row: int, may: Bool, fits: Bool) -> Blocker | None:
     """Return what other pods have against the nodes with room, or None."""
     spec, request, there = view.spec(row), view.request(row), may & fits
-    namespace, got = view.tables.tasks.pods[row].namespace, placed(view, job)
+    namespace, got = view.tables.tasks.pods[row].namespace, placed(view, job) or view.reserved(job)
     return (
         selection.near_none(view, spec, namespace)
-        or selection.ports(view, spec, there)
-        or selection.keeps_apart(view, spec, namespace, there, some_placed=bool(got))
-        or selection.spread(view, spec, row, may, fits, got)
-        or room.all_slots_used(view, there.nonzero()[0], request)
+        or selection.ports(view, spec, there, view.others(job))
+        or selection.keeps_apart(view, spec, namespace, there, view.others(job))
+        or spread(view, job, row, there, got)
+        or room.all_slots_used(view, there.nonzero()[0], request, view.needed(job))
     )
-
-
-def too_few_places(view: View, job: int, row: int) -> GangPartial | None:
-    """Return that pods of the gang keep each other apart, in fewer places with room than the gang needs, or None."""
-    spec, request, needed = view.spec(row), view.request(row), view.needed(job)
-    pod = view.tables.tasks.pods[row]
-    may = selection.selected(view, spec) & selection.open_to(view, spec) & view.fits(request, view.future)
-    for term in spec.affinity.anti_required:
-        if term.selector is None or not matches(term.selector, pod.labels):
-            continue
-        codes = view.derived.label(term.topology_key).codes[may]
-        places = len(set(codes.tolist()) - {-1})
-        if places < needed:
-            apart = KeptApart(term.topology_key, places, selection.selector_text(term.selector))
-            return GangPartial(places, needed, apart)
-    return None
 
 
 def too_few_fit(view: View, job: int, row: int) -> GangPartial | TooManyPods | None:
@@ -90,7 +98,7 @@ def too_few_fit(view: View, job: int, row: int) -> GangPartial | TooManyPods | N
     if not len(rows) or not asked:
         return None
     fit = np.floor((view.future[rows][:, asked] + EPS) / request[asked]).clip(min=0).min(axis=1)
-    slots = (view.facts.max_pods[rows] - view.tables.nodes.view[rows, -1]).clip(min=0)
+    slots = view.slots[rows]
     if fit.sum() < needed:
         count = int(fit.sum())
         short = view.scarcest(request, view.future[rows])
@@ -98,10 +106,18 @@ def too_few_fit(view: View, job: int, row: int) -> GangPartial | TooManyPods | N
         return GangPartial(count, needed, first)
     if np.minimum(fit, slots).sum() < needed:
         at = int(rows[int((fit - slots).argmax())])
-        counts, most = view.tables.nodes.view[at, -1], view.facts.max_pods[at]
+        most = view.facts.max_pods[at]
+        counts = most - view.slots[at]
         free = room.amount(view, asked[0], view.future[rows, asked[0]].sum())
-        return TooManyPods(view.facts.names[at], int(counts), int(most), len(rows) - 1, free)
+        return TooManyPods(view.facts.names[at], int(counts), int(most), len(rows) - 1, free, needed)
     return None
+
+
+def too_few_places(view: View, job: int, row: int) -> GangPartial | None:
+    """Return what is in the way of the next pod after as many as find a place together, or None if all do."""
+    places = Places(view, job, row)
+    found = places.in_the_way()
+    return None if found is None else GangPartial(found.places, places.needed, found.first)
 
 
 def _of_selected(found: Shortage, spec: PodSpec, nodes: Bool) -> Shortage:

@@ -100,20 +100,31 @@ def turned_away(view: View, job: int) -> QueueLimit | None:
     if not tables.queues.open[queue]:
         return QueueLimit(name, CLOSED)
     held, limit = figures["queue.allocated"][queue], limits[queue]
-    one, all_of_it = view.request(rows[0]), view.asks(job)
-    over = [d for d in view.asked_in(one) if held[d] + one[d] - limit[d] >= EPS]
-    pod_is_too_much = [d for d in over if limit[d] - held[d] >= EPS]
-    over = over or [d for d in view.asked_in(all_of_it) if held[d] + all_of_it[d] - limit[d] >= EPS]
+    asked = view.asks(job)
+    # Of a queue that may have all there is, the limit is not what blocks it.
+    over = [d for d in view.asked_in(asked) if view.total[d] - limit[d] >= EPS and held[d] + asked[d] - limit[d] >= EPS]
     if not over:
         return None
-    d = (pod_is_too_much or over)[0]
-    if view.total[d] - limit[d] < EPS:
-        return None  # it may have all there is, so the queue is not what blocks it
-    asked = float(one[d] if pod_is_too_much else all_of_it[d])
-    amounts = ResourceLimit(view.axis.names[d], float(limit[d]), float(held[d]), 0.0, asked, float(view.total[d]))
-    others = _others_want(view, queue, d, limit) if deserves else ()
-    kind = DESERVED if deserves else CAPACITY
-    return QueueLimit(name, kind, (amounts,), others=others, a_pod=bool(pod_is_too_much))
+    amounts = tuple(
+        ResourceLimit(view.axis.names[d], float(limit[d]), float(held[d]), 0.0, float(asked[d]), float(view.total[d]))
+        for d in over
+    )
+    first = over[0]
+    a_pod = len(over) == 1 and view.needed(job) == 1 and bool(limit[first] - held[first] >= EPS)
+    if deserves:
+        return QueueLimit(name, DESERVED, amounts, others=_others_want(view, queue, first, limit), a_pod=a_pod)
+    others = _guaranteed(view, queue, first, float(limit[first]))
+    return QueueLimit(name, GUARANTEE if others else CAPACITY, amounts, others=others, a_pod=a_pod)
+
+
+def _guaranteed(view: View, queue: int, d: int, limit: float) -> tuple[str, ...]:
+    """Return the queues whose guarantees leave only so much to a queue; none if its own capability does."""
+    queues, name = view.tables.queues, view.axis.names[d]
+    own = queues.objs[queue].capability
+    if own is not None and own.get(name) - limit < EPS:
+        return ()
+    guarantees = [(each.name, each.guarantee) for row, each in enumerate(queues.objs) if row != queue]
+    return tuple(name_ for name_, amounts in guarantees if amounts is not None and amounts.get(name))
 
 
 def _others_want(view: View, queue: int, d: int, limit: F64) -> tuple[str, ...]:

@@ -55,22 +55,6 @@ def shortage(view: View, request: F64, rows: AnyArray, d: int, wanted: int, futu
     return Shortage(view.axis.names[d], float(request[d]), wanted, *amounts, short, len(rows), *sizes)
 
 
-def after_some(view: View, job: int, row: int, rows: AnyArray, placed: list[int]) -> Shortage | TooManyPods | None:
-    """Return what was short for the next pod after some of the gang were placed, in the try that was undone, or
-    None."""
-    wanted, request = view.needed(job) - len(placed), view.request(row)
-    if not placed or wanted <= 0:
-        return None
-    # The pods of a gang may differ; each is taken for the one that found no node.
-    taken = np.bincount(placed, minlength=len(view.facts))
-    left = view.future - taken[:, None] * request
-    roomy = rows[view.fits(request, left[rows])]
-    if len(roomy):
-        # No resource is short there, so more of one would not help.
-        return all_slots_used(view, roomy, request, taken)
-    return shortage(view, request, rows, view.shortest(request, left[rows]), wanted, left[rows])
-
-
 def too_large(view: View, request: F64, nodes: Bool, wanted: int) -> Shortage | None:
     """Return of which resource the pod asks for more than any of the nodes has when it is empty, or None."""
     for d in view.asked_in(request):
@@ -79,16 +63,15 @@ def too_large(view: View, request: F64, nodes: Bool, wanted: int) -> Shortage | 
     return None
 
 
-def all_slots_used(view: View, rows: AnyArray, request: F64, taken: AnyArray | None = None) -> TooManyPods | None:
-    """Return that nodes with room run as many pods as they may, or None. ``taken``: pods beside those that run. Shape
-    (N,)."""
-    counts, most = view.tables.nodes.view[rows, -1], view.facts.max_pods[rows]
-    counts = counts if taken is None else counts + taken[rows]
+def all_slots_used(view: View, rows: AnyArray, request: F64, wanted: int) -> TooManyPods | None:
+    """Return that nodes with room run as many pods as they may, or None."""
+    most = view.facts.max_pods[rows]
+    counts = most - view.slots[rows]
     if not len(rows) or (counts < most).any():
         return None
     d = view.scarcest(request, view.future[rows])
     free = amount(view, d, view.future[rows, d].sum())
-    return TooManyPods(view.facts.names[rows[0]], int(counts[0]), int(most[0]), len(rows) - 1, free)
+    return TooManyPods(view.facts.names[rows[0]], int(counts[0]), int(most[0]), len(rows) - 1, free, wanted)
 
 
 # -- topology
@@ -106,11 +89,13 @@ def in_one_hypernode(view: View, job: int) -> Domain | Missing | None:
         return Missing(LOW_HYPERNODES, str(bound))
     for room, is_size in ((view.facts.allocatable, True), (view.future, False)):
         for d in view.asked_in(asked):
-            most = max(float(room[tree.nodes[row], d].clip(min=0).sum()) for row in rows)
+            sums = [float(room[tree.nodes[row], d].clip(min=0).sum()) for row in rows]
+            most = max(sums)
             if asked[d] - most >= EPS:
                 free = float(view.future[:, d].clip(min=0).sum())
                 above = _tier_above(view, bound, d, asked[d]) if is_size else None
-                return Domain("", bound, amount(view, d, asked[d]), free, most, is_size, above)
+                name = tree.names[rows[sums.index(most)]]
+                return Domain(name, bound, amount(view, d, asked[d]), free, most, is_size, above)
     return None
 
 
@@ -120,15 +105,18 @@ def in_one_label_domain(view: View, job: int) -> Domain | None:
     constraint = group.gang.topology if group.gang is not None else None
     if constraint is None or not constraint.required:
         return None
-    codes, asked = view.derived.label(constraint.required).codes, view.asks(job)
+    column, asked = view.derived.label(constraint.required), view.asks(job)
+    codes = column.codes
     domains = [(codes == code).nonzero()[0] for code in range(int(codes.max(initial=-1)) + 1)]
     for room, is_size in ((view.facts.allocatable, True), (view.future, False)):
         for d in view.asked_in(asked):
-            most = max((float(room[nodes, d].clip(min=0).sum()) for nodes in domains), default=0.0)
+            sums = [float(room[nodes, d].clip(min=0).sum()) for nodes in domains]
+            most = max(sums, default=0.0)
             if asked[d] - most >= EPS:
                 free = float(view.future[:, d].clip(min=0).sum())
                 asks = amount(view, d, asked[d])
-                return Domain(asks=asks, free=free, best=most, is_size=is_size, label=constraint.required)
+                name = column.values[codes[domains[sums.index(most)][0]]] if sums else ""
+                return Domain(name, asks=asks, free=free, best=most, is_size=is_size, label=constraint.required)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from pumice.model.blockers import (
     PortTaken,
     RoomOnClosed,
     Taints,
-    Uneven,
 )
 from pumice.model.node import Taint
-from pumice.model.pod import LabelSelector, PodAffinityTerm, PodSpec, Requirement
+from pumice.model.pod import HostPort, LabelSelector, PodAffinityTerm, PodSpec, Requirement
 from pumice.model.selectors import matches
 from pumice.placing.filters.nodes import BLOCKING, CORDON, node_affinity, tolerated, tolerates
 from pumice.reasons.view import View
@@ -156,20 +155,25 @@ def room_on_closed(
 # -- other pods
 
 
-def ports(view: View, spec: PodSpec, nodes: Bool) -> PortTaken | None:
-    """Return a host port of the pod that is taken wherever there is room, or None."""
-    classes, tasks = view.tables.classes, view.tables.tasks
+def ports(view: View, spec: PodSpec, nodes: Bool, others: AnyArray) -> PortTaken | None:
+    """Return a host port of the pod that ``others`` (rows of pods) have wherever there is room, or None."""
     for port in spec.host_ports:
-        with_it = [
-            row
-            for row in classes.alive.nonzero()[0].tolist()
-            if any((p.port, p.protocol) == (port.port, port.protocol) for p in classes.specs[row].host_ports)
-        ]
-        there = distinct(tasks.view_node[tasks.alive & np.isin(tasks.cls, with_it)])
+        there = with_port(view, port, others)
         taken = np.isin(nodes.nonzero()[0], there)
         if taken.all():
             return PortTaken(port.port, port.protocol, int(taken.sum()), len(view.facts))
     return None
+
+
+def with_port(view: View, port: HostPort, rows: AnyArray) -> AnyArray:
+    """Return the nodes of those pods that have a host port."""
+    classes, tasks = view.tables.classes, view.tables.tasks
+    with_it = [
+        cls
+        for cls in distinct(tasks.cls[rows]).tolist()
+        if any((p.port, p.protocol) == (port.port, port.protocol) for p in classes.specs[cls].host_ports)
+    ]
+    return distinct(tasks.view_node[rows[np.isin(tasks.cls[rows], with_it)]])
 
 
 def selector_text(selector: LabelSelector | None) -> str:
@@ -182,27 +186,28 @@ def selector_text(selector: LabelSelector | None) -> str:
 def near_none(view: View, spec: PodSpec, namespace: str) -> NearNone | None:
     """Return the labels of pods near which the pod must be, and of which none runs, or None."""
     for term in spec.affinity.pod_required:
-        if not _pods_of(view, term, namespace):
+        if not pods_of(view, term, namespace):
             return NearNone(selector_text(term.selector))
     return None
 
 
-def keeps_apart(view: View, spec: PodSpec, namespace: str, nodes: Bool, *, some_placed: bool) -> KeptApart | None:
-    """Return a label of which each place with room has a pod, or would have one of the pod's own gang, near which the
-    pod may not be, or None."""
+def keeps_apart(view: View, spec: PodSpec, namespace: str, nodes: Bool, others: AnyArray) -> KeptApart | None:
+    """Return a label of which each place with room has one of the ``others`` (rows of pods), near which the pod may not
+    be, or None."""
     for term in spec.affinity.anti_required:
         column = view.derived.label(term.topology_key)
         places = {int(column.codes[row]) for row in nodes.nonzero()[0].tolist()} - {-1}
-        taken = {int(column.codes[node]) for node in _pods_of(view, term, namespace)}
-        if places <= taken or some_placed:
+        taken = {int(column.codes[node]) for node in pods_of(view, term, namespace, others.tolist())}
+        if places <= taken:
             return KeptApart(term.topology_key, len(places), selector_text(term.selector))
     return None
 
 
-def _pods_of(view: View, term: PodAffinityTerm, namespace: str) -> list[int]:
-    """Return the nodes of the pods that a term is about, in the namespaces that it names."""
+def pods_of(view: View, term: PodAffinityTerm, namespace: str, rows: Iterable[int] | None = None) -> list[int]:
+    """Return the nodes of the pods that a term is about, in the namespaces that it names. ``rows``: of these pods only,
+    which are on nodes."""
     tasks = view.tables.tasks
-    rows = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0].tolist()
+    rows = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0].tolist() if rows is None else rows
     inside = None if term.namespace_selector is not None else frozenset(term.namespaces or (namespace,))
     return [
         int(tasks.view_node[row])
@@ -211,32 +216,3 @@ def _pods_of(view: View, term: PodAffinityTerm, namespace: str) -> list[int]:
         and (inside is None or tasks.pods[row].namespace in inside)
         and matches(term.selector, tasks.pods[row].labels)
     ]
-
-
-def spread(view: View, spec: PodSpec, row: int, nodes: Bool, fits: Bool, placed: Sequence[int]) -> Uneven | None:
-    """Return a spread constraint that forbids what room there is, or None. ``placed``: nodes that pods of the gang
-    would have got."""
-    pod, request = view.tables.tasks.pods[row], view.request(row)
-    for rule in spec.spread:
-        if rule.when_unsatisfiable != "DoNotSchedule":
-            continue
-        term, column = PodAffinityTerm(rule.topology_key, rule.selector), view.derived.label(rule.topology_key)
-        counts = dict.fromkeys(sorted(set(column.codes[nodes].tolist()) - {-1}), 0)
-        for node in [*_pods_of(view, term, pod.namespace), *placed]:
-            if int(column.codes[node]) in counts:
-                counts[int(column.codes[node])] += 1
-        if len(counts) < 2:
-            continue
-        least = min(counts, key=lambda code: (counts[code], column.values[code]))
-        with_room = sorted({int(code) for code in column.codes[nodes & fits].tolist()} - {-1})
-        skews = [(counts[code] + 1 - counts[least], code) for code in with_room if code != least]
-        if not skews or min(skews)[0] <= rule.max_skew:
-            continue
-        skew, most = min(skews)
-        at = nodes & (column.codes == least)
-        d = view.scarcest(request, view.future[at])
-        free = Amount(view.axis.names[d], float(view.future[at, d].clip(min=0).sum()))
-        places = column.values[most], column.values[least]
-        what = selector_text(rule.selector)
-        return Uneven(rule.topology_key, *places, skew, rule.max_skew, what, free, float(request[d]))
-    return None

@@ -150,9 +150,31 @@ def _partial(found: b.GangPartial) -> str:
     if isinstance(first, b.Shortage):
         ask = amount(first.resource, first.each)
         each = f"the other {left} ask for {ask} each" if left > 1 else f"the other one asks for {ask}"
+        if first.node:
+            each = f"{each}, and {first.node} has {number(first.resource, first.free)} free"
         return f"{found.placed} of {counted(found.minimum, 'pod')} fit; {each}"
     rest = f"{left} of {counted(found.minimum, 'pod')} {verb(left, 'is', 'are')} left over"
     return f"{sentence(first)}; {rest}"
+
+
+def _domain(found: b.Domain) -> str:
+    if found.narrower:
+        one, wide = _short(found.narrower), _short(found.label)
+        return f"all nodes are in one {one}, and within one {one} KAI looks for no {wide}: require {one}"
+    if found.first is None:
+        return of_nodes.SENTENCES[b.Domain](found)
+    which = _short(found.label) or "HyperNode"
+    return f"{which} {found.name} takes most of it: {sentence(found.first)}"
+
+
+def _short(label: str) -> str:
+    """Return a label without its prefix."""
+    return label.rpartition("/")[2]
+
+
+def _uneven(found: b.Uneven) -> str:
+    text = of_nodes.SENTENCES[b.Uneven](found)
+    return text if found.first is None else f"{text.rpartition('; ')[0]}; {found.emptier}: {sentence(found.first)}"
 
 
 def _protected(found: b.Protected) -> str:
@@ -255,6 +277,8 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.Refused: lambda found: found.detail,
     b.GangIncomplete: _gang_incomplete,
     b.Gated: _gated,
+    b.Domain: _domain,
+    b.Uneven: _uneven,
     b.GangPartial: _partial,
     b.NoCase: lambda _: "evicting others for it is not allowed, or cannot help",
     b.NoVictims: lambda _: "no set of jobs that may be evicted makes room for it",

@@ -17,6 +17,10 @@ def _shortage(found: b.Shortage) -> str:
     name, ask = found.resource, number(found.resource, found.each)
     if not found.total:
         return f"{found.nodes} of {counted(found.looked_at, 'node')} have too little {name}"
+    if found.node:
+        total = f"{number(name, found.total)} {unit(name, number(name, found.total))}"
+        free = number(name, found.free)
+        return f"{found.node} has {total}, {free} {are(free)} free, it asks for {ask} a pod"
     if found.is_too_large:
         with_labels = f" with {joined(found.labels)}" if found.labels else ""
         asks = f"asks for {amount(name, found.each, of_memory=True)} a pod"
@@ -106,11 +110,16 @@ def _room_on_closed(found: b.RoomOnClosed) -> str:
 
 
 def _port(found: b.PortTaken) -> str:
+    if found.own:
+        taking = f"{counted(found.nodes, 'node')} can take one"
+        return f"each pod needs port {found.port} on a node of its own; {taking}"
     return f"port {found.port} is taken on {found.nodes} of {counted(found.looked_at, 'node')}"
 
 
 def _kept_apart(found: b.KeptApart) -> str:
     place = "node" if found.topology == _HOST else found.topology.rpartition("/")[2]
+    if found.by_them:
+        return f"each of {counted(found.places, place)} has a pod that may not be near one with {found.selector}"
     return f"each of {counted(found.places, place)} has a pod with {found.selector}, near which it may not run"
 
 

@@ -90,6 +90,15 @@ class View:
         return tree, held, fast
 
     @cached_property
+    def slots(self) -> AnyArray:
+        """How many more pods each node may run. Shape (N,)."""
+        nodes = self.tables.nodes
+        left = self.facts.max_pods - nodes.view[:, -1]
+        # KAI counts pods as a resource, and those of the cycle nowhere else.
+        found: AnyArray = np.minimum(left, self.future[:, self.axis.pods]).clip(min=0).astype(np.int64)
+        return found
+
+    @cached_property
     def idle(self) -> F64:
         return self.tables.nodes.books[:, IDLE]
 
@@ -108,6 +117,19 @@ class View:
     def needed(self, job: int) -> int:
         """Return how many more pods must get a node before the job can begin; 1 for a job that runs."""
         return max(1, Job(self.tables, job).missing_count)
+
+    def reserved(self, job: int) -> list[int]:
+        """Return the nodes that are reserved for pods of a job, one for each."""
+        tasks, rows = self.tables.tasks, self.tables.jobs.tasks[job]
+        found: list[int] = tasks.node[rows[tasks.status[rows] == TaskStatus.PIPELINED]].tolist()
+        return found
+
+    def others(self, job: int) -> AnyArray:
+        """Return the tasks that are on nodes, without those of the job for which a node is only reserved."""
+        tasks = self.tables.tasks
+        reserved = (tasks.job == job) & (tasks.status == TaskStatus.PIPELINED)
+        found: AnyArray = (tasks.alive & (tasks.view_node >= 0) & ~reserved).nonzero()[0]
+        return found
 
     def first_failed(self, job: int) -> int | None:
         """Return the first task for which nodes were examined in vain, or None."""

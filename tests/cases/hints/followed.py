@@ -139,6 +139,10 @@ def _changed(world: World, trial: Trial, job: str, blocker: Blocker, change: c.C
     match change:
         case c.Wait():
             yield _waited(world, trial, job, blocker)
+        case c.RequireLevel(label):
+            yield [
+                _requiring(each, label) if isinstance(each, PodGroup) and each.key == job else each for each in objects
+            ]
         case c.FreePort(port, _):
             for node in world.nodes:
                 yield [each for each in objects if not _holds(each, port, node.name, trial)]
@@ -166,6 +170,13 @@ def _changed(world: World, trial: Trial, job: str, blocker: Blocker, change: c.C
             yield from lifted(objects, change, job=job)
 
 
+def _requiring(group: PodGroup, label: str) -> PodGroup:
+    """Return a gang of KAI that requires another level of its topology."""
+    gang = group.gang
+    assert gang is not None and gang.topology is not None
+    return replace(group, gang=replace(gang, topology=replace(gang.topology, required=label)))
+
+
 def _labelled(obj: Object, blocker: Blocker) -> Object:
     """Return a new node with the labels that a hint says it has to have."""
     first = blocker.first if isinstance(blocker, b.GangPartial) else blocker
@@ -186,12 +197,11 @@ def _raised(queue: Queue, kind: str, resource: str, value: float) -> Queue:
     """Return a queue with so much more of what it deserves or may have."""
     share = queue.sharing
     if share is None:
-        field = "deserved" if kind == b.DESERVED and queue.deserved is not None else "capability"
-        before = getattr(queue, field)
-        if before is not None:
-            return replace(queue, **{field: with_more(before, resource, value)})
-        # Under proportion, what a queue deserves follows from its weight alone.
-        return replace(queue, weight=queue.weight * 2)
+        if kind == b.DESERVED and queue.deserved is not None:
+            return replace(queue, deserved=with_more(queue.deserved, resource, value))
+        most = None if queue.capability is None else with_more(queue.capability, resource, value)
+        # Under proportion, what a queue deserves follows from its weight, up to its capability.
+        return replace(queue, capability=most, weight=queue.weight * (2 if kind == b.DESERVED else 1))
     name = {"cpu": "cpu", "memory": "memory"}.get(resource, "gpu")
     part = getattr(share, name)
     field = "limit" if kind == b.LIMIT else "quota"
@@ -242,9 +252,10 @@ def _waited(world: World, trial: Trial, job: str, blocker: Blocker) -> list[Obje
 # -- the count
 
 
-def followed(language: str, worlds: int) -> Iterator[tuple[int, Followed]]:
-    """Yield how each job that waits in the random worlds of a language ends, with the seed of its world."""
-    for seed in range(worlds):
+def followed(language: str, worlds: int, start: int = 0) -> Iterator[tuple[int, Followed]]:
+    """Yield how each job that waits in the random worlds of a language ends, with the seed of its world. ``start``: the
+    first seed."""
+    for seed in range(start, start + worlds):
         world = random_world(random.Random(seed), language)
         trial = Trials(world, 0).base
         for job in sorted(world.groups):
@@ -256,11 +267,12 @@ def followed(language: str, worlds: int) -> Iterator[tuple[int, Followed]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--worlds", type=int, default=WORLDS)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first world")
     parser.add_argument("--show", action="store_true", help="print the hints of those that were not placed")
     args = parser.parse_args()
     for language in LANGUAGES:
         count, total = Counter[End](), 0
-        for seed, found in followed(language, args.worlds):
+        for seed, found in followed(language, args.worlds, args.first):
             count[found.end] += 1
             total += 1
             if args.show and found.end is not End.PLACED:

@@ -23,6 +23,7 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue
 from pumice.model.resources import Resource
+from pumice.model.topology import HyperNode
 from pumice.placing.filters.nodes import CORDON
 from pumice.reasons.selection import text_of
 
@@ -35,18 +36,23 @@ def lifted(
 ) -> Iterator[list[Object]]:
     """Yield the objects after a change, for each node on which it may be made. ``less``: the amount is smaller by so
     much. ``job``: the key of the job for which it is made."""
+    members = {each.name: _members(each) for each in objects if isinstance(each, HyperNode)}
     match change:
         case FreeRoom(name, value, where):
             for node in _nodes(objects):
-                if where in ("", node.name, *node.labels.values()):
+                if where in ("", node.name, *node.labels.values()) or node.name in members.get(where, ()):
                     room = _more(node.allocatable, name, value - less)
                     yield _with(objects, node, replace(node, allocatable=room, capacity=room))
-        case AddNode((first,)):
+        case AddNode((first,), labels, _):
             node = _nodes(objects)[0]
             room = _more(_set(node.allocatable, first.resource, 0.0), first.resource, first.value - less)
-            yield [*objects, replace(_new(objects), allocatable=room, capacity=room)]
-        case AddNode(()):
-            yield [*objects, _new(objects)]
+            yield [*objects, replace(_new(objects, labels), allocatable=room, capacity=room)]
+        case AddNode((), labels, hypernode):
+            made = _new(objects, labels)
+            for pod in (each for each in objects if isinstance(each, Pod) and each.group_key == job):
+                room = made.allocatable.set_max(pod.spec.request)
+                made = replace(made, allocatable=room, capacity=room)
+            yield [*(_with_member(each, hypernode, made.name) for each in objects), made]
         case RaiseLimit(name, kind, resource, value) if kind == CAPABILITY:
             for each in objects:
                 if isinstance(each, Queue) and each.name == name and each.capability is not None:
@@ -80,15 +86,27 @@ def has_amount(change: Change) -> bool:
     return isinstance(change, FreeRoom | RaiseLimit) or (isinstance(change, AddNode) and bool(change.room))
 
 
+def _members(hypernode: HyperNode) -> list[str]:
+    return [member.exact for member in hypernode.members if member.exact is not None]
+
+
+def _with_member(obj: Object, hypernode: str, name: str) -> Object:
+    """Return an object, the HyperNode of a name with one more node."""
+    if not isinstance(obj, HyperNode) or obj.name != hypernode:
+        return obj
+    return replace(obj, members=(*obj.members, replace(obj.members[0], exact=name)))
+
+
 def _nodes(objects: Sequence[Object]) -> list[Node]:
     return [each for each in objects if isinstance(each, Node)]
 
 
-def _new(objects: Sequence[Object]) -> Node:
-    """Return a node like the first one, with a name that none has."""
+def _new(objects: Sequence[Object], labels: Sequence[str] = ()) -> Node:
+    """Return a node like the first one, with a name that none has, and with these labels."""
     node, name = _nodes(objects)[0], f"new-{len(_nodes(objects))}"
-    labels = {**node.labels, "kubernetes.io/hostname": name}
-    return replace(node, name=name, uid=name, labels=labels, unschedulable=False, taints=())
+    wanted = dict(each.split("=", 1) for each in labels)
+    named = {**node.labels, "kubernetes.io/hostname": name, **wanted}
+    return replace(node, name=name, uid=name, labels=named, unschedulable=False, taints=())
 
 
 def _with(objects: Sequence[Object], old: Object, new: Object) -> list[Object]:

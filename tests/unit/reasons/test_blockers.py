@@ -131,7 +131,10 @@ def test_what_fits_of_a_gang_comes_before_what_the_next_pod_lacks() -> None:
         policy(BARE),
     )
     (first, second) = blockers_of(ran.outcome)["ns/g"]
-    assert (first, second) == (GangPartial(3, 4, second), Shortage("cpu", 1000.0, 1, 0.0, 0.0, 1, 1, 3000.0, 3000.0))
+    assert (first, second) == (
+        GangPartial(3, 4, second),
+        Shortage("cpu", 1000.0, 1, 0.0, 0.0, 1, 1, 3000.0, 3000.0, node="n"),
+    )
 
 
 @plugin("own")

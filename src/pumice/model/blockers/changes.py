@@ -40,9 +40,12 @@ class FreeRoom(Change, frozen=True):
 
 # Apart from ``FreeRoom``: where no node is large enough, no end of pods helps.
 class AddNode(Change, frozen=True):
-    """A node is added, or one grows. ``room``: what it has at least, empty for as much as the pod asks for."""
+    """A node is added, or one grows. ``room``: what it has at least, empty for as much as the pod asks for.
+    ``labels``: those that it has to have, such as ``rack=r1``. ``hypernode``: of which it has to be a member."""
 
     room: tuple[Amount, ...]
+    labels: tuple[str, ...] = ()
+    hypernode: str = ""
 
 
 class RemoveTaint(Change, frozen=True):
@@ -50,6 +53,12 @@ class RemoveTaint(Change, frozen=True):
 
     taint: str
     nodes: tuple[str, ...] = ()
+
+
+class RequireLevel(Change, frozen=True):
+    """The job requires the level of a topology that has this label, in place of the one that it requires."""
+
+    label: str
 
 
 class FreePort(Change, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.blockers.base import Blocker
 from pumice.model.blockers.changes import (
@@ -16,6 +17,7 @@ from pumice.model.blockers.changes import (
     FreeRoom,
     NotKnown,
     RemoveTaint,
+    RequireLevel,
     RunPod,
 )
 
@@ -43,7 +45,8 @@ class Shortage(Blocker, frozen=True):
     ``wanted`` how many more pods. ``free`` in all, and ``best`` on one node, are those of the nodes that were looked
     at, less what pods of the gang that were placed before take. ``total`` is what these nodes have, and ``largest`` the
     largest of them; 0 where that was not looked up. ``labels``: only these nodes have the labels that the pod asks for,
-    of ``all_nodes``. ``beside``: a resource of which the only node has enough."""
+    of ``all_nodes``. ``beside``: a resource of which the only node has enough. ``node``: the node that is looked at,
+    where it is one that was chosen as the nearest to taking a pod; empty else."""
 
     code: ClassVar[str] = "Shortage"
     resource: str
@@ -58,6 +61,7 @@ class Shortage(Blocker, frozen=True):
     labels: tuple[str, ...] = ()
     all_nodes: int = 0
     beside: Amount | None = None
+    node: str = ""
 
     @property
     def is_too_large(self) -> bool:
@@ -66,6 +70,8 @@ class Shortage(Blocker, frozen=True):
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        if self.node:
+            return (FreeRoom(self.resource, self.each * self.wanted - self.best, self.node),)
         if self.is_too_large:
             return (AddNode((Amount(self.resource, self.each),)),)
         # ``best`` may exceed what is missing where other resources of that node are short. A lift of nothing would be
@@ -165,16 +171,19 @@ class RoomOnClosed(Blocker, frozen=True):
 
 # A host port is unique on its node, so more room there does not help.
 class PortTaken(Blocker, frozen=True):
-    """A host port is taken on each of the ``nodes`` with room."""
+    """A host port is taken on each of the ``nodes`` with room. ``own``: pods of the gang itself would take it there."""
 
     code: ClassVar[str] = "PortTaken"
     port: int
     protocol: str
     nodes: int
     looked_at: int
+    own: bool = False
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        if self.own:
+            return (AddNode(()),)
         return (FreePort(self.port, self.protocol),)
 
 
@@ -192,12 +201,14 @@ class NearNone(Blocker, frozen=True):
 
 class KeptApart(Blocker, frozen=True):
     """In each of so many ``places`` runs a pod with these labels, near which the pod may not be, or one of its own gang
-    would. ``topology``: the label of nodes that makes a place."""
+    would. ``topology``: the label of nodes that makes a place. ``by_them``: a pod there may not be near pods with these
+    labels, as this one has."""
 
     code: ClassVar[str] = "KeptApart"
     topology: str
     places: int
     selector: str
+    by_them: bool = False
 
     @property
     def lift(self) -> tuple[Change, ...]:
@@ -208,7 +219,8 @@ class KeptApart(Blocker, frozen=True):
 # Both places are named, since either making room in one or moving pods out of the other helps.
 class Uneven(Blocker, frozen=True):
     """The ``fuller`` place would have ``skew`` more pods with these labels than the ``emptier`` one, where there is no
-    room: of the resource only so much is ``free``. ``most``: the skew that is allowed."""
+    room: of the resource only so much is ``free``. ``most``: the skew that is allowed. ``first``: what is in the way in
+    the emptier place, where it is no lack of that resource."""
 
     code: ClassVar[str] = "Uneven"
     topology: str
@@ -219,14 +231,18 @@ class Uneven(Blocker, frozen=True):
     selector: str
     free: Amount
     asks: float
+    first: Blocker | None = None
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        if self.first is not None:
+            return self.first.lift
         return (FreeRoom(self.free.resource, max(self.asks - self.free.value, 0.0), self.emptier),)
 
 
 class TooManyPods(Blocker, frozen=True):
-    """Each node with room runs as many pods as it may. ``node`` is one of them, ``others`` how many more there are."""
+    """Each node with room runs as many pods as it may. ``node`` is one of them, ``others`` how many more there are.
+    ``wanted``: how many pods more than run there are to be placed."""
 
     code: ClassVar[str] = "TooManyPods"
     node: str
@@ -234,11 +250,12 @@ class TooManyPods(Blocker, frozen=True):
     most: int
     others: int
     free: Amount
+    wanted: int = 1
 
     @property
     def lift(self) -> tuple[Change, ...]:
         # A node may have slots, and not as many as the gang needs there.
-        return (FreeRoom("pods", float(max(self.pods + 1 - self.most, 1)), self.node),)
+        return (FreeRoom("pods", float(max(self.pods + self.wanted - self.most, 1)), self.node),)
 
 
 # A reason of its own, because the sums of queues do not show it: pods of another scheduler belong to no queue.
@@ -282,7 +299,10 @@ class Domain(Blocker, frozen=True):
     ``tier``: the highest that the job allows, None where that is not known. It ``asks`` for so much within one domain,
     of which one has at ``best`` so much, of ``free`` in all. ``is_size``: also where all domains are empty; then
     ``above`` is the next tier where one is large enough, with what that has. ``label``: the label of nodes whose values
-    are the domains, in place of a tier."""
+    are the domains, in place of a tier. ``first``: where sums do not tell, what is in the way of the next pod in the
+    domain that takes most of them, which is then ``name``; a node that is added there has to have ``labels``.
+    ``narrower``: the label of a narrower level of which all nodes are in one domain, so that no domain of ``label`` is
+    looked at."""
 
     code: ClassVar[str] = "Domain"
     name: str = ""
@@ -293,9 +313,22 @@ class Domain(Blocker, frozen=True):
     is_size: bool = False
     above: tuple[int, float] | None = None
     label: str = ""
+    first: Blocker | None = None
+    labels: tuple[str, ...] = ()
+    narrower: str = ""
 
     @property
     def lift(self) -> tuple[Change, ...]:
+        if self.narrower:
+            return (RequireLevel(self.narrower),)
+        if self.first is not None:
+            return tuple(self._there(change) for change in self.first.lift)
         if self.asks is None:
             return (NotKnown("a search has to find it"),)
-        return (FreeRoom(self.asks.resource, self.asks.value - self.best),)
+        return (FreeRoom(self.asks.resource, self.asks.value - self.best, self.name),)
+
+    def _there(self, change: Change) -> Change:
+        """Return the same change within the domain."""
+        if not isinstance(change, AddNode):
+            return change
+        return replace(change, labels=self.labels, hypernode="" if self.label else self.name)

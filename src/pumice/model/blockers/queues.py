@@ -60,6 +60,9 @@ class QueueLimit(Blocker, frozen=True):
         return over or (NotKnown("the amounts of the limit are not known"),)
 
     def _lift_of(self, over: ResourceLimit) -> Change:
+        # No limit lets a job take more than there is.
+        if over.asked > over.total > 0.0:
+            return FreeRoom(over.resource, over.asked - over.total)
         # A queue without a limit of its own, or that deserves all there is, is limited by the size of the cluster.
         if self.kind == CAPABILITY and over.limit >= over.total > 0.0:
             return FreeRoom(over.resource, over.excess)

@@ -21,6 +21,7 @@ from pumice.model.blockers import (
     GangPartial,
     Gated,
     HeldByOthers,
+    KeptApart,
     Missing,
     NearNone,
     NodeFilter,
@@ -50,6 +51,7 @@ from pumice.model.blockers.changes import (
     RaiseLimit,
     RemoveGates,
     RemoveTaint,
+    RequireLevel,
     RunPod,
     Wait,
 )
@@ -90,6 +92,17 @@ WITHIN = ResourceLimit("memory", 8.0, 1.0, 1.0, 1.0)
             (RemoveTaint("a:NoSchedule", ("n1",)),),
         ),
         (PortTaken(80, "TCP", 2, 2), (FreePort(80, "TCP"),)),
+        (PortTaken(80, "TCP", 2, 2, own=True), (AddNode(()),)),
+        (Shortage("cpu", 4.0, 2, 1.0, 1.0, 1, 1, node="n"), (FreeRoom("cpu", 7.0, "n"),)),
+        (
+            Domain("r1", label="rack", first=KeptApart("host", 1, "app=x"), labels=("rack=r1",)),
+            (AddNode((), ("rack=r1",)),),
+        ),
+        (Domain(label="zone", narrower="rack"), (RequireLevel("rack"),)),
+        (
+            Uneven("zone", "a", "b", 2, 1, "app=x", Amount("cpu", 1.0), 3.0, PortTaken(80, "TCP", 1, 1)),
+            (FreePort(80, "TCP"),),
+        ),
         (NearNone("app=x"), (RunPod("app=x"),)),
         (Uneven("zone", "a", "b", 2, 1, "app=x", Amount("cpu", 1.0), 3.0), (FreeRoom("cpu", 2.0, "b"),)),
         (TooManyPods("n", 3, 3, 0, Amount("cpu", 1.0)), (FreeRoom("pods", 1.0, "n"),)),
