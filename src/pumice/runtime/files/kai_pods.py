@@ -180,7 +180,10 @@ def _is_object(obj: Any) -> bool:
     if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str):
         return False
     metadata = obj.get("metadata")
-    return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return False
+    # An owner is looked up by these, whatever its kind; a wrong one is reported when the object is decoded.
+    return all(isinstance(metadata.get(key), str | None) for key in ("namespace", "uid"))
 
 
 def _is_pod(obj: Obj) -> bool:

@@ -93,3 +93,10 @@ def test_an_owner_that_makes_no_sense_leaves_its_pod_alone_and_is_reported(tmp_p
     found = load(tmp_path, pod("a", SETS, labels=LABELS), {**SETS, **wrong}, pod("b"))
     assert members(found)["b"].startswith("pg-b") and "a" in members(found)
     assert any(each.severity is Severity.ERROR for each in found.problems) or members(found)["a"]
+
+
+@pytest.mark.parametrize("wrong", [{"namespace": {"a": None}}, {"namespace": ["ns"]}, {"uid": {}}])
+def test_an_owner_whose_names_are_no_text_owns_nothing(tmp_path: Path, wrong: Obj) -> None:
+    owner = obj("batch/v1", "Job", "t", {}, **wrong)
+    found = load(tmp_path, owner, pod("p"))
+    assert [each.name for each in found.objects if isinstance(each, Pod)] == ["p"]
