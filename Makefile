@@ -42,6 +42,8 @@ conformance: setup ## every recorded case of both references, on all cores; skip
 	$(BIN)/python -m tests.conformance
 
 test-long: setup ## what takes minutes a test, such as a year of a trace: make test holds a sample of each
+	@$(BIN)/python -c "import ray" 2>/dev/null || "$(PYTHON)" -m pip --python $(BIN)/python install --quiet 'ray>=2.50,<3' \
+		|| echo "ray cannot be installed on this Python: --engine ray is not tested" >&2
 	$(BIN)/python -m pytest -n auto -m long $(TEST_ARGS)
 
 kube-assets: setup ## build kube-apiserver, etcd, kwok, kubectl and Prometheus for test-kube: 6 to 15 minutes, once a machine

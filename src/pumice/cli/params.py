@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -38,3 +39,14 @@ def _names_a_trace(path: str) -> bool:
     from pumice.sim.traces.recognise import split
 
     return split(path) is not None
+
+
+def engine_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--engine``: where simulations are run."""
+    return click.option(
+        "--engine",
+        default="local",
+        show_default=True,
+        metavar="E",
+        help="Where to run: local, dask://HOST:PORT, ray (on this machine), or ray://HOST:PORT.",
+    )(command)

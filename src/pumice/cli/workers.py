@@ -1,20 +1,25 @@
 """Processes that share out tasks: a pipe each, no threads. Ends whole: no worker outlives its parent or its use.
 
 A worker is given one argument and then tasks, one at a time. It tells how far it is, and is asked to stop by the pipe:
-whatever comes on it meanwhile, its end included, means stop.
+whatever comes on it meanwhile, its end included, means stop. On an engine of other machines (``events_on``) a task
+reports nothing before its end.
 """
 
 from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import lru_cache
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any, Self
 
 from msgspec import Struct
+
+from pumice.cli.errors import InputError
 
 #: How long a worker may take to stop before it is ended.
 STOP_S = 5.0
@@ -68,6 +73,52 @@ class Answer(Struct, frozen=True):
 
     task: int
     value: Any
+
+
+Events = Generator[Part | Answer, None, None]
+
+
+def events_on(engine: str, count: int, work: Work, argument: Any, tasks: Sequence[Any]) -> Events:
+    """Yield how far tasks are and what they came to, on an engine (``pumice.sweeps.engines``). ``count``: processes of
+    this machine, where it is used. Raises: WorkerError, InputError if there is no such engine."""
+    from pumice.library.errors import InputError as Wrong
+    from pumice.sweeps.engines import LOCAL, engine_of
+    from pumice.sweeps.sharing import share_out
+
+    if engine == LOCAL:
+        with Workers(count, work, argument) as pool:
+            yield from pool.run(tasks)
+        return
+    try:
+        given = [(work, argument, task) for task in tasks]
+        with engine_of(engine, count) as found, closing(share_out(given, found, _one)) as answers:
+            for done in answers:
+                if done.why:
+                    raise WorkerError(f"{tasks[done.index]}: {done.why}")
+                yield Answer(done.index, done.value)
+    except Wrong as error:
+        raise InputError(error.problems) from None
+
+
+class _NoLine(Line):
+    """The line of a worker on another machine: nothing is reported."""
+
+    def __init__(self) -> None:
+        pass
+
+    def tell(self, part: float) -> None:
+        pass
+
+
+def _one(given: tuple[Work, Any, Any]) -> Any:
+    work, argument, task = given
+    return _prepared(work, argument)(task, _NoLine())
+
+
+@lru_cache(maxsize=1)
+def _prepared(work: Work, argument: Any) -> Do:
+    """Return what does tasks. A process that is given several of one run prepares once."""
+    return work(argument)
 
 
 class Workers:

@@ -16,6 +16,10 @@ from msgspec import Struct
 from pumice.library.errors import InputError
 
 LOCAL = "local"
+#: What an engine may be called.
+WANTED = "local, dask://HOST:PORT, ray or ray://HOST:PORT"
+#: Tasks in flight for each that runs on a cluster, so that a worker that has finished one has the next.
+_IN_FLIGHT = 2
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -59,13 +63,24 @@ def _begin_worker() -> None:
 
 @contextmanager
 def engine_of(name: str, workers: int) -> Iterator[Engine]:
-    """Yield the engine of ``local`` or ``dask://host:port``. Raises: InputError."""
+    """Yield the engine that is called ``local``, ``ray``, or by the address of a cluster. ``workers``: how many
+    processes of this machine, where it is used. Raises: InputError."""
     if name == LOCAL:
         yield local_engine(workers)
         return
     kind, _, address = name.partition("://")
-    if kind != "dask" or not address:
-        raise InputError(f"engine: found {name[:60]!r}, wanted {LOCAL} or dask://HOST:PORT")
+    if kind == "ray" and (address or name == "ray"):
+        from pumice.sweeps.ray_executor import RayExecutor, ray_session
+
+        with ray_session(address, workers) as count:
+            yield Engine(RayExecutor, _IN_FLIGHT * count)
+    elif kind == "dask" and address:
+        yield from _dask(name, address)
+    else:
+        raise InputError(f"engine: found {name[:60]!r}, wanted {WANTED}")
+
+
+def _dask(name: str, address: str) -> Iterator[Engine]:
     try:
         from distributed import Client
     except ImportError:
@@ -76,5 +91,4 @@ def engine_of(name: str, workers: int) -> Iterator[Engine]:
         raise InputError(f"engine: {name}: no scheduler answers: {error}") from None
     with client:
         threads = sum(client.nthreads().values())
-        # Twice as many as run, so that a worker that has finished one has the next.
-        yield Engine(lambda: client.get_executor(pure=False), 2 * max(threads, 1))
+        yield Engine(lambda: client.get_executor(pure=False), _IN_FLIGHT * max(threads, 1))

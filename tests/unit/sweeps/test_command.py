@@ -18,6 +18,8 @@ from tests.unit.sweeps.kit import CONF, DEMO
 
 PUMICE = [sys.executable, "-c", "from pumice.cli.main import main; main(prog_name='pumice')", "sweep"]
 ASKED = [DEMO, "--policy", f"default,{CONF}", "--seeds", "0..1", "--until", "20m"]
+COMPARED = ["compare", "default", str(CONF), DEMO, "--repeats", "2", "--until", "10m", "--json"]
+FUZZED = ["fuzz", "--seeds", "0..5", "--json"]
 CLUSTER = """
 import sys
 from distributed import LocalCluster
@@ -81,7 +83,7 @@ def test_shards_are_merged(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_gives_equal_bytes(whole: Path, tmp_path: Path) -> None:
+def test_sweeps_comparisons_and_worlds_on_dask_are_those_of_this_machine(whole: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     (tmp_path / "cluster.py").write_text(CLUSTER)
     started = [sys.executable, str(tmp_path / "cluster.py")]
@@ -93,6 +95,13 @@ def test_a_dask_cluster_gives_equal_bytes(whole: Path, tmp_path: Path) -> None:
             command = [*PUMICE, *ASKED, "--engine", f"dask://{address}", "--out", str(out)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
+            for words in (COMPARED, FUZZED):
+                given = [*PUMICE[:-1], *words]
+                there, here = (
+                    subprocess.run([*given, *more], capture_output=True, text=True, check=True).stdout
+                    for more in (["--engine", f"dask://{address}"], [])
+                )
+                assert there == here
         finally:
             cluster.stdin.close()
     assert rows(out) == rows(whole)
@@ -104,7 +113,7 @@ def test_a_dask_cluster_gives_equal_bytes(whole: Path, tmp_path: Path) -> None:
     [
         (["--shard", "3/2"], "--shard: found '3/2', wanted I/N such as 1/4"),
         (["--set", "drf.x=1"], "drf"),
-        (["--engine", "ray"], "engine: found 'ray', wanted local or dask://HOST:PORT"),
+        (["--engine", "slurm"], "engine: found 'slurm', wanted local, dask://HOST:PORT, ray or ray://HOST:PORT"),
         (["--nodes", "16:cpu=4"], "no node has nvidia.com/gpu"),
         (["--figure", "wait"], "--figure: found 'wait', wanted one of wait_mean"),
         (["merge"], "wanted a plan or inputs, then merge and the folders of all shards"),

@@ -13,7 +13,8 @@ import pytest
 from pumice.sweeps.engines import Engine, engine_of, local_engine
 from pumice.sweeps.plan import Plan
 from pumice.sweeps.results import arrow_bytes, rows_of, settings_by, table_of
-from pumice.sweeps.running import TRIES, run_all
+from pumice.sweeps.running import run_all
+from pumice.sweeps.sharing import TRIES
 from pumice.sweeps.store import Store
 from pumice.sweeps.universe import Row, Universe, run_universe
 from tests.unit.sweeps.kit import CONF, plan
@@ -126,9 +127,9 @@ def test_the_best_setting_is_compared_within_seeds(tmp_path: Path) -> None:
         settings_by(rows_of(found, store), "wait")
 
 
-@pytest.mark.parametrize("name", ["threads", "dask://", "ray://x", "dask"])
+@pytest.mark.parametrize("name", ["threads", "dask://", "ray://", "dask"])
 def test_an_engine_that_does_not_exist_is_named(name: str) -> None:
-    with pytest.raises(ValueError, match="wanted local or dask://HOST:PORT"), engine_of(name, 1):
+    with pytest.raises(ValueError, match="wanted local, dask://HOST:PORT, ray or ray://HOST:PORT"), engine_of(name, 1):
         pass
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
 from pumice.cli.output import described, fail_for, print_json, say, tell_input, written_whole
-from pumice.cli.params import require_there
+from pumice.cli.params import engine_option, require_there
 from pumice.cli.policies import LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import (
     Flags,
@@ -24,7 +24,7 @@ from pumice.cli.simulating import (
     settings_of,
     simulation_options,
 )
-from pumice.cli.workers import Answer, Line, WorkerError, Workers
+from pumice.cli.workers import Answer, Line, WorkerError, events_on
 
 if TYPE_CHECKING:
     from pumice.report.comparison import Comparison, RunOutcome
@@ -60,6 +60,7 @@ class Task(Struct, frozen=True):
 @plugins_option
 @simulation_options
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Universes.")
+@engine_option
 @click.option(
     "--workers", type=click.IntRange(1, 256), metavar="N", help="Number of processes.  [default: one per core]"
 )
@@ -87,6 +88,7 @@ def compare(
     plugins_dir: str,
     flags: Flags,
     repeats: int,
+    engine: str,
     workers: int | None,
     report: Path | None,
     primary: str,
@@ -110,14 +112,11 @@ def compare(
     confs = (_conf_of(a), _conf_of(b))
     flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats > 1 else None))
     job = Job(inputs, confs, plugins_dir, strict, flags)
-    found = read_scene(inputs, flags)
     chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
-    tell_input(found.scene.problems, found.scene.notes)
-    require_nodes(found, inputs)
-    settings_of(found, flags)
+    found = _checked(inputs, flags)
     with ExitStack() as files:
         page = files.enter_context(written_whole(report)) if report else None
-        outcomes, interrupted = _run_all(job, repeats, workers or _cores(), chosen)
+        outcomes, interrupted = _run_all(job, repeats, engine, workers or _cores(), chosen)
         compared = _compared(outcomes, found, chosen, flags, repeats, primary)
         if compared is None:
             say("interrupted: no universe is finished under both policies, so there is nothing to compare")
@@ -139,6 +138,15 @@ def compare(
         say(f"interrupted: {len(compared.pairs)} of {repeats} universes are compared")
         ctx.exit(INTERRUPTED)
     fail_for(ctx, found.scene.problems)
+
+
+def _checked(inputs: tuple[str, ...], flags: Flags) -> Inputs:
+    """Return what was read, after its problems were printed. Raises: InputError."""
+    found = read_scene(inputs, flags)
+    tell_input(found.scene.problems, found.scene.notes)
+    require_nodes(found, inputs)
+    settings_of(found, flags)
+    return found
 
 
 def _conf_of(text: str) -> Path | None:
@@ -193,7 +201,7 @@ def _part(now: Progress, found: Inputs, flags: Flags) -> float:
 
 
 def _run_all(
-    job: Job, repeats: int, workers: int, chosen: Sequence[PolicyChoice]
+    job: Job, repeats: int, engine: str, workers: int, chosen: Sequence[PolicyChoice]
 ) -> tuple[dict[Task, RunOutcome], bool]:
     """(outcomes of the runs that were finished, whether Ctrl-C ended it)."""
     from pumice.cli.progress import sharing_out
@@ -203,8 +211,8 @@ def _run_all(
     tasks = [Task(side, repeat) for repeat in range(repeats) for side in (0, 1)]
     outcomes: dict[Task, RunOutcome] = {}
     try:
-        with Workers(workers, prepare, job) as pool, sharing_out(len(tasks)) as show:
-            for event in pool.run(tasks):
+        with closing(events_on(engine, workers, prepare, job, tasks)) as events, sharing_out(len(tasks)) as show:
+            for event in events:
                 if isinstance(event, Answer):
                     task = tasks[event.task]
                     outcomes[task] = event.value

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Generator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json
+from pumice.cli.params import engine_option
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.registry import Registry
     from pumice.sim.fuzz.case import FuzzCase, PlayResult
 
 FINDINGS_MAX = 20
+#: Seeds for each worker that are played before their findings are reported, in the order of seeds.
+_BLOCK = 16
+Worlds = Generator[tuple[str, "FuzzCase", "PlayResult"], None, None]
+
+
+class Drawn(Struct, frozen=True):
+    """What worlds are drawn from: options of the command."""
+
+    confs: tuple[str, ...]
+    faults: str
+    dialect: str
 
 
 class Seeds(click.ParamType[range]):
@@ -67,6 +82,10 @@ class Seeds(click.ParamType[range]):
     metavar="FILE",
     help="Run this saved world again, and no seeds.",
 )
+@engine_option
+@click.option(
+    "--workers", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Number of processes."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.pass_context
 def fuzz(
@@ -77,6 +96,8 @@ def fuzz(
     faults: str,
     save: Path,
     replay: tuple[Path, ...],
+    engine: str,
+    workers: int,
     as_json: bool,
 ) -> None:
     """Search for small clusters in which an invariant is broken.
@@ -98,16 +119,15 @@ def fuzz(
 
     registry = builtin_registry()
     if replay:
-        cases = [(str(path), _read(path)) for path in replay]
+        worlds = _replayed(replay, registry)
     else:
-        makes = _maker(registry, confs, faults, dialect)
-        cases = ((str(seed), makes(seed)) for seed in seeds)  # type: ignore[assignment]
+        draws = _maker(registry, confs, faults, dialect)  # says what is wrong with policies and faults
+        worlds = _worlds(Drawn(confs, faults, dialect), seeds, engine, workers, draws)
     count = len(replay) if replay else len(seeds)
     findings: dict[str, str] = {}
     tried = placing = evicting = 0
-    with counting("worlds") as show:
-        for tried, (name, case) in enumerate(cases, start=1):
-            played = _played(case, registry)
+    with counting("worlds") as show, closing(worlds):
+        for tried, (name, case, played) in enumerate(worlds, start=1):
             placing += played.binds > 0
             evicting += played.evictions > 0
             show(tried, count, name)
@@ -124,7 +144,48 @@ def fuzz(
     ctx.exit(FAILED if findings else 0)
 
 
-def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str) -> Any:
+def _replayed(paths: tuple[Path, ...], registry: Registry) -> Worlds:
+    for path, case in [(path, _read(path)) for path in paths]:
+        yield str(path), case, _played(case, registry)
+
+
+def _worlds(drawn: Drawn, seeds: range, engine: str, workers: int, draws: Callable[[int], FuzzCase]) -> Worlds:
+    """Yield worlds in the order of their seeds. Raises: InputError if there is no such engine."""
+    from pumice.library.errors import InputError as Wrong
+    from pumice.runtime.policy.languages import builtin_registry
+    from pumice.sim.fuzz.case import PlayResult
+    from pumice.sweeps.engines import LOCAL, engine_of
+    from pumice.sweeps.sharing import share_out
+
+    registry = builtin_registry()
+    if engine == LOCAL and workers == 1:
+        for seed in seeds:
+            case = draws(seed)
+            yield str(seed), case, _played(case, registry)
+        return
+    try:
+        with engine_of(engine, workers) as found:
+            for first in range(0, len(seeds), _BLOCK * found.workers):
+                block = seeds[first : first + _BLOCK * found.workers]
+                with closing(share_out([(drawn, seed) for seed in block], found, _play_seed)) as answers:
+                    played = {done.index: done for done in answers}
+                for i, seed in enumerate(block):
+                    result = played[i].value or PlayResult(played[i].why)
+                    yield str(seed), draws(seed), result
+    except Wrong as error:
+        raise InputError(error.problems) from None
+
+
+def _play_seed(task: tuple[Drawn, int]) -> PlayResult:
+    """Play the world of a seed, in a worker."""
+    from pumice.runtime.policy.languages import builtin_registry
+
+    drawn, seed = task
+    registry = builtin_registry()
+    return _played(_maker(registry, drawn.confs, drawn.faults, drawn.dialect)(seed), registry)
+
+
+def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str) -> Callable[[int], FuzzCase]:
     import yaml
 
     from pumice.cli.faults import parse_faults

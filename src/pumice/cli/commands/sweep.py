@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from pumice.cli.errors import FAILED, INTERRUPTED, InputError
 from pumice.cli.output import fail_for, print_json, say, tell_input
+from pumice.cli.params import engine_option
 
 if TYPE_CHECKING:
     from pumice.sweeps.engines import Engine
@@ -68,9 +69,7 @@ class _Options(Struct, frozen=True):
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder of the results.")
 @click.option("--shard", metavar="I/N", help="Run the I-th of N parts only; merge them afterwards.")
-@click.option(
-    "--engine", default="local", show_default=True, metavar="E", help="Where to run: local, or dask://HOST:PORT."
-)
+@engine_option
 @click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Local processes.  [default: one per core]")
 @click.option(
     "--heat-map",
