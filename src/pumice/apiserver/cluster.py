@@ -14,6 +14,7 @@ from random import Random
 from msgspec import Struct
 
 from pumice.apiserver.actors.collector import Collector
+from pumice.apiserver.actors.jobs import Jobs
 from pumice.apiserver.actors.kubelets import Kubelets
 from pumice.apiserver.actors.node_life import NodeLife
 from pumice.apiserver.api.refusals import Refusal
@@ -38,12 +39,13 @@ class Cluster(Struct, frozen=True):
     collector: Collector
     kubelets: Kubelets
     node_life: NodeLife
+    jobs: Jobs
     _parts: tuple[Supervised, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """Return the health of the parts that act on objects."""
         spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
-        spared["node-life"] = self.node_life.spared
+        spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared}
 
         def check(part: Supervised) -> Health:
             health = part.health()
@@ -71,7 +73,7 @@ class Cluster(Struct, frozen=True):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run nodes and garbage collection."""
+        """Run nodes, jobs and garbage collection."""
         tasks = [asyncio.create_task(part.run()) for part in self._parts]
         try:
             yield
@@ -95,9 +97,10 @@ def make_cluster(
     objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
     objects.at_start()
     collector, kubelets, life = Collector(objects), Kubelets(objects, now, speed), NodeLife(objects, now)
-    works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run}
+    jobs = Jobs(objects, now)
+    works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run, "jobs": jobs.run}
     parts = tuple(Supervised(_log, name, work) for name, work in works.items())
-    cluster = Cluster(store, registry, objects, collector, kubelets, life, parts)
+    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, parts)
     for definition in definitions:
         cluster.place(definition)
     return cluster

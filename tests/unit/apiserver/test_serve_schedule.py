@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import yaml
 
 from tests.unit.apiserver.commands import PATIENCE_S, Served, serving_command
 from tests.unit.cli.kit import run
@@ -114,6 +115,21 @@ async def test_a_gang_runs_whole_and_a_larger_one_waits_whole(tmp_path: Path) ->
             bound = {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")}
             assert bound == {"fits-w-0", "fits-w-1"}
             assert 'volcano_queue_pod_group_completed_count{queue_name="default"} 0' in await user.text("/metrics")
+        assert served.stop(signal.SIGINT) == 0
+
+
+async def test_the_example_of_a_sweep_runs_as_an_indexed_job_to_its_end(tmp_path: Path) -> None:
+    example = yaml.safe_load(Path("examples/sweep-job.yaml").read_text())
+    example["metadata"]["annotations"]["pumice.dev/duration"] = "1s"
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    with serving_command(tmp_path, "--nodes", "2:cpu=4,memory=16Gi", "--schedule") as served:
+        async with user_of(served) as user:
+            await user.create(jobs, example)
+            done = await user.waits_for(jobs, lambda job: "completionTime" in job.get("status", {}))
+            assert done["status"]["completedIndexes"] == "0-3" and done["status"]["succeeded"] == 4
+            pods = (await user.get("/api/v1/pods"))["items"]
+            assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"} and len(pods) == 4
+            assert all(pod["spec"]["nodeName"] for pod in pods)
         assert served.stop(signal.SIGINT) == 0
 
 

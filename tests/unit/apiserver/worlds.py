@@ -37,12 +37,13 @@ def cluster(clock: Clock | None = None, store: Store | None = None, speed: float
 
 
 def settle(world: Cluster) -> None:
-    """Let nodes and the collector do all that is to be done now."""
+    """Let nodes, jobs and the collector do all that is to be done now."""
     before = -1
     while before != world.store.version:
         before = world.store.version
         world.kubelets.step()
         world.node_life.step()
+        world.jobs.step()
         while world.collector.step():
             pass
 

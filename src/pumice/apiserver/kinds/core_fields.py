@@ -86,7 +86,7 @@ StatefulSet: So many pods of a template, each with a name that stays. No control
   spec WorkloadSpec What is asked for.
 DaemonSet: A pod of a template on each node. No controller acts on it here.
   spec WorkloadSpec What is asked for.
-Job: Pods of a template that run to their end. No controller acts on it here.
+Job: Pods of a template that run to their end.
   spec WorkloadSpec What is asked for.
 WorkloadSpec:
   replicas integer How many pods.

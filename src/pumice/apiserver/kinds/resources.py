@@ -146,7 +146,7 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     _idle("apps", "replicasets", "ReplicaSet", "rs"),
     _idle("apps", "statefulsets", "StatefulSet", "sts"),
     _idle("apps", "daemonsets", "DaemonSet", "ds"),
-    _idle("batch", "jobs", "Job"),
+    Resource("batch", "v1", "jobs", "Job", status=True, categories=("all",)),
 )
 
 

@@ -1,5 +1,5 @@
-"""Defaults of kinds that create pods from a template. No part acts on them here (``Resource.idle``), but readers get
-complete objects. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
+"""Defaults of kinds that create pods from a template. No part acts on them here (``Resource.idle``) except Jobs, but
+readers get complete objects. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def filled(kind: str, obj: Obj) -> Obj:
     """Return a new object of one of these kinds, validated by its schema, as it is stored."""
     spec = copy.deepcopy(obj.get("spec") or {})
     for key, value in _DEFAULTS[kind].items():
-        spec.setdefault(key, copy.deepcopy(value))
+        if key != "completions" or "parallelism" not in spec:  # without: any one success is enough
+            spec.setdefault(key, copy.deepcopy(value))
     metadata, template = obj["metadata"], spec.get("template")
     if template and _fill_template(template) and kind == "Job":
         metadata = _labelled(metadata, spec)
