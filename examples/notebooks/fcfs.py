@@ -1,4 +1,4 @@
-"""First come, first served, and nothing else: the yardstick of every study of batch schedulers."""
+"""First come, first served, and EASY backfilling: the yardsticks of every study of batch schedulers."""
 
 from __future__ import annotations
 
@@ -24,5 +24,9 @@ class Fcfs:
 
 CONF = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: fcfs}, {name: gang}]}]\n'
 FCFS = [CONF, Fcfs]
+#: EASY backfilling: the oldest job that does not fit keeps its place, and none that starts before it delays it.
+EASY = (
+    'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: ours/reserve, arguments: {after: 0s}}, {name: gang}]}]\n'
+)
 #: Theta's 4,392 nodes of 64 cores as one.
 MACHINE = "1:cpu=281088,memory=1024Ti,pods=1000000"

@@ -13,6 +13,24 @@ import pytest
 from tests.tidy import repo
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_what_is_built_installs_in_a_clean_environment_and_runs_the_demo(tmp_path: Path, target: str) -> None:
+    def done(*command: str) -> str:
+        found = subprocess.run(command, cwd=repo.ROOT, capture_output=True, text=True, check=False)
+        assert found.returncode == 0, f"{command}: {found.stderr}"
+        return found.stdout
+
+    done(sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path / "dist"))
+    (built,) = (path for path in (tmp_path / "dist").iterdir() if path.suffix in (".whl", ".gz"))
+    done(sys.executable, "-m", "venv", str(tmp_path / "venv"))
+    scripts = tmp_path / "venv" / "bin"
+    done(str(scripts / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(built))
+    assert "jobs" in done(str(scripts / "pumice"), "simulate", "examples/demo")
+    code = "import pumice; print(len(pumice.load('examples/demo').simulate('default', until='10m').jobs))"
+    assert int(done(str(scripts / "python"), "-c", code)) > 0
+
+
 @pytest.mark.slow
 def test_an_sdist_gives_the_wheel_of_the_checkout(tmp_path: Path) -> None:
     def built(folder: Path, target: str, out: Path) -> Path:

@@ -15,7 +15,7 @@ from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
 FOLDER = Path(__file__).parents[3] / "examples" / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 LINES_MAX = 6
-OPENB, THETA = SHARED / "traces" / "openb-2023", SHARED / "traces" / "theta-alcf"
+OPENB, THETA, PHILLY = (SHARED / "traces" / name for name in ("openb-2023", "theta-alcf", "philly-gavel"))
 with_traces = pytest.mark.skipif(not OPENB.is_dir(), reason=WITHOUT_SHARED)
 
 
@@ -66,10 +66,24 @@ def test_one_fill_is_near_the_published_mean(name: str, monkeypatch: pytest.Monk
 
 
 @with_traces
-@pytest.mark.parametrize("year", [2022, 2023])
-def test_a_day_of_theta_waits_in_line(year: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = ran(f"theta-{year}-fcfs", monkeypatch, trace=str(THETA / f"theta_{year}.swf"), until="12h")
+@pytest.mark.parametrize("name", ["theta-2022-fcfs", "theta-2023-fcfs", "theta-2023-easy"])
+def test_a_day_of_theta_waits_in_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ran(name, monkeypatch, trace=str(THETA / f"{name[:10].replace('-', '_')}.swf"), until="12h")
     assert isinstance(text, str) and text.startswith("mean wait ") and text.endswith(" h")
+
+
+@with_traces
+def test_hours_of_philly_are_shown_beside_the_published_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ran("philly-waits", monkeypatch, trace=str(PHILLY), until="6h")
+    assert "published 3761 s; median" in text
+
+
+@pytest.mark.long
+@with_traces
+def test_philly_waits_within_an_order_of_magnitude_of_the_published_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ran("philly-waits", monkeypatch, trace=str(PHILLY))
+    ours, published = (float(part.split()[-2]) for part in text.split(";")[0].split(","))
+    assert published / 10 <= ours <= 10 * published
 
 
 @pytest.mark.long
