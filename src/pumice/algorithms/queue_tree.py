@@ -90,8 +90,7 @@ class _Division:
     def _divide(self, rows: I64) -> None:
         """Divide what is left by weight among queues of one priority."""
         # In rounds: a queue that requests less than its part leaves the difference to the others in the next round.
-        # Each
-        # round but the last satisfies at least one queue.
+        # Each round but the last satisfies at least one queue.
         group, weight = self.group[rows], self.weight[rows]
         more = self.left > 0
         for _ in range(len(rows) + 1):

@@ -85,8 +85,7 @@ def is_reclaimable(
     # peer.
     below = dict(zip(line[1:], line, strict=False)) | {-1: line[-1]}
     # KAI checks lump after lump. What a queue has left only falls, and both rules require it to be above a bound, so
-    # the
-    # last lump of each queue decides for all lumps before it.
+    # the last lump of each queue decides for all lumps before it.
     for loser, place in last.items():
         taker = below[int(states.parent[loser])]
         if not _may_lose(states, taker, loser, asked, _plus(remaining[loser], lumps[place].tolist())):

@@ -61,8 +61,7 @@ def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: 
     # Each pass divides the remainder among the queues that are not satisfied, until nothing is left or nothing changes.
     deserved, remaining, most = np.zeros_like(request), total, np.minimum(limit, request)
     # A queue that needs nothing more gets weight 0, with which its amount stays. Weights are whole numbers, so their
-    # sum
-    # does not depend on the order of queues.
+    # sum does not depend on the order of queues.
     weights = weight[:, None]
     while (all_weights := np.add.reduce(weights, axis=None)) != 0:
         new = remaining * (weights / all_weights)

@@ -35,6 +35,7 @@ class Survival(Struct, frozen=True):
 
         Source: the restricted mean survival time (Irwin 1949), the area under the curve.
         """
+        # The curve is a staircase, so its area is a sum of rectangles; beyond ``longest`` nothing is known.
         edges = np.concatenate([[0.0], self.lengths, [self.longest]])
         heights = np.concatenate([[1.0], self.share])
         return float((np.diff(edges) * heights).sum())

@@ -43,6 +43,7 @@ def top_k(score: F64, k: int) -> I64:
     values = score[near]
     kth = floor if values.max() == floor else _kth(values, k)
     above = near[values > kth]
+    # Ties are cut off by row, so that the same cluster always gives the same nodes.
     ties = near[values == kth][: k - len(above)]
     return np.concatenate((above, ties))
 
@@ -56,5 +57,6 @@ def _kth(values: F64, k: int) -> float:
 def _starts(n: int) -> I64:
     # Kept by length: a scheduler asks for the same number of nodes again and again.
     starts = np.arange(0, n, _BLOCK)
+    # Read-only, because all callers of a length are handed this one array.
     starts.setflags(write=False)
     return starts

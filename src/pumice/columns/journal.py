@@ -101,6 +101,7 @@ class Journal:
         # Newest first: where several entries are of one row, the oldest has the value from before the mark.
         while len(entries) > mark:
             column, index, old, version, stamp = entries.pop()
+            # Value, version and stamp together, so that answers from before the mark hold again.
             column.data[index] = old
             column.version = version
             if column.stamps is not None:
@@ -108,6 +109,7 @@ class Journal:
 
     def forget(self) -> None:
         """Make all writes so far permanent. Marks that were taken before are no longer valid."""
+        # Called when no statement is open, so no mark is left to which anything could be rolled back.
         self._entries.clear()
 
 

@@ -127,8 +127,8 @@ class Chooser:
             idle = self.feasible.idle_for(task, fit, candidates)
             kinds = [(True, candidates[idle]), (False, candidates[~idle])]
         for is_idle, group in kinds:
-            # Nodes of other shards come last: their own schedulers may be placing pods there at this moment, and one of
-            # two binds would fail.
+            # Of each kind, nodes of other shards come last: their own schedulers may be placing pods there now, and one
+            # of two binds would fail.
             parts: tuple[AnyArray, ...] = (group,) if mask is None else (group[mask[group]], group[~mask[group]])
             for part in parts:
                 if len(part):

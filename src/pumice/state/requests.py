@@ -45,6 +45,7 @@ class BindRequests:
         # A newer request of the same pod may have replaced this one.
         if pod is None or self._live[pod].key != key:
             return None
+        # The pod then counts as the API server has it again, and is placed anew if it waits.
         del self._live[pod]
         return pod
 

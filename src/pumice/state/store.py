@@ -296,6 +296,7 @@ class Store:
         if self._usage.windows != tuple(windows):
             self._take_in()
             pods = self._tables.tasks.pods
+            # With the pods that exist: the ended ones among them are all that is still known of the time before.
             self._usage.keep(windows, [pods[row] for row in self._tasks.row_of.values()])
 
     def beside(self) -> Mapping[str, list[Object]]:

@@ -105,8 +105,7 @@ class TaskKeeper:
     ) -> None:
         """Take in changed pods of one run whose terms are the same, and add to ``moved`` those that moved."""
         # Left out are pods with a decision in flight. An event that was sent before the decision shows the pod as it
-        # was,
-        # and taking it for the present state would free what the decision has taken.
+        # was, and taking it for the present state would free what the decision has taken.
         tasks, own, index = self._tables.tasks, own_status(pods[0]), np.array(rows)
         tasks.write(index, pods=_objects(pods))
         states, stay = tasks.status[index], tasks.node[index] == np.array(self._places(pods))
@@ -380,8 +379,7 @@ def _in_flight(status: int, own: TaskStatus, known: Sequence[Pod]) -> list[bool]
     ``own`` is the state of the pods in the latest event, ``known`` are the pods before it.
     """
     # A bind is in flight until the pod has left pending, an eviction until the pod is being deleted or has ended. A
-    # task
-    # whose pod was being deleted before was releasing by the pod itself, and not by a decision.
+    # task whose pod was being deleted before was releasing by the pod itself, and not by a decision.
     if status != RELEASING:
         return [status in ALLOCATED_STATUSES and own is TaskStatus.PENDING] * len(known)
     if own in COMPLETED_STATUSES or own is TaskStatus.RELEASING:

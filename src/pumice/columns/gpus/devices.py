@@ -311,8 +311,7 @@ class DeviceLedger:
         first.
         """
         # Any user may create a pod that names a node and a group. It counts on the node, but must not make the
-        # scheduler
-        # believe in a device that other pods could share.
+        # scheduler believe in a device that other pods could share.
         idle = np.floor(self.tables.nodes.books[:, IDLE, self._gpu] / _MILLI + _EPS)
         for node, slots in self._slots.items():
             # Several groups may have the last slot, which counts as one GPU only (``_named_slots``).
