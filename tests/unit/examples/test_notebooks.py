@@ -80,14 +80,6 @@ def test_hours_of_philly_are_shown_beside_the_published_waits(monkeypatch: pytes
 
 @pytest.mark.long
 @with_traces
-def test_philly_waits_within_an_order_of_magnitude_of_the_published_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = ran("philly-waits", monkeypatch, trace=str(PHILLY))
-    ours, published = (float(part.split()[-2]) for part in text.split(";")[0].split(","))
-    assert published / 10 <= ours <= 10 * published
-
-
-@pytest.mark.long
-@with_traces
 @pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name.startswith("openb")])
 def test_fills_are_within_the_published_deviation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: pumice.Fill = ran(name, monkeypatch, traces=str(OPENB))
