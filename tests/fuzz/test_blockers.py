@@ -9,12 +9,14 @@ from typing import get_args
 
 import pytest
 
+from pumice.answers.codes import code_of
+from pumice.answers.waiting_codes import waiting_codes
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.blockers import Behind, Blocker
 from pumice.model.blockers.changes import Change, NotKnown
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder, ManifestError
-from pumice.reasons.blockers import blockers_of
+from pumice.reasons.blockers import Blockers, blockers_of
 from pumice.reasons.hints import LENGTH_MAX, hint_of
 from pumice.reasons.sentences import sentence
 from pumice.runtime.one_cycle import schedule_once
@@ -50,6 +52,9 @@ def blockers(name: str) -> dict[str, tuple[Blocker, ...]]:
     found: dict[str, tuple[Blocker, ...]] = {}
     for seed in range(WORLDS):
         outcome = schedule_once(world(seed, is_kai=name == "kai"), under, 1_000.0).outcome
+        of_jobs = Blockers(outcome)
+        each_alone = {row: code_of(of_jobs.nearest(row)) for row in of_jobs.waiting.tolist()}
+        assert dict(waiting_codes(outcome)) == each_alone, seed
         found |= {f"{seed}: {key}": each for key, each in blockers_of(outcome).items()}
     return found
 

@@ -61,38 +61,57 @@ class Blockers:
         counts = jobs.counts[live]
         waits = (counts[:, TaskStatus.PENDING] > 0) | (counts[:, PIPELINED] > 0)
         asks = jobs.phase[live] == PENDING_PHASE
-        asks[asks] = [not self._is_gang(job) for job in live[asks].tolist()]
+        asks[asks] = [not self.is_gang(job) for job in live[asks].tolist()]
         found: AnyArray = live[waits | asks]
         return found
 
-    def _is_gang(self, job: int) -> bool:
+    def is_gang(self, job: int) -> bool:
         """Return True for a gang that is placed as KAI places gangs, without admission."""
         return by_kai_rules(self._tables.jobs.groups[job], self._outcome.policy.dialect.name)
 
     def of(self, job: int) -> tuple[Blocker, ...]:
         """Return those of a job that waits, by row: at least one, the nearest first."""
-        group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]
-        if group.unparsable:
-            return (Unreadable(f"PodGroup {uid}", group.unparsable[0]),)
-        reserved = gangs.reserved(self._view, job)
-        own = self._of_gang(job) if self._is_gang(job) else self._of_job(job)
-        # A reservation for a part of the gang is no promise that it starts, unless pods are leaving for it.
-        helps = reserved is not None and (reserved.leaving or Job(self._tables, job).is_pipelined)
-        found = tuple(dict.fromkeys(filter(None, (reserved, *own) if helps else (*own, reserved))))
-        if found:
-            return found
-        return (gangs.held_back(self._view, job, by_its_queue=True) or self._of_its_domain(job) or Behind(),)
+        return tuple(dict.fromkeys(self._in_order(job)))
 
     def nearest(self, job: int) -> Blocker:
         """Return the first of those of a job that waits."""
-        return self.of(job)[0]
+        # Not all of them: after each cycle of a simulation this is asked for many jobs.
+        return next(self._in_order(job))
+
+    def findings(self, job: int) -> list[object]:
+        """Return what the cycle recorded about a job by name."""
+        return [entry.finding for entry in self._found.get(self._tables.jobs.uids[job], ())]
+
+    def rejections(self, job: int) -> list[Blocker]:
+        """Return why a job was not admitted in this cycle."""
+        return self._rejected.get(job, [])
+
+    def _in_order(self, job: int) -> Iterator[Blocker]:
+        group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]
+        if group.unparsable:
+            yield Unreadable(f"PodGroup {uid}", group.unparsable[0])
+            return
+        reserved = gangs.reserved(self._view, job)
+        # A reservation for a part of the gang is no promise that it starts, unless pods are leaving for it.
+        helps = reserved is not None and (reserved.leaving or Job(self._tables, job).is_pipelined)
+        if reserved is not None and helps:
+            yield reserved
+        is_empty = reserved is None
+        for each in self._of_gang(job) if self.is_gang(job) else self._of_job(job):
+            is_empty = False
+            yield each
+        if reserved is not None and not helps:
+            yield reserved
+        if is_empty:
+            held = gangs.held_back(self._view, job, by_its_queue=True)
+            yield held or self._of_its_domain(job) or Behind()
 
     # -- Volcano's jobs ------------------------------------------------------------------------------------------------
 
     def _of_job(self, job: int) -> Iterator[Blocker]:
         jobs, queues_ = self._tables.jobs, self._tables.queues
         queue = int(jobs.queue[job])
-        findings = [entry.finding for entry in self._found.get(jobs.uids[job], ())]
+        findings = self.findings(job)
         # A gang that the language cannot place is not admitted either, and admission would not help it.
         unreadable = [finding for finding in findings if isinstance(finding, Unreadable)]
         if unreadable:
@@ -127,7 +146,7 @@ class Blockers:
     def _not_admitted(self, job: int, queue: int) -> NotAdmitted:
         queues_ = self._tables.queues
         closed = () if queues_.open[queue] else (QueueLimit(queues_.names[queue], CLOSED),)
-        rejected = self._rejected.get(job, ())
+        rejected = self.rejections(job)
         return NotAdmitted((*closed, *map(self._with_holders, rejected)))
 
     def _with_holders(self, limit: Blocker) -> Blocker:

@@ -192,6 +192,7 @@ class Summary(Struct, frozen=True):
                 }
                 for each in run.waiting[:waiting_max]
             ],
+            "waits_by_code": [{"code": code, "job_s": round(seconds, 3)} for code, seconds in run.wait_codes.items()],
             "wait_causes": [
                 {"cause": cause, "job_s": round(seconds, 3), "share": round(seconds / total, 6)}
                 for cause, seconds in run.wait_causes.items()

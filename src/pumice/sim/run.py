@@ -51,14 +51,16 @@ class Waiting(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """The result of a simulation. ``wait_causes``: seconds that jobs waited, by cause, the largest first. ``wall_s``:
-    by the caller's clock, without reading input. ``stuck``: jobs that will not run, and what they hold."""
+    """The result of a simulation. ``wait_codes``: seconds that jobs waited, by code of the reason, the largest first;
+    ``wait_causes``: by text, looked at now and then. ``wall_s``: by the caller's clock, without reading input.
+    ``stuck``: jobs that will not run, and what they hold."""
 
     result: SimResult
     digest: str
     wall_s: float
     waiting: tuple[Waiting, ...]
     wait_causes: Mapping[str, float]
+    wait_codes: Mapping[str, float]
     faults: Mapping[str, int]
     stuck: tuple[Stuck, ...] = ()
 
@@ -111,12 +113,14 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     with old_objects_left_alone():
         result = simulation.run(settings.until, observers.progress)
     shell.causes.close(result.now)
+    shell.codes.close(result.now)
     return Run(
         result=result,
         digest=shell.loop.digest.hex,
         wall_s=observers.clock() - began_s,
         waiting=tuple(_waiting(controller, result, shell.why(), shell.hints())),
         wait_causes=shell.causes.seconds(),
+        wait_codes=shell.codes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
             lambda key: _why_not_alone(scene, made, key, policy, result.now, settings),

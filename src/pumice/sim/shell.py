@@ -15,7 +15,7 @@ from pumice.runtime.loop import Loop
 from pumice.runtime.record.recorder import Recorder
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
-from pumice.sim.measures.wait_causes import WaitCauses
+from pumice.sim.measures.wait_causes import WaitCauses, WaitCodes
 from pumice.sim.world import CycleReport
 from pumice.state.store import Store
 
@@ -34,7 +34,7 @@ class Shell:
         self._began = began
         self.loop = Loop(_store(policy), policy, cluster)
         self.loop.recorder = recorder
-        self.causes = WaitCauses()
+        self.causes, self.codes = WaitCauses(), WaitCodes()
         self._submitted: list[Decision] = []
         self._last: Outcome | None = None
         cluster.hooks.answered.append(self._answered)
@@ -47,6 +47,7 @@ class Shell:
         for notice in outcome.nominations():
             self.cluster.notice(notice)
         self.causes.observe(now, outcome)
+        self.codes.observe(now, outcome)
         return CycleReport(self._submitted, outcome.wakes_at)
 
     def _saw(self, now: float, snapshot: Snapshot) -> None:

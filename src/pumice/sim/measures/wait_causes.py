@@ -1,4 +1,4 @@
-"""How long jobs waited for which cause, summed up over a simulation."""
+"""How long jobs waited for which reason, summed up over a simulation: by code exactly, by text as often as it pays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from pumice.answers.waiting_codes import waiting_codes
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.outcome import Outcome
 from pumice.runtime.why import why_jobs_wait
@@ -59,4 +60,31 @@ class WaitCauses:
 
     def seconds(self) -> dict[str, float]:
         """Return the seconds by cause, the largest first."""
+        return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))
+
+
+class WaitCodes:
+    """Between two cycles, every job without running pods counts for the code of what is nearest in its way after the
+    first of them. Units: job-seconds."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+        self._counts: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
+
+    def observe(self, now: float, outcome: Outcome) -> None:
+        """Take in a cycle."""
+        self.close(now)
+        idle: Bool = np.asarray(~outcome.tables.jobs.allocated.any(axis=1))
+        self._counts = Counter(code.value for _, code in waiting_codes(outcome, idle))
+
+    def close(self, now: float) -> None:
+        """Count the time up to now."""
+        passed, self._since = now - self._since, now
+        if passed > 0:
+            for code, count in self._counts.items():
+                self._seconds[code] = self._seconds.get(code, 0.0) + count * passed
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds by code, the largest first."""
         return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))
