@@ -222,8 +222,9 @@ class BatchSteps:
                 self._look(step, role)
             # Of equal scores the first row, as ``choose`` takes it.
             place = int(self._worth.argmax())
-            # No node is left, or a score is not a number, which choosing the task alone will report.
+            # No node is left, or a score is not a number: if not one of these, choosing the task alone reports it.
             if not isfinite(self._worth[place]):
+                self._check_terms()
                 break
             if self._open_to is not None and role:
                 self._open_to[role] = self._passing.copy()
@@ -301,7 +302,14 @@ class BatchSteps:
             return each
         self._asked = hook
         found = each.score(step, self._places)
-        if not isinstance(found, np.ndarray) or found.shape != self._places.shape:
+        if not isinstance(found, np.ndarray) or found.shape != self._places.shape or found.dtype.kind not in "biuf":
             raise WrongAnswer(hook, found, f"one number for each of {len(self._places)} nodes")
         self._asked = None
         return found
+
+    def _check_terms(self) -> None:
+        """Check that the scores of the last turn are finite. Raises: WrongAnswer."""
+        for (hook, _), term in zip(self._scores, self._terms, strict=False):
+            if not np.isfinite(term).all():
+                self._asked = hook
+                raise WrongAnswer(hook, term, "finite numbers")

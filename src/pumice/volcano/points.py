@@ -5,7 +5,7 @@ Source: Volcano session functions and switches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from itertools import chain
 
 import numpy as np
@@ -76,13 +76,22 @@ cluster_order: Point[[str, str], int, int] = Point(
     # Source: Volcano's loader of the scheduler configuration.
     default_on=False,
 )
+
+
+def finite_scores(tiers: combine.Tiers, subject: object, rows: Sized) -> F64 | float:
+    """Return the sum of all scores of some rows, which are finite numbers."""
+    found = combine.total(tiers, subject, rows)
+    # Asked again only to find the hook whose score is not finite.
+    return found if np.isfinite(found).all() else combine.finite_total(tiers, subject, rows)
+
+
 # Asked about all hypernodes at once, because a score may compare: network-topology-aware prefers, of hypernodes with
 # the same best score, those that hold more of the sub-job.
 hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
     "hyper_node_order",
     "How good is each hypernode for the sub-job? One score per row, summed over plugins.",
     "when a sub-job was tried in several hypernodes",
-    combine.total,
+    finite_scores,
     {("SubJob", "I32"): "rows"},
     switch="HyperNodeOrder",
 )
@@ -90,16 +99,19 @@ hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
 
 # Not combined over plugins, since two ways to walk one tree cannot be merged. Source: Volcano HyperNodeGradientForJobFn
 # (framework/session_plugins.go), where the first registered plugin decides alone.
-def first_gradient(tiers: combine.Tiers, *args: object) -> list[list[int]] | None:
+def first_gradient(tiers: combine.Tiers, subject: Job | SubJob, *args: object) -> list[list[int]] | None:
     """Return the groups of hypernodes of the first plugin, None if it has none or no plugin has a hook."""
     hook = next(chain.from_iterable(tiers), None)
-    answer = hook(*args) if hook is not None else None
+    answer = hook(subject, *args) if hook is not None else None
     if hook is None or answer is None:
         return None
     lists = isinstance(answer, list | tuple) and all(isinstance(group, list | tuple) for group in answer)
     # By the kinds that occur: a hook answers for each job with hundreds of hypernodes, which are of one kind.
     if not lists or not all(issubclass(kind, int | np.integer) for kind in set(map(type, chain.from_iterable(answer)))):
         raise WrongAnswer(hook, answer, "None, or lists of hypernodes")
+    last = len(subject.tables.tree.names) - 1
+    if not all(min(group) >= 0 and max(group) <= last for group in answer if group):
+        raise WrongAnswer(hook, answer, f"None, or lists of hypernodes from 0 to {last}")
     return list(answer)
 
 

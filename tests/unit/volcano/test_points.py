@@ -27,7 +27,7 @@ VOLCANO = {
     "node_map": ("NodeOrder", "each"),
     "node_reduce": ("NodeOrder", "each"),
     "best_node": ("BestNode", "first_row"),
-    "hyper_node_order": ("HyperNodeOrder", "total"),
+    "hyper_node_order": ("HyperNodeOrder", "finite_scores"),
     "hyper_node_gradient_for_job": ("HyperNodeGradient", "first_gradient"),
     "hyper_node_gradient_for_sub_job": ("HyperNodeGradient", "first_gradient"),
     "preemptable": ("Preemptable", "intersect_by_node"),

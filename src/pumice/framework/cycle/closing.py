@@ -14,7 +14,7 @@ from pumice.framework.cycle.observer import Observer, unobserved
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import QUIET, Session
 from pumice.framework.memo import Memo
-from pumice.framework.plugin import points
+from pumice.framework.plugin import combine, points
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal, Writes
@@ -100,7 +100,7 @@ def _tell(ssn: Session, observe: Observer) -> None:
         hook = hooks.bound(each)
         observe(f"close {hook.plugin}")
         with ssn.fault_scope("the end of the cycle"):
-            hooks.ask_one(hook)
+            hooks.ask_alone(hook, combine.notify)
     for position in reversed(ssn.policy.notified_at_end):
         # A plugin that was never asked was never opened, and has nothing to close.
         plugin = hooks.instance(position)

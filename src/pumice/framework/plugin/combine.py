@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from enum import IntEnum
 from itertools import chain
+from math import isfinite, isnan
 from typing import NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
@@ -50,17 +51,18 @@ def first_nonzero(tiers: Tiers, *args: object) -> int:
     return 0
 
 
-def rejection(tiers: Tiers, *args: object) -> Rejection | None:
+def rejection(tiers: Tiers, *args: object, texts: bool = True) -> Rejection | None:
     """Return None to admit, otherwise the limit that is exceeded or the text of the rejection, which is empty if the
     plugin gives none (``Vote.REJECT`` in place of a text). A rejection ends the vote. A permit decides after its tier
-    has finished. If all abstain, that admits."""
+    has finished. If all abstain, that admits.
+    ``texts``: an answer may be such a text or limit."""
     for tier in tiers:
         permitted = False
         for hook in tier:
             answer = hook(*args)
-            if isinstance(answer, str | QueueLimit):
+            if texts and isinstance(answer, str | QueueLimit):
                 return answer
-            if not isinstance(answer, _NUMBERS):
+            if not is_number(answer):
                 raise WrongAnswer(hook, answer, "a Vote")
             if answer < 0:
                 return ""
@@ -73,15 +75,13 @@ def rejection(tiers: Tiers, *args: object) -> Rejection | None:
 
 def vote(tiers: Tiers, *args: object) -> bool:
     """Return True unless a plugin rejects. A permit decides after its tier has finished."""
-    return rejection(tiers, *args) is None
+    return rejection(tiers, *args, texts=False) is None
 
 
 def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
     """Return True if all hooks of the first tier that has some agree, and False if there is no hook."""
-    for tier in tiers:
-        if tier:
-            return all_of([tier], *args)
-    return False
+    first = next(filter(None, tiers), None)
+    return first is not None and all_of((first,), *args)
 
 
 def intersect(tiers: Tiers, subject: object, candidates: Sized, *, afresh: bool = True) -> Bool:
@@ -222,9 +222,14 @@ def any_of(tiers: Tiers, *args: object) -> bool:
 
 
 def _yes_or_no(hook: HookFunction, answer: object) -> bool:
-    if not isinstance(answer, _NUMBERS):
+    if not is_number(answer):
         raise WrongAnswer(hook, answer, "True or False")
     return bool(answer)
+
+
+def is_number(answer: object) -> TypeGuard[float]:
+    """Return True for a number of Python or NumPy that is not NaN."""
+    return isinstance(answer, _NUMBERS) and not isnan(answer)
 
 
 def any_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool | None:
@@ -325,7 +330,7 @@ def filter_results_by_hook(tiers: Tiers, subject: object, rows: Sized) -> ByHook
         answer = hook(subject, rows)
         if answer is None:
             continue
-        if not isinstance(answer, FilterResult) or len(answer.codes) != len(rows):
+        if not isinstance(answer, FilterResult) or not answer.is_about(len(rows)):
             raise WrongAnswer(hook, answer, f"a FilterResult about {len(rows)} rows")
         found.append((number, answer))
     return found
@@ -343,8 +348,8 @@ def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) 
             if isinstance(answer, np.ndarray):
                 if answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
                     raise WrongAnswer(hook, answer, f"one number for each of {len(rows)} rows")
-            elif not isinstance(answer, _NUMBERS):
-                raise WrongAnswer(hook, answer, "an array, a number or None")
+            elif not (isinstance(answer, _NUMBERS) and isfinite(answer)):
+                raise WrongAnswer(hook, answer, "an array, a finite number or None")
             # Not in place, because ``start`` may be an array that is kept.
             found = found + answer
     return found
@@ -408,7 +413,7 @@ def single_keys(tiers: Tiers, subject: object) -> list[Key]:
         answer = hook(subject)
         for part in answer if isinstance(answer, tuple) else (answer,):
             # A NaN is neither before nor after any key, so the order of the others would depend on how they are sorted.
-            if not isinstance(part, _NUMBERS) or np.isnan(part):
+            if not is_number(part):
                 raise WrongAnswer(hook, answer, "a number, or a tuple of numbers")
         found.append(answer)
     return found

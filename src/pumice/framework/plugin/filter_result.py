@@ -55,6 +55,27 @@ class FilterResult(Struct, frozen=True):
         """Return a result with one reason against every row where ``fits`` is False."""
         return FilterResult((~fits).astype(np.int32), ((), (unfit,)))
 
+    def is_about(self, count: int) -> bool:
+        """Return True if it is usable as the answer about so many rows: each has the code of one of the reasons."""
+        # A plugin may have put anything there, whatever the types of the fields say.
+        codes: object = self.codes
+        why: tuple[object, ...] = self.why
+        if not isinstance(codes, np.ndarray) or codes.shape != (count,) or codes.dtype.kind not in "iu":
+            return False
+        # One reduction in place of two, since this is asked often: seen as unsigned, a code below 0 is a large one.
+        if count and np.maximum.reduce(codes.view(_UNSIGNED[codes.itemsize])) >= len(why):
+            return False
+        for reasons in why:
+            if not isinstance(reasons, tuple):
+                return False
+            for each in reasons:
+                if not isinstance(each, Unfit):
+                    return False
+        return True
+
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
 
 #: Answers of filters, each with the number of its hook among all that were asked.
 ByHook = list[tuple[int, FilterResult]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from math import isfinite
 from operator import and_
 from typing import TypeVar, cast
 
@@ -141,8 +142,8 @@ def of_class(hook: Hook, cls: TaskClass, wanted: type[V]) -> V | float | None:
 
 
 def _is_number(answer: object) -> bool:
-    """Return True for a number of Python or NumPy."""
-    return isinstance(answer, int | float | np.number)
+    """Return True for a finite number of Python or NumPy."""
+    return isinstance(answer, int | float | np.number) and isfinite(answer)
 
 
 def filter_of_tasks(hook: Hook) -> Hook:

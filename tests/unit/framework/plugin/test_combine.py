@@ -474,7 +474,7 @@ TWO = ("subject", ["n0", "n1"])
         pytest.param(
             combine.total, TWO, np.zeros((2, 1)), "one number for each of 2 rows", id="scores of another shape"
         ),
-        pytest.param(combine.total, TWO, "high", "an array, a number or None", id="a text for a score"),
+        pytest.param(combine.total, TWO, "high", "an array, a finite number or None", id="a text for a score"),
         pytest.param(combine.finite_total, TWO, np.array([1.0, NAN]), "finite numbers", id="a score that is no number"),
         pytest.param(combine.finite_total, TWO, np.array([INF, 1.0]), "finite numbers", id="an infinite score"),
         pytest.param(combine.finite_total, TWO, NAN, "finite numbers", id="one score for all that is no number"),
