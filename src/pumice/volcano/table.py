@@ -32,7 +32,10 @@ ACTIONS = actions_at(
 #: serves all equal jobs. A hook that is not listed, and each of a plugin from outside, is asked for every one, since
 #: it may read a name or a label. ``testing.checks.twins`` asks the listed ones about equal jobs.
 _EQUAL_ANSWERS = {
-    "capacity": ("allocatable", "reclaimable"),
+    "capacity": (
+        *("allocatable", "reclaimable", "preemptive"),
+        *("simulate_remove", "simulate_add", "simulate_allocatable"),
+    ),
     "conformance": ("evictable",),
     "drf": ("preemptable", "reclaimable"),
     "gang": (
@@ -50,8 +53,12 @@ _EQUAL_ANSWERS = {
         "near_its_gang",
         "full_hypernodes",
     ),
+    "predicates": ("simulate_remove", "simulate_add", "simulate_predicate"),
     "priority": ("job_starving", "preemptable"),
-    "proportion": ("allocatable", "reclaimable"),
+    "proportion": (
+        *("allocatable", "reclaimable", "preemptive"),
+        *("simulate_remove", "simulate_add", "simulate_allocatable"),
+    ),
     "tdm": ("job_pipelined",),
 }
 PLUGINS = plugins_at(

@@ -68,7 +68,7 @@ def _releasing() -> tuple[Object, ...]:
     return (*_free(), podgroup("ends", 1, phase="Running"), pod("ends-0", "ends", on="n1", deletion=1.0))
 
 
-_PARTS = (SubGroupPolicy("part", sub_group_size=1, match_label_keys=("part",)),)
+PARTS = (SubGroupPolicy("part", sub_group_size=1, match_label_keys=("part",)),)
 
 
 def _full(**more: Any) -> tuple[Object, ...]:
@@ -88,7 +88,7 @@ def _parts() -> tuple[Object, ...]:
     """Gangs with two parts each, in a tree of domains."""
     found: list[Object] = [node("n1", 8), node("n2", 8), hypernode("s1", 1, ["n1"]), hypernode("s2", 1, ["n2"])]
     for age, name in enumerate(("early", "bad", "late")):
-        found.append(podgroup(name, 2, phase="Inqueue", creation=float(age), tier=1, sub_groups=_PARTS))
+        found.append(podgroup(name, 2, phase="Inqueue", creation=float(age), tier=1, sub_groups=PARTS))
         mark = MARK if name == "bad" else None
         found += [
             pod(f"{name}-{i}", name, labels={"part": part}, priority=mark) for i, part in enumerate(("left", "right"))
@@ -125,7 +125,7 @@ WORLDS: dict[str, World] = {
     ),
     "reclaim": World(_full(), "reclaim", "{name: priority}, {name: gang}, {name: proportion}"),
     "releasing": World(_releasing(), "allocate", places=_ALL),
-    "gangs of parts": World(_full(sub_groups=_PARTS), "gangpreempt, gangreclaim", "{name: priority}, {name: gang}"),
+    "gangs of parts": World(_full(sub_groups=PARTS), "gangpreempt, gangreclaim", "{name: priority}, {name: gang}"),
     "gangs": World(_full(), "gangpreempt, gangreclaim", "{name: priority}, {name: gang}"),
     "parts": World(_parts(), "allocate", "{name: gang}, {name: network-topology-aware}", places=_ALL),
     "admission": World(_before_admission(), "enqueue"),

@@ -47,14 +47,17 @@ def order_tasks(ssn: Session, subs: Iterable[int]) -> None:
         return
     # One sort and one call per plugin serve all pod sets; most jobs have few tasks, so a call for each would dominate.
     together = np.concatenate(several)
-    columns, pods = ssn.order.task_columns(together) or [], tables.tasks.pods
+    columns, pods = ssn.order.task_columns(together), tables.tasks.pods
     uids = np.array([pods[row].uid for row in together.tolist()])
-    by = (uids, tables.tasks.creation[together], *columns[::-1], tables.tasks.sub[together])
+    by = (uids, tables.tasks.creation[together], *(columns or ())[::-1], tables.tasks.sub[together])
     ordered = together[np.lexsort(by)]
     subs_in_order = tables.tasks.sub[ordered]
     bounds = [0, *((subs_in_order[1:] != subs_in_order[:-1]).nonzero()[0] + 1).tolist(), len(ordered)]
     for start, end in pairwise(bounds):
-        orders[int(subs_in_order[start])] = ordered[start:end].tolist()
+        rows = ordered[start:end]
+        # Without columns a plugin compares pairs, which it is asked about in the order by age and UID.
+        in_order = rows if columns is not None else ssn.order.sorted_tasks(rows)
+        orders[int(subs_in_order[start])] = in_order.tolist()
 
 
 def _task_orders(ssn: Session) -> dict[int, list[int]]:

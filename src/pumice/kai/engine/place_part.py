@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from math import isfinite
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.gpus.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Node, Queue, Task
+from pumice.columns.views import Node, Queue, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
@@ -274,7 +275,8 @@ class Placer:
         if key is None:
             return []
         node = self._best(key)
-        if key[node] == -np.inf:
+        if not isfinite(key[node]):
+            self._check_scores(rows[0], cls, key[node])
             self.why = NoNode()
             return []
         return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
@@ -312,15 +314,24 @@ class Placer:
         key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
         if key is None:
             return False
-        while key[node := self._best(key)] > -np.inf:
+        while isfinite(key[node := self._best(key)]):
             choice = devices.choose(node, share, partial(self._order_of, row, node))
             if choice is not None:
                 return self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
             # Counts are an upper bound: a node may have room on devices that cannot be combined. Then the next node is
             # tried.
             key[node] = -np.inf
+        self._check_scores(row, cls, key[node])
         self.why = NoNode()
         return False
+
+    def _check_scores(self, row: int, cls: int, best: float) -> None:
+        """Check the scores of a task if the best of them is not a number or is infinite. Raises: PluginFault."""
+        # NumPy takes what is not a number for the greatest, so every such score is found by checking the best one.
+        if best != -np.inf:
+            everywhere, tables = self.feasible.all_nodes, self.ssn.tables
+            self.ssn.ask(points.class_scores_checked, TaskClass(tables, cls), everywhere)
+            self.ssn.ask(points.task_scores_checked, Task(tables, row), everywhere, 0.0)
 
     def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
         """Return on how many devices of each node a share has room. Shape (N,). Read-only."""

@@ -18,20 +18,26 @@ from pumice.volcano import points
 from pumice.volcano.failures.equivalence import EqualJobs
 from pumice.volcano.failures.failures import Failures
 
-#: Points that an attempt asks about the job, besides those about victims.
-_ASKS = (points.job_valid, points.job_starving, points.job_pipelined)
+#: Points that an attempt asks about the job or its tasks, besides those about victims.
+_ASKS = (
+    points.job_valid,
+    points.job_starving,
+    points.job_pipelined,
+    points.preemptive,
+    points.simulate_remove_task,
+    points.simulate_add_task,
+    points.simulate_allocatable,
+    points.simulate_predicate,
+)
 #: Points that it asks about queues, and about the order of jobs and victims.
 #: The order decides who is tried and evicted first, so hooks about it are read as well.
 _BESIDES = (
     points.allocatable,
-    points.preemptive,
     points.overused,
     points.job_order,
     points.task_order,
     points.queue_order,
     points.victim_queue_order,
-    points.simulate_allocatable,
-    points.simulate_predicate,
 )
 
 

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.kai.engine.chunks import active_tasks, chunk_of, tasks_in_order, victims_of
 from pumice.model.pod import QUEUE_GATE, Pod
 from pumice.model.workloads.gang import SubGroup
+from pumice.runtime.policy.languages import builtin_registry
 from tests.unit.kai.cluster import cycle, job, node, opened, queue, rows_of, store
 
 PARTS = SubGroup("p", 1), SubGroup("q", 2)
@@ -131,3 +136,19 @@ def test_tasks_are_in_order_of_age_and_then_of_their_uid() -> None:
     ]
     ssn = opened(store(node("a"), queue("q"), objects))
     assert names(ssn, tasks_in_order(ssn, ssn.tables.jobs.subs[0][0])) == "1 3 2 0"
+
+
+@plugin("last-first")
+@points.task_order
+def last_first(ssn: Session, left: Task, right: Task) -> int:
+    return (left.name < right.name) - (left.name > right.name)
+
+
+def test_a_plugin_that_compares_pairs_orders_the_tasks() -> None:
+    registry = builtin_registry().with_plugins("kai", (last_first,))
+    conf = {"dialect": "kai", "actions": "allocate", "tiers": [{"plugins": [{"name": "last-first"}]}]}
+    waits = store(node("a", 16), queue("q"), job("g", "q", ["", "", ""], minimum=2))
+    ssn = opened(waits, read_policy(conf, registry))
+    part = chunk_of(ssn, 0)
+    assert part is not None
+    assert names(ssn, part.rows) == "2 1"
