@@ -37,8 +37,9 @@ class Twins(NamedTuple):
     field: str
 
 
-def with_twin(objects: Iterable[Object], dice: Random) -> Twins | None:
-    """Add a copy of a job of which all pods wait. None if there is none."""
+def with_twin(objects: Iterable[Object], dice: Random, field: str = "") -> Twins | None:
+    """Add a copy of a job of which all pods wait, which differs in a field, drawn if none is given. None if there is no
+    such job."""
     objects = tuple(objects)
     pods: dict[str, list[Pod]] = {}
     for obj in objects:
@@ -48,7 +49,8 @@ def with_twin(objects: Iterable[Object], dice: Random) -> Twins | None:
     waiting = [key for key in groups if key in pods and not any(pod.node_name for pod in pods[key])]
     if not waiting:
         return None
-    key, field = dice.choice(waiting), dice.choice(list(CHANGES))
+    key, drawn = dice.choice(waiting), dice.choice(list(CHANGES))
+    field = field or drawn
     group = groups[key]
     name = f"{group.name}-twin"
     copies = [CHANGES[field](_renamed(pod, name)) for pod in pods[key]]
@@ -63,18 +65,21 @@ def _renamed(pod: Pod, group: str) -> Pod:
     return replace(pod, name=name, uid=f"{pod.uid}-twin", annotations={**pod.annotations, GROUP_NAME_ANNOTATION: group})
 
 
-def equal_jobs_are_answered_equally(asking: Asking, twins: Twins, dice: Random) -> None:
-    """Ask every hook whose answer is shared about both jobs, if they are equal. Raises: Breach."""
-    pairs = _pairs(asking, twins)
+def equal_jobs_are_answered_equally(asking: Asking, twins: Twins, dice: Random) -> set[str]:
+    """Ask every hook whose answer is shared about both jobs, if they are equal. Return the hooks that were asked, each
+    with its plugin. Raises: Breach."""
+    pairs, asked = _pairs(asking, twins), set[str]()
     context = draw_context(asking.names, dice, twins.job) if pairs else None
     if pairs is None or context is None:
-        return
+        return asked
     for (_, _, name), hook in asking.hooks.items():
         shared = hook.for_equals or (hook.for_equal_tasks and _equal_in_columns(asking, twins, hook))
         question = questions_of(hook, name, context) if shared else None
         if question is None:
             continue
         other = _of_twin(question, pairs)
+        if other != question:
+            asked.add(f"{question.plugin}: {question.where}")
         if other != question and (one := asking.ask(question)) != (two := asking.ask(other)):
             facts = [
                 ("asked", question.text),
@@ -82,6 +87,7 @@ def equal_jobs_are_answered_equally(asking: Asking, twins: Twins, dice: Random) 
                 (f"of {twins.twin}, which differs in {twins.field}", two),
             ]
             raise Breach("signature", question.plugin, question.where, _TELLS_APART, facts, _TABLE)
+    return asked
 
 
 def _equal_in_columns(asking: Asking, twins: Twins, hook: Hook) -> bool:
