@@ -47,7 +47,10 @@ def _filter(codes: Callable[[int], Any], why: Any = ONE_REASON) -> Callable[...,
     return lambda *args: FilterResult(codes(_rows(args)), why)
 
 
-ANY = {"a text": _same("x"), "an object": _same(object()), "raises": _raises}
+ANY = {
+    **{"a text": _same("x"), "an object": _same(object()), "raises": _raises},
+    **{"a generator": lambda *args: (each for each in (1.0,)), "objects": _same(np.array([object(), None]))},
+}
 NUMBERS = {**ANY, "None": _same(None), "NaN": _same(NAN)}
 KEYS = {
     **{**ANY, "None": _same(None), "a number": _same(1.0), "NaN": _array(NAN)},

@@ -156,6 +156,12 @@ def spec_of(name: str, target: Callable[..., object], keeps: str, page: str = ""
         # A function is the hook itself, so it has no name of a method.
         hooks = tuple((*mark, "") for mark in _marks(target))
         parameters = _keywords(target, name)
+    for point, _, _, several, attribute in hooks:
+        if several is not None and not hasattr(target, several):
+            raise PluginError(
+                f"plugin {name}: hook {attribute or name} at point {point.name}: found several={several!r}, wanted the"
+                " name of a method of the plugin"
+            )
     if not hooks and not page and not hasattr(target, "on_session_open"):
         raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
     return PluginSpec(name, target, parameters, hooks, keeps, page=page)

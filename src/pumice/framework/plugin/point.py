@@ -101,6 +101,11 @@ class Question(Struct, frozen=True, eq=False):
     def mark(self, hook: H, reads: Reads | None, several: str | None) -> H:
         """Put a function at this point, and return it. Raises: PluginError."""
         form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
+        if several is not None and form not in ("class", "class_node"):
+            raise PluginError(
+                f"hook {hook.__qualname__} at point {self.name}: found several={several!r} at a hook that takes"
+                f" ({', '.join(takes(hook))}), wanted one that takes TaskClass and nodes"
+            )
         # A word that is misspelt would make an answer rest on too little, and it would be kept for too long. So it is
         # an error when the plugin is loaded.
         wrong = [word for word in reads or () if word not in WORDS and "." not in word]
