@@ -76,6 +76,24 @@ def test_sizes(measure: Callable[[], dict[str, int]], limit: int, exceptions: di
     assert not stale, repo.listed("take the entry out, or lower it", stale)
 
 
+def body_lengths() -> list[int]:
+    """Lines from `def` to the last statement of every function of src, without its docstring, in ascending order."""
+    found = []
+    for path in repo.files(".py", under="src"):
+        for node in ast.walk(repo.tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0]
+                described = (first.end_lineno or first.lineno) - first.lineno + 1 if ast.get_docstring(node) else 0
+                found.append((node.end_lineno or node.lineno) - node.lineno + 1 - described)
+    return sorted(found)
+
+
+def test_functions_are_short_as_a_rule() -> None:
+    lengths = body_lengths()
+    assert lengths[len(lengths) // 2] <= 6, "half of the functions"
+    assert lengths[len(lengths) * 9 // 10] <= 17, "nine of ten"
+
+
 def test_architecture_is_a_map() -> None:
     assert repo.text(repo.ROOT / "ARCHITECTURE.md").count("\n") <= 200
 
