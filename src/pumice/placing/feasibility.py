@@ -259,6 +259,13 @@ class Feasibility:
         waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, np.array([node])))
         return waits is not None and bool(waits[0])
 
+    def check_scores(self, task: Task, best: float) -> None:
+        """Check the scores of a task if the best of them is not a number or is infinite. Raises: PluginFault."""
+        # NumPy takes what is not a number for the greatest, so every such score is found by checking the best one.
+        if best != -np.inf:
+            self._hooks.ask(points.class_scores_checked, task.cls, self.all_nodes)
+            self._hooks.ask(points.task_scores_checked, task, self.all_nodes, 0.0)
+
     def mendable(self, cls: int) -> Bool:
         """Return the nodes where each objection of a filter to the class can be mended by evictions. Shape (N,).
         Read-only."""

@@ -248,14 +248,13 @@ def most_missing(tiers: Tiers, *args: object) -> int:
     """Return the largest number still missing, 0 if all agree. A hook answers True, False, or how many more tasks must
     be placed at least; the count lets a gang be placed at once."""
     missing = 0
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(*args)
-            if not isinstance(answer, _NUMBERS):
-                raise WrongAnswer(hook, answer, "True, False or a whole number")
-            # A bool is an int in Python, and True means ready, not one task missing. So the type decides which of the
-            # two is meant.
-            missing = max(missing, (0 if answer else 1) if isinstance(answer, bool | np.bool_) else int(answer))
+    for hook in chain.from_iterable(tiers):
+        answer = hook(*args)
+        if not isinstance(answer, _NUMBERS):
+            raise WrongAnswer(hook, answer, "True, False or a whole number")
+        # A bool is an int in Python, and True means ready, not one task missing. So the type decides which of the
+        # two is meant.
+        missing = max(missing, (0 if answer else 1) if isinstance(answer, bool | np.bool_) else int(answer))
     return missing
 
 
@@ -270,16 +269,15 @@ class Allowed(NamedTuple):
 def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
     """Return the smallest number of rows that a hook allows. A True means one row, a False or an Unfit none."""
     count = len(rows)
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject, rows)
-            if isinstance(answer, Unfit):
-                return Allowed(0, answer.reason, answer.blocker)
-            if not isinstance(answer, _NUMBERS):
-                raise WrongAnswer(hook, answer, "a whole number, True, False or an Unfit")
-            count = min(count, int(answer))
-            if count <= 0:
-                return Allowed(0)
+    for hook in chain.from_iterable(tiers):
+        answer = hook(subject, rows)
+        if isinstance(answer, Unfit):
+            return Allowed(0, answer.reason, answer.blocker)
+        if not isinstance(answer, _NUMBERS):
+            raise WrongAnswer(hook, answer, "a whole number, True, False or an Unfit")
+        count = min(count, int(answer))
+        if count <= 0:
+            return Allowed(0)
     return Allowed(count)
 
 
@@ -294,13 +292,12 @@ def first_invalid(tiers: Tiers, *args: object) -> Invalid | None:
 
 
 def _first_reason(tiers: Tiers, args: tuple[object, ...], wanted: type[Reason]) -> Reason | None:
-    for tier in tiers:
-        for hook in tier:
-            reason = hook(*args)
-            if reason is not None:
-                if not isinstance(reason, wanted):
-                    raise WrongAnswer(hook, reason, f"None or an {wanted.__name__}")
-                return reason
+    for hook in chain.from_iterable(tiers):
+        reason = hook(*args)
+        if reason is not None:
+            if not isinstance(reason, wanted):
+                raise WrongAnswer(hook, reason, f"None or an {wanted.__name__}")
+            return reason
     return None
 
 
@@ -340,18 +337,17 @@ def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) 
     """Return the sum of all scores of some rows and ``start``: an array, or one number if all rows have the same. None
     counts as nothing. Terms are added one after the other, so that equal scores are equal to the last bit."""
     found = start
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(subject, rows)
-            if answer is None:
-                continue
-            if isinstance(answer, np.ndarray):
-                if answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
-                    raise WrongAnswer(hook, answer, f"one number for each of {len(rows)} rows")
-            elif not (isinstance(answer, _NUMBERS) and isfinite(answer)):
-                raise WrongAnswer(hook, answer, "an array, a finite number or None")
-            # Not in place, because ``start`` may be an array that is kept.
-            found = found + answer
+    for hook in chain.from_iterable(tiers):
+        answer = hook(subject, rows)
+        if answer is None:
+            continue
+        if isinstance(answer, np.ndarray):
+            if answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
+                raise WrongAnswer(hook, answer, f"one number for each of {len(rows)} rows")
+        elif not (isinstance(answer, _NUMBERS) and isfinite(answer)):
+            raise WrongAnswer(hook, answer, "an array, a finite number or None")
+        # Not in place, because ``start`` may be an array that is kept.
+        found = found + answer
     return found
 
 
@@ -394,15 +390,14 @@ def finite_total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float 
 def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
     """Return a column of keys from each plugin, for a chained comparison: the first column that differs decides."""
     found: list[AnyArray] = []
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(rows)
-            if not isinstance(answer, np.ndarray) or answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
-                raise WrongAnswer(hook, answer, f"one key for each of {len(rows)} rows")
-            # The sum is a cheap first test. It is also NaN for inf - inf, so elements are only looked at after it.
-            if answer.dtype.kind == "f" and np.isnan(np.add.reduce(answer)) and np.isnan(answer).any():
-                raise WrongAnswer(hook, answer, "keys that are numbers")
-            found.append(answer)
+    for hook in chain.from_iterable(tiers):
+        answer = hook(rows)
+        if not isinstance(answer, np.ndarray) or answer.shape != (len(rows),) or answer.dtype.kind not in "biuf":
+            raise WrongAnswer(hook, answer, f"one key for each of {len(rows)} rows")
+        # The sum is a cheap first test. It is also NaN for inf - inf, so elements are only looked at after it.
+        if answer.dtype.kind == "f" and np.isnan(np.add.reduce(answer)) and np.isnan(answer).any():
+            raise WrongAnswer(hook, answer, "keys that are numbers")
+        found.append(answer)
     return found
 
 
@@ -443,13 +438,12 @@ def first_registered(tiers: Tiers, *args: object) -> object:
 def notify(tiers: Tiers, *args: object) -> Refusal | None:
     """Notify all hooks, in order. Return the first refusal, after all have been notified."""
     refusal = None
-    for tier in tiers:
-        for hook in tier:
-            answer = hook(*args)
-            if answer is not None:
-                if not isinstance(answer, Refusal):
-                    raise WrongAnswer(hook, answer, "None or a Refusal")
-                # Volcano's event handlers run one after the other, and an error of one does not stop the others: all
-                # hear of the event, also after a refusal.
-                refusal = refusal or answer
+    for hook in chain.from_iterable(tiers):
+        answer = hook(*args)
+        if answer is not None:
+            if not isinstance(answer, Refusal):
+                raise WrongAnswer(hook, answer, "None or a Refusal")
+            # Volcano's event handlers run one after the other, and an error of one does not stop the others: all
+            # hear of the event, also after a refusal.
+            refusal = refusal or answer
     return refusal

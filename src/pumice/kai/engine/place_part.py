@@ -19,7 +19,7 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.gpus.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Node, Queue, Task, TaskClass
+from pumice.columns.views import Node, Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
@@ -276,7 +276,7 @@ class Placer:
             return []
         node = self._best(key)
         if not isfinite(key[node]):
-            self._check_scores(rows[0], cls, key[node])
+            self.feasible.check_scores(Task(self.ssn.tables, rows[0]), key[node])
             self.why = NoNode()
             return []
         return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
@@ -321,17 +321,9 @@ class Placer:
             # Counts are an upper bound: a node may have room on devices that cannot be combined. Then the next node is
             # tried.
             key[node] = -np.inf
-        self._check_scores(row, cls, key[node])
+        self.feasible.check_scores(Task(self.ssn.tables, row), key[node])
         self.why = NoNode()
         return False
-
-    def _check_scores(self, row: int, cls: int, best: float) -> None:
-        """Check the scores of a task if the best of them is not a number or is infinite. Raises: PluginFault."""
-        # NumPy takes what is not a number for the greatest, so every such score is found by checking the best one.
-        if best != -np.inf:
-            everywhere, tables = self.feasible.all_nodes, self.ssn.tables
-            self.ssn.ask(points.class_scores_checked, TaskClass(tables, cls), everywhere)
-            self.ssn.ask(points.task_scores_checked, Task(tables, row), everywhere, 0.0)
 
     def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
         """Return on how many devices of each node a share has room. Shape (N,). Read-only."""
