@@ -308,7 +308,7 @@ class BatchSteps:
         return found
 
     def _check_terms(self) -> None:
-        """Check that the scores of the last turn are finite. Raises: WrongAnswer."""
+        """Check that the scores of the last step are finite. Raises: WrongAnswer."""
         for (hook, _), term in zip(self._scores, self._terms, strict=False):
             if not np.isfinite(term).all():
                 self._asked = hook
