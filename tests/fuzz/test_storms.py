@@ -26,7 +26,7 @@ from tests.unit.volcano.evicting import LEVELS
 
 ACTIONS = ("allocate", "preempt", "reclaim", "gangpreempt", "gangreclaim")
 NODES = 12
-STEPS = 60
+STEPS = 300
 #: No node has it, which sums cannot tell.
 NOWHERE = {"node_selector": (("rack", "nowhere"),)}
 #: Pods of no group hold it on each node. The actions that evict whole gangs count nodes that a selector leaves, and

@@ -14,7 +14,6 @@ ELSEWHERE = {
     "volcano/queues/reserved_room.py": "tests/unit/volcano/queues/test_gates.py",
     "volcano/topology/numa.py": "tests/unit/volcano/plugins/test_numa_aware.py",
     "volcano/plugins/predicates.py": "tests/unit/volcano/plugins/test_predicates_pods.py",
-    "volcano/eviction/node_search.py": "tests/conformance/tables/fit.py",
     "volcano/table.py": "tests/properties/test_contract.py",
 }
 

@@ -5,7 +5,9 @@ of steps in each cycle, its argument ``maxSearchSteps``. What a step is the acti
 such as a task tried in a domain.
 
 1. The jobs of one namespace in one queue share an *account*. An account that begins gets an equal part of what is not
-   given out yet, and always ``FLOOR``. So no tenant uses up what others need, whatever queues its jobs name.
+   given out yet, and always ``FLOOR``. So no tenant uses up what others need, whatever queues its jobs name. If its
+   first job needs more, it gets that out of a reserve as large as the budget. Half of the reserve is for accounts that
+   the last cycle cut, so that a large job of each account is searched for in time, and a cycle is bounded.
 2. A search that has no step left ends. It proves nothing, so nothing that it found may be remembered; the trace has a
    ``SearchCut`` for it, and for each job of the account that was not tried.
 3. The next cycle goes on where this one ended: the first job that was not tried comes first in its account. Where that
@@ -56,8 +58,8 @@ class Jobs(TakesJobs, Protocol):
 
 class Budget:
     """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
-    below 1 there is no limit. ``least``: how many steps an account has in any case if it begins with a job, by row;
-    default: ``FLOOR``."""
+    below 1 there is no limit. ``least``: how many steps an account has, as far as the reserve goes, if it begins with a
+    job, by row; default: ``FLOOR``."""
 
     def __init__(
         self, ssn: Session, rows: AnyArray, steps: int, *, least: Callable[[int], int] = lambda _: FLOOR
@@ -65,14 +67,18 @@ class Budget:
         self._least = least
         self._ssn, self._action = ssn, ssn.trace.action
         self._limited, self._free = steps > 0, steps
+        self._reserve = [steps - steps // 2, steps // 2]  # for all, and for accounts that the last cycle cut
         self._of = {job: self._account_of(job) for job in rows.tolist()}
         self._not_begun = set(self._of.values())
         self._left: dict[Account, int] = {}
         self._spent: dict[Account, int] = {}
+        self._beyond: dict[Account, int] = {}  # what it has beyond its part
         self._paid: set[Hashable] = set()
+        self._seen: set[Hashable] = set()
         self._first_of: dict[Account, int] = {}  # the job that spent first
         self._cut: dict[Account, dict[int, None]] = {}
         self._resume = self._resumed()
+        self._was_cut = set(self._resume)
         self._account: Account | None = None
         self._job, self._is_cut, self._is_free = -1, False, False
         #: Steps of the current job.
@@ -132,7 +138,7 @@ class Budget:
         for account in dict.fromkeys(self._of[job] for job in rows.tolist()):
             self._not_begun.discard(account)
             # What an account has beyond its part was never taken from the others.
-            self._free += max(self._left.get(account, 0), 0)
+            self._free += max(self._left.get(account, 0) - self._beyond.get(account, 0), 0)
             self._left[account] = 0
 
     # -- steps --------------------------------------------------------------------------------------------------------
@@ -159,6 +165,17 @@ class Budget:
         self._left[account] -= steps
         self._spent[account] = self._spent.get(account, 0) + steps
         return True
+
+    def is_first(self, key: Hashable) -> bool:
+        """Return True at the first call with a key."""
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def was_cut(self, job: int) -> bool:
+        """Return True if a job had no step left in this run of the action."""
+        return job in self._cut.get(self._of[job], ())
 
     def is_paid(self, key: Hashable) -> bool:
         """Return True if ``spend_once`` or ``paid`` was called for an answer since the last change."""
@@ -218,12 +235,22 @@ class Budget:
 
     def _open(self, account: Account, job: int) -> None:
         """Give an account its part. ``job``: the one with which it begins."""
-        # A part of what is left, so that later accounts also get what earlier ones did not use. What is left may be
-        # negative, because the least is given even if nothing is left.
-        part = max(self._free, 0) // len(self._not_begun)
+        # A part of what is left, so that later accounts also get what earlier ones did not use.
+        part = self._free // len(self._not_begun)
         self._not_begun.remove(account)
         self._free -= part
-        self._left[account] = max(part, self._least(job))
+        beyond = self._from_reserve(account, self._least(job) - part)
+        self._left[account] = max(part + beyond, FLOOR)
+        self._beyond[account] = self._left[account] - part
+
+    def _from_reserve(self, account: Account, steps: int) -> int:
+        """Take steps for an account out of the reserve, as far as it goes."""
+        found = 0
+        for i in (1, 0) if account in self._was_cut else (0,):
+            taken = max(0, min(steps - found, self._reserve[i]))
+            self._reserve[i] -= taken
+            found += taken
+        return found
 
     def _note(self, job: int) -> None:
         """Note a job that was cut, or not tried."""

@@ -20,7 +20,15 @@ from pumice.model.blockers import TASK, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
-from pumice.volcano.eviction.node_search import NodeSearch, VictimChoice, Victims, waiting_tasks
+from pumice.volcano.eviction.node_search import (
+    MORE_VICTIMS_STEPS,
+    NodeSearch,
+    VictimChoice,
+    Victims,
+    begin_search,
+    least_steps,
+    waiting_tasks,
+)
 from pumice.volcano.eviction.nominations import never_preempts, pipelined_again, why_not_eligible
 from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
@@ -58,8 +66,8 @@ def preempt(
     ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0017).
     ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0017).
     ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0017).
-    ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit. A step is a
-    task that is tried, or a few nodes on which victims are sought in vain (``NodeSearch.cost``).
+    ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit. They are
+    weighted by what costs (``begin_search``, ``NodeSearch.cost``).
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
     """
     # Preempt knows no hypernodes: it would vacate nodes anywhere for a gang that must stay in one domain. gangpreempt
@@ -108,9 +116,10 @@ class _Preemption:
         # A failure that is remembered for equal jobs holds only under the same switches, so they are a part of its key.
         switches = promised_kept, all_must_agree, allocatable_asked, lower_priority_only, spares_unneeded
         kind = f"{REASON} {compare} {switches}"
-        self.budget = Budget(ssn, all_of(starving), steps)
+        self.budget = Budget(ssn, all_of(starving), steps, least=least_steps(ssn))
         self.making = EvictForTask(ssn, REASON, kind, points.preemptable, self.budget)
         self.within = equal_failures(ssn, f"{kind} within", points.preemptable)
+        self.is_counted = False
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
     def run(self) -> None:
@@ -126,7 +135,8 @@ class _Preemption:
             self.budget.close(np.array(self.starving[queue]))
             # The second phase of Volcano follows the first queue by queue, so a later queue sees what both have
             # changed.
-            left = self.starving[queue]
+            # Jobs that were cut wait for the next cycle here too, since their steps include this phase.
+            left = [job for job in self.starving[queue] if not self.budget.was_cut(job)]
             while left and not self.within.all_fail(left):
                 self._within(left[0])
                 left = left[1:]
@@ -185,8 +195,8 @@ class _Preemption:
         )
         reachable = search.reachable(task)
         # Within its own job a task looks at few others.
-        counts = but_job >= 0
-        if counts and not self.budget.spend():
+        counts = self.is_counted = but_job >= 0
+        if counts and not begin_search(self.budget, task):
             return lambda: None
         if self._anywhere(stmt, task, victims, reachable):
             return None
@@ -232,6 +242,7 @@ class _Preemption:
     def _all_of(self, stmt: Statement, task: Task, found: VictimChoice) -> bool:
         """Evict all victims on a node and pipeline the task there, or do nothing. Return True if it worked."""
         self._count(len(found.victims))
+        self._spend_for(found.victims)
         with stmt.trial() as trial:
             if found.victims:
                 stmt.evict(found.victims, REASON)
@@ -261,11 +272,18 @@ class _Preemption:
                 evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))
                 for row in evicted:
                     stmt.evict([row], REASON)
+            self._spend_for(evicted)
             # Tasks without requests free nothing, so the pod is not nominated for them.
             freed = not ssn.tables.tasks.best_effort[evicted].all()
             if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:
                 trial.keep()
         return trial.kept
+
+    def _spend_for(self, evicted: list[int]) -> None:
+        """Take the steps of victims that were evicted in a trial."""
+        # The attempt of a job within itself is paid when the job begins.
+        if self.is_counted and len(evicted) > 1:
+            self.budget.spend(MORE_VICTIMS_STEPS * (len(evicted) - 1))
 
     def _count(self, victims: int) -> None:
         """Count an attempt for Volcano's metrics."""

@@ -15,7 +15,14 @@ from pumice.model.blockers import DESERVED, RECLAIM, TASK, NeverPreempts, QueueL
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
-from pumice.volcano.eviction.node_search import NodeSearch, VictimChoice, Victims
+from pumice.volcano.eviction.node_search import (
+    MORE_VICTIMS_STEPS,
+    NodeSearch,
+    VictimChoice,
+    Victims,
+    begin_search,
+    least_steps,
+)
 from pumice.volcano.eviction.nominations import never_preempts, pipelined_again
 from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.victim_order import eviction_order
@@ -44,7 +51,7 @@ def reclaim(
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        budget = Budget(ssn, all_of(starving), maxSearchSteps)
+        budget = Budget(ssn, all_of(starving), maxSearchSteps, least=least_steps(ssn))
         _Reclamation(
             ssn, budget, promised_kept=promisedKept, all_must_agree=allMustAgree, spares_unneeded=sparesUnneeded
         ).run(starving)
@@ -103,8 +110,8 @@ class _Reclamation:
         reachable = search.reachable(task)
         # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())
-        # Spent before the search and not after it, so that a search is never cut in the middle.
-        if not self.budget.spend():
+        # Spent before the search, so that none begins without steps.
+        if not begin_search(self.budget, task):
             return lambda: None
         if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):
             return None
@@ -133,6 +140,8 @@ class _Reclamation:
                 evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))
                 for row in evicted:
                     stmt.evict([row], REASON)
+            if len(evicted) > 1:
+                self.budget.spend(MORE_VICTIMS_STEPS * (len(evicted) - 1))
             # A task that fits without evictions is pipelined too, but no node is vacated for it.
             if fits and stmt.pipeline([task.row], [node], evicted=bool(evicted)) is None:
                 trial.keep()

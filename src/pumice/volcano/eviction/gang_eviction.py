@@ -14,6 +14,7 @@ from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gang_search import GangSearch, Limits
+from pumice.volcano.eviction.node_search import least_steps
 from pumice.volcano.failures.evictions import equal_failures, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
 from pumice.volcano.gangs.readiness import job_pipelined
@@ -34,7 +35,8 @@ def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limit
     """Process starving jobs in queue and job order, with at most so many steps in a cycle."""
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _GangEviction(ssn, kind, reason, limits, Budget(ssn, all_of(starving), steps)).run(starving)
+        budget = Budget(ssn, all_of(starving), steps, least=least_steps(ssn))
+        _GangEviction(ssn, kind, reason, limits, budget).run(starving)
 
 
 class _GangEviction:

@@ -32,7 +32,7 @@ from pumice.volcano.eviction.gang_plans import (
     waiting_tasks_of,
 )
 from pumice.volcano.eviction.gang_victims import amount_of, victim_sets_of
-from pumice.volcano.eviction.node_search import NodeSearch
+from pumice.volcano.eviction.node_search import CLASS_STEPS, JOB_STEPS, NodeSearch
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
@@ -55,10 +55,10 @@ class Limits(NamedTuple):
 
 
 #: Pods that are looked at in one step.
-PODS_A_STEP = 8
+PODS_A_STEP = 4
 #: Steps for each pod that a trial evicts. It is counted out of its node, its queue and what plugins keep, and back in
 #: at the end of the trial, which costs about four times as much as a question about one task and one node.
-STEPS_AN_EVICTION = 2
+STEPS_AN_EVICTION = 4
 #: How many times the steps of a plan a trial takes that is made for what it leaves. It decides nothing, so that it may
 #: use a small part of the time of an action.
 TIMES_TO_REPORT = 4
@@ -94,6 +94,10 @@ class GangSearch:
         if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
             name = self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]
             self.findings.append(QueueLimit(name, RECLAIM))
+            return {}
+        # What counting refutes takes steps too, since a tenant may have a thousand gangs refuted in each cycle.
+        classes = sum(len(each.wanted) for each in sub_queues)
+        if not self._budget.spend(JOB_STEPS + CLASS_STEPS // 2 * (classes - 1)):
             return {}
         need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
         # A plan without victims succeeds if the gang fits as it is.

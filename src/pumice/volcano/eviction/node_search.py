@@ -7,7 +7,7 @@ remaining nodes in batches: first one node, which usually suffices, then more an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Task
+from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Named
 from pumice.framework.plugin.filter_result import Code
@@ -27,8 +28,13 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
 from pumice.volcano.eviction.refuted_nodes import Votes
 
-#: Nodes on which victims are sought in vain in one step.
+#: Nodes on which victims are sought in vain in one step, which takes about 25 µs.
 NODES_A_STEP = 3
+#: Steps of a job that begins, with its attempt within itself and the first class of its tasks; of each further class;
+#: of a search that found no node; and of each victim of a node after the first.
+JOB_STEPS, CLASS_STEPS, FAILURE_STEPS, MORE_VICTIMS_STEPS = 26, 40, 60, 12
+#: Steps for which an account may draw on the reserve, for its first job and for each task of it.
+_LEAST, _LEAST_FOR_TASK = 64, 64
 #: Factor by which batches of nodes grow after the first node.
 #: Most searches end at the first node. If not, many nodes are usually needed, and a call of the plugins costs about the
 #: same for a few nodes more.
@@ -54,6 +60,21 @@ class EvictionStatistics(NamedTuple):
     named: int
     spared: tuple[tuple[str, int, tuple[str, ...]], ...]
     enough: int
+
+
+def begin_search(budget: Budget, task: Task) -> bool:
+    """Take the steps of a task for which victims are sought. Return False if they are not left."""
+    # A task costs little after an equal one: what its class finds is known, and only changed nodes are looked at again.
+    # By job, and not by account: which classes are known there depends on what is remembered of earlier cycles.
+    job, cls = task.job.row, task.cls.row
+    begins, new = budget.is_first((job,)), budget.is_first((job, cls))
+    steps = 1 + (JOB_STEPS if begins else CLASS_STEPS if new else 0)
+    return budget.spend(steps)
+
+
+def least_steps(ssn: Session) -> Callable[[int], int]:
+    """Return the steps that a job may need, by row, for an account that begins with it."""
+    return lambda job: _LEAST + _LEAST_FOR_TASK * int(ssn.tables.jobs.size[job])
 
 
 class NodeSearch:
@@ -106,7 +127,7 @@ class NodeSearch:
         """Return the steps of a search that found no node."""
         # Of all nodes where victims might have been enough, whether or not an equal task ruled them out before: what is
         # remembered saves work and no steps.
-        return int(np.count_nonzero(reachable & victims.could_hold())) // NODES_A_STEP
+        return FAILURE_STEPS + int(np.count_nonzero(reachable & victims.could_hold())) // NODES_A_STEP
 
     def not_given_up(self, task: Task) -> Bool | None:
         """Return the nodes that no earlier action found unresolvable for the task (N,), or None for all nodes."""

@@ -275,21 +275,23 @@ class NetworkTopologyAware:
         tree = self.tree
         binpack = self._binpack(np.arange(len(tree.names), dtype=np.int32), task.req)
         weight_of, weight_between = tier_weights(tree.tiers, self.fading)
-        score = np.full(len(nodes), weight_between)
+        # Nodes of one lowest hypernode have the same score.
+        score = np.full(len(tree.names), weight_between)
         # A node without a hypernode at a tier counts as full there, as in Volcano: -1 is the last element.
         fullness = np.append(binpack, 1.0)
         for above, weight in zip(self.above_by_tier, weight_of, strict=True):
-            score += weight * fullness[above[nodes.rows]]
-        return score / (sum(weight_of) + weight_between) * MAX_SCORE * self.weight
+            score += weight * fullness[above]
+        score = score / (sum(weight_of) + weight_between) * MAX_SCORE * self.weight
+        return score[tree.leaf_of[nodes.rows]]
 
     @cached_property
     def above_by_tier(self) -> list[I32]:
-        """For each tier, ascending, the hypernode that contains each node, -1 for none. Shapes (N,)."""
+        """For each tier, ascending, the hypernode that contains each hypernode, or is it, -1 for none. Shapes (H,)."""
         return [self._at_tier(tier) for tier in self.tree.tiers]
 
     def _at_tier(self, tier: int) -> I32:
-        """Return the hypernode of a tier that contains each node, -1 for none. Shape (N,)."""
-        ancestors = self.ancestors_of_node
+        """Return the hypernode of a tier that contains each hypernode, or is it, -1 for none. Shape (H,)."""
+        ancestors = self.tree.ancestors
         matches = (ancestors >= 0) & (self.tree.tier[ancestors] == tier)
         first = matches.argmax(axis=1)
         return np.where(matches.any(axis=1), ancestors[np.arange(len(ancestors)), first], -1)

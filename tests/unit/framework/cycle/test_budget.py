@@ -184,3 +184,41 @@ def test_what_is_reported_besides_cuts_no_job_but_those_after_it() -> None:
     assert not budget.begin(second)
     budget.end()
     assert cut(ssn) == [ssn.tables.jobs.groups[second].name]
+
+
+def spent_in_turns(ssn: Session, least: int) -> list[int]:
+    """Let each job spend all it has. Return how much that was."""
+    budget, found = Budget(ssn, ssn.jobs.rows, 120, least=lambda _: least), list[int]()
+    for job in ssn.jobs.rows.tolist():
+        assert budget.begin(job)
+        while budget.spend():
+            pass
+        found.append(budget.taken - 1)
+    budget.end()
+    return found
+
+
+def test_what_first_jobs_need_is_given_as_far_as_the_reserve_goes() -> None:
+    store = store_of(*(f"q{i:02d}/a/j{i}" for i in range(12)))
+    ssn = opened(store)
+    assert spent_in_turns(ssn, 100) == [10 + 60, *11 * [FLOOR]]
+    store.remember(Writes(notes=dict(ssn.notes)))
+    # The other half of the reserve is for accounts that were cut.
+    assert spent_in_turns(opened(store), 100) == [10 + 90, 10 + 30, *10 * [FLOOR]]
+
+
+def test_what_an_account_has_out_of_the_reserve_is_not_given_to_others() -> None:
+    ssn = opened(store_of("q1/a/j1", "q2/a/j2"))
+    budget = Budget(ssn, ssn.jobs.rows, 120, least=lambda _: 100)
+    assert budget.begin(0)
+    assert budget.spend(1)
+    budget.close(ssn.jobs.rows[:1])
+    assert budget.begin(1)
+    assert budget.spend(119)
+    assert not budget.spend()
+
+
+def test_a_key_is_first_once() -> None:
+    ssn = opened(store_of("q/a/j"))
+    budget = Budget(ssn, ssn.jobs.rows, 120)
+    assert [budget.is_first(key) for key in ("a", "b", "a")] == [True, True, False]

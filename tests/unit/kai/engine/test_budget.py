@@ -84,7 +84,7 @@ def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof() -
 def test_a_job_begins_with_steps_for_its_tasks_however_many_queues_wait() -> None:
     names = [f"q{i}" for i in range(12)]
     ssn = opened(store(node("a"), *map(queue, names), *(job(f"j-{name}", name, [""] * 9) for name in names)))
-    budget = budget_for(ssn, ssn.jobs.rows, 1)
+    budget = budget_for(ssn, ssn.jobs.rows, 12 * 28)  # 6 less for each than it needs, which the reserve has
     for row in range(len(names)):
         assert budget.begin(row)
         assert [budget.spend() for _ in range(16 + 2 * 9)] == [True] * 34
