@@ -226,8 +226,10 @@ class Blockers:
         gated = gangs.held_back(self._view, job)
         if gated is not None:
             yield gated
-        # KAI's own rules say that no node or domain will do, and not why.
-        if waits is not None and isinstance(waits.why, NoRoom | NoNode | Domain):
+        # KAI's own rules say that no node or domain will do, and not why. A gang with all nodes reserved, as after an
+        # eviction for it, has no pod that nodes could have anything against.
+        is_of_nodes = waits is not None and isinstance(waits.why, NoRoom | NoNode | Domain)
+        if waits is not None and is_of_nodes and self._view.waiting_rows(job):
             yield from self._of_places(job, is_domain=isinstance(waits.why, Domain))
         for entry in self._found.get(self._tables.jobs.uids[job], ()):
             if isinstance(entry.finding, Blocker):

@@ -82,8 +82,11 @@ class Places:
         left = self._left(counts)[rows]
         short = (self._request - left >= EPS)[:, self.view.asked_in(self._request)].sum(axis=1)
         full = self._slots[rows] <= counts[rows]
+        # Nodes that are opened must have room for all that is missing: otherwise the gang is short of room anyway.
+        closed_room = np.minimum(self._fit, self._slots)[self._selected & self._closed].clip(min=0).sum()
+        closed = 1 if closed_room >= self.needed - counts.sum() else 2
         # A taint is removed, and a port freed, more easily than pods that keep others away are moved.
-        cost = short + full + self._closed[rows] + self._port_taken[rows] + 3 * self._near_others[rows]
+        cost = short + full + closed * self._closed[rows] + self._port_taken[rows] + 3 * self._near_others[rows]
         return np.asarray(cost)
 
     def next_to(self, counts: AnyArray, node: int) -> Blocker:

@@ -33,7 +33,11 @@ def leave_old_objects_alone() -> None:
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """Freeze present objects for the time of a block."""
+    """Freeze present objects for the time of a block, unless a block around it has done so."""
+    if gc.get_freeze_count():
+        # Examining all of them again would cost more than a short simulation within the block.
+        yield
+        return
     before = gc.get_threshold()
     leave_old_objects_alone()
     try:

@@ -20,6 +20,7 @@ from pumice.model.resources import Resource
 from pumice.model.workloads.estimate import job_estimate_s
 from pumice.model.workloads.past_job import PastJob, stem_of
 from pumice.ours.predictor import Predictor
+from pumice.runtime.memory import old_objects_left_alone
 from pumice.sim.forecast import by_estimate, forecast, gangs_of, started_at
 from pumice.sim.workloads.work import USER_LABEL, LooseGang, SimJob, SimTask, Work
 
@@ -70,25 +71,26 @@ def sampled_starts(
     predictor.watch((about[key], age_s) for key, age_s in ages.items())
     starts: dict[str, list[float]] = {key: [] for key in sorted(waiting)}
     drawn: dict[str, float | None] = {}
-    for number in range(horizon.samples):
-        dice = np.random.Generator(np.random.PCG64([horizon.seed, number]))
-        # In the order of the objects, so that the same input draws the same numbers.
-        for gang in gangs:
-            age_s = ages.get(gang.key, 0.0)
-            runs_s = predictor.draw(about[gang.key], dice, age_s)
-            drawn[gang.key] = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
-        ahead = forecast(
-            found,
-            policy,
-            now,
-            horizon.until_s,
-            lasts=lambda gang: drawn[gang.key],
-            arriving=_arrivals(past, now, horizon.until_s, predictor, dice),
-            awaited=waiting,
-        )
-        for key, times in starts.items():
-            start = ahead.jobs[key].starts_s if key in ahead.jobs else None
-            times.append(float("inf") if start is None else start)
+    with old_objects_left_alone():
+        for number in range(horizon.samples):
+            dice = np.random.Generator(np.random.PCG64([horizon.seed, number]))
+            # In the order of the objects, so that the same input draws the same numbers.
+            for gang in gangs:
+                age_s = ages.get(gang.key, 0.0)
+                runs_s = predictor.draw(about[gang.key], dice, age_s)
+                drawn[gang.key] = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
+            ahead = forecast(
+                found,
+                policy,
+                now,
+                horizon.until_s,
+                lasts=lambda gang: drawn[gang.key],
+                arriving=_arrivals(past, now, horizon.until_s, predictor, dice),
+                awaited=waiting,
+            )
+            for key, times in starts.items():
+                start = ahead.jobs[key].starts_s if key in ahead.jobs else None
+                times.append(float("inf") if start is None else start)
     stay = (gang.key for gang in gangs if gang.key in ages and drawn[gang.key] is None)
     return Starts({key: np.array(times) for key, times in starts.items()}, tuple(sorted(stay)))
 

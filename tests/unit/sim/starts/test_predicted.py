@@ -17,7 +17,7 @@ from pumice.sim.starts.samples import Horizon, sampled_starts
 from pumice.testing.build import node, pod, podgroup, pods, queue, resource
 
 HOUR = 3600.0
-DAY = Horizon(until_s=24 * HOUR, samples=4, seed=1)
+DAY = Horizon(until_s=24 * HOUR, samples=2, seed=1)
 
 
 def policy() -> Policy:
@@ -61,7 +61,7 @@ def test_run_times_of_ended_jobs_give_an_interval() -> None:
             pod(f"a-{i}-{k}", f"a-{i}", on="n", phase="Succeeded", start_time=-20 * HOUR, finish_time=(i - 20) * HOUR)
             for k in (0, 1)
         ]
-    many = Horizon(until_s=48 * HOUR, samples=12, seed=1)
+    many = Horizon(until_s=48 * HOUR, samples=8, seed=1)
     objects = [*cluster(job("a-99", estimate="10h", started=0.0), job("b", estimate="1h")), *ended]
     found = predicted_starts(objects, policy(), 0.0, many)
     assert found.learnt == 10
