@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,15 @@ class Kubectl:
         assert "warning: error" not in done.stderr, done.stderr
         return done.stderr if fails else done.stdout
 
-    def going_on(self, *args: str) -> subprocess.Popen[str]:
-        """One that does not end by itself."""
+    @contextmanager
+    def going_on(self, *args: str) -> Iterator[subprocess.Popen[str]]:
+        """One that does not end by itself. It is ended with the block, also by a failed assertion."""
         command = [*self._command, *args]
-        return subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, text=True)
+        with subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, text=True) as started:
+            try:
+                yield started
+            finally:
+                started.terminate()
 
     def bind(self, name: str) -> None:
         path = f"/api/v1/namespaces/default/pods/{name}/binding"
@@ -87,6 +93,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def kubectl(program: Path, served: Served, tmp_path: Path) -> Iterator[Kubectl]:
     user = Kubectl(program, served, tmp_path / "home")
     yield user
+    # Jobs first, because their controller creates their pods again.
+    user("delete", "jobs.batch", "--all", "--cascade=background")
     user("delete", "pods,podgroups,queues", "--all", "--wait=false")
 
 
@@ -179,7 +187,6 @@ def test_a_life_is_watched(kubectl: Kubectl) -> None:
         words = []
         while not words or words[-1][0] != "DELETED":
             words.append(watch.stdout.readline().split())
-        watch.terminate()
     seen = [word[3] for word in words if word[0] == "MODIFIED"]
     assert [state for i, state in enumerate(seen) if state not in seen[:i]] == [
         "ContainerCreating",

@@ -173,6 +173,16 @@ class TestBookmarks:
                     str(world.store.version),
                 )
 
+    async def test_a_watch_without_them_sleeps_between(
+        self, client: Client, world: Cluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It looks once a period, of which its second has twenty, and not as often as the processor allows."""
+        looks, since = [], world.store.since
+        monkeypatch.setattr(world.store, "since", lambda *args: looks.append(args) or since(*args))
+        async with watching(client, timeoutSeconds=1) as lines:
+            assert await lines.ended()
+        assert 1 <= len(looks) <= 30
+
 
 class TestSlowWatchers:
     @pytest.fixture

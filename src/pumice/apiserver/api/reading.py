@@ -213,9 +213,11 @@ async def watched(
                 await asyncio.sleep(0)  # others go first
                 continue
             cursor = store.version  # there was no change of this kind since
-            if watching.bookmarks and loop.time() >= min(next_bookmark, deadline):
+            if loop.time() >= min(next_bookmark, deadline):
+                # Also without bookmarks: a time in the past would make the wait below return at once.
                 next_bookmark = loop.time() + bookmark_s
-                yield [watch.bookmark(cursor, {})]
+                if watching.bookmarks:
+                    yield [watch.bookmark(cursor, {})]
             if loop.time() >= deadline:
                 return
             with suppress(TimeoutError):
