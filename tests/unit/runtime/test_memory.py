@@ -22,6 +22,7 @@ def threshold() -> Iterator[tuple[int, int, int]]:
     """Another test may have run what sets it for good."""
     found = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
+    gc.unfreeze()
     yield gc.get_threshold()
     gc.set_threshold(*found)
 
@@ -30,6 +31,15 @@ def test_the_collector_is_as_it_was_after_the_block(threshold: tuple[int, int, i
     with old_objects_left_alone():
         assert gc.get_threshold()[0] > threshold[0]
         assert gc.get_freeze_count()
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (threshold, 0)
+
+
+def test_a_block_within_leaves_the_freezing_to_the_one_around_it(threshold: tuple[int, int, int]) -> None:
+    with old_objects_left_alone():
+        frozen = gc.get_freeze_count()
+        with old_objects_left_alone():
+            assert gc.get_freeze_count() == frozen
+        assert gc.get_freeze_count() == frozen
     assert (gc.get_threshold(), gc.get_freeze_count()) == (threshold, 0)
 
 
