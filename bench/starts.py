@@ -34,7 +34,8 @@ from pumice.sim.controller import Controller, JobRun
 from pumice.sim.engine import Engine
 from pumice.sim.forecast import forecast
 from pumice.sim.shell import Shell
-from pumice.sim.starts.samples import Horizon, as_past_job, sampled_starts
+from pumice.sim.starts.predicted import predicted_starts
+from pumice.sim.starts.samples import Horizon, as_past_job
 from pumice.sim.workloads.work import LooseGang
 from pumice.sim.world import CycleReport, Simulation
 
@@ -109,7 +110,9 @@ class Asker:
         objects = [obj for kind in get_args(Object) for obj in self.cluster.objects(kind)]
         since = now - 14 * DAY_S
         past = [job for job in self.past if job.arrived >= since]
-        found = sampled_starts(objects, self.policy, now, self.predictor, past, self.horizon).by_job
+        found = predicted_starts(
+            objects, self.policy, now, self.horizon, past=past, predictor=self.predictor, scores=self.scores
+        ).by_job
         self.cpu_s += time.process_time() - began
         if not found:
             return
@@ -117,14 +120,14 @@ class Asker:
         rate = sum(1 for at in self.starts if at >= now - DAY_S) / DAY_S
         order = sorted(found, key=lambda key: (self.about[key].arrived, key))
         for place, key in enumerate(order, 1):
-            told = self.scores.add(key, now, np.quantile(found[key], (0.025, 0.1, 0.5, 0.9, 0.975), method="nearest"))
+            each = found[key]
+            quantiles = (each.low_95_s, each.low_80_s, each.middle_s, each.high_80_s, each.high_95_s)
             limit = plain.jobs[key].starts_s
             self.asked.append(
                 {
                     "job": key,
                     "at": now,
-                    "quantiles": told.quantiles_s.tolist(),
-                    "raw": told.raw_s.tolist(),
+                    "quantiles": [min(quantile, self.horizon.until_s) for quantile in quantiles],
                     "easy": self.horizon.until_s if limit is None else limit,
                     "drain": place / rate if rate else self.horizon.until_s,
                     "waited_s": None,
@@ -132,20 +135,18 @@ class Asker:
             )
 
 
-def figures(asked: Sequence[dict[str, Any]], skip: int = 0) -> dict[str, Any]:
+def figures(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return coverage and median errors of the predictions of which the start is known."""
-    known = [each for each in asked[skip:] if each["waited_s"] is not None]
+    known = [each for each in asked if each["waited_s"] is not None]
     waits = np.array([each["waited_s"] for each in known])
     told = np.array([each["quantiles"] for each in known])
-    raw = np.array([each["raw"] for each in known])
     errors = {name: np.abs(np.array([each[name] for each in known]) - waits) for name in ("easy", "drain")}
-    errors |= {"told": np.abs(told[:, 2] - waits), "raw": np.abs(raw[:, 2] - waits)}
+    errors["told"] = np.abs(told[:, 2] - waits)
     return {
         "predictions": len(asked),
         "known": len(known),
         "within_80": round(float(np.mean((told[:, 1] <= waits) & (waits <= told[:, 3]))), 4),
         "within_95": round(float(np.mean((told[:, 0] <= waits) & (waits <= told[:, 4]))), 4),
-        "raw_80": round(float(np.mean((raw[:, 1] <= waits) & (waits <= raw[:, 3]))), 4),
         "median_error_h": {name: round(float(np.median(each)) / 3600, 3) for name, each in errors.items()},
         "mean_error_h": {name: round(float(np.mean(each)) / 3600, 3) for name, each in errors.items()},
     }
@@ -161,8 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, help="write every prediction into this file")
     given = parser.parse_args(arguments)
     chosen = INPUTS[given.trace]
-    cluster = pumice.load(chosen.path.format(TRACES))
-    inputs = cluster._on(chosen.nodes) if chosen.nodes else cluster.inputs
+    inputs = pumice.load(chosen.path.format(TRACES), nodes=chosen.nodes or None).inputs
     last = max(work.arrival_s for work in inputs.scene.works)
     dice = random.Random(given.seed)
     moments = sorted(dice.uniform(0.1 * last, last) for _ in range(given.asks))

@@ -83,8 +83,7 @@ class Places:
         short = (self._request - left >= EPS)[:, self.view.asked_in(self._request)].sum(axis=1)
         full = self._slots[rows] <= counts[rows]
         # Nodes that are opened must have room for all that is missing: otherwise the gang is short of room anyway.
-        closed_room = np.minimum(self._fit, self._slots)[self._selected & self._closed].clip(min=0).sum()
-        closed = 1 if closed_room >= self.needed - counts.sum() else 2
+        closed = 1 if self._closed_room >= self.needed - counts.sum() else 2
         # A taint is removed, and a port freed, more easily than pods that keep others away are moved.
         cost = short + full + closed * self._closed[rows] + self._port_taken[rows] + 3 * self._near_others[rows]
         return np.asarray(cost)
@@ -147,6 +146,11 @@ class Places:
     def _closed(self) -> Bool:
         quarantined = self.view.tables.nodes.quarantined_by > 0
         return np.asarray(~selection.open_to(self.view, self._spec) | quarantined)
+
+    @cached_property
+    def _closed_room(self) -> int:
+        """How many pods closed nodes have room for."""
+        return int(np.minimum(self._fit, self._slots)[self._selected & self._closed].clip(min=0).sum())
 
     @cached_property
     def _reserved(self) -> AnyArray:

@@ -112,15 +112,15 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     began_s = observers.clock()
     with old_objects_left_alone():
         result = simulation.run(settings.until, observers.progress)
-    shell.causes.close(result.now)
-    shell.codes.close(result.now)
+    shell.causes.sums.close(result.now)
+    shell.codes.sums.close(result.now)
     return Run(
         result=result,
         digest=shell.loop.digest.hex,
         wall_s=observers.clock() - began_s,
         waiting=tuple(_waiting(controller, result, shell.why(), shell.hints())),
-        wait_causes=shell.causes.seconds(),
-        wait_codes=shell.codes.seconds(),
+        wait_causes=shell.causes.sums.seconds(),
+        wait_codes=shell.codes.sums.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
             lambda key: _why_not_alone(scene, made, key, policy, result.now, settings),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +80,7 @@ def explain(
         raise InputError("wanted JOB and files, or --all and files")
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     asked = read_world(words if everyone else words[1:], options)
-    ahead = predictions_of(asked.world, within, samples, seed) if starts else None
+    ahead = partial(predictions_of, asked.world, within, samples, seed) if starts else None
     if everyone:
         _explain_all(asked, ahead, as_json=as_json)
     else:
@@ -97,7 +99,9 @@ def _explain_from(server: str, words: tuple[str, ...], *, ways: bool, everyone: 
     return code
 
 
-def _explain_one(asked: Question, job: str, ahead: Predictions | None, *, ways: bool, as_json: bool) -> None:
+def _explain_one(
+    asked: Question, job: str, ahead: Callable[[], Predictions] | None, *, ways: bool, as_json: bool
+) -> None:
     """Raises: InputError for a job that is not there."""
     from pumice.answers.explanation import NoSuchJob, explain, find_job
     from pumice.answers.plain import described
@@ -113,14 +117,14 @@ def _explain_one(asked: Question, job: str, ahead: Predictions | None, *, ways: 
     found = explain(asked.world, key, ways=ways, trials=trials)
     digest = digest_of(asked.world.now, trials.base.decisions)
     if as_json:
-        print_json(described(found, digest) | ({} if ahead is None else {"start": starts_described(ahead, key)}))
+        print_json(described(found, digest) | ({} if ahead is None else {"start": starts_described(ahead(), key)}))
     else:
         print_explanation(found, digest)
         if ahead is not None:
-            print_starts(ahead, key)
+            print_starts(ahead(), key)
 
 
-def _explain_all(asked: Question, ahead: Predictions | None, *, as_json: bool) -> None:
+def _explain_all(asked: Question, ahead: Callable[[], Predictions] | None, *, as_json: bool) -> None:
     from pumice.answers.everyone import TRIALS_MAX, overview
     from pumice.answers.plain import overview_described
     from pumice.answers.world import Trials
@@ -130,8 +134,8 @@ def _explain_all(asked: Question, ahead: Predictions | None, *, as_json: bool) -
     trials = Trials(asked.world, TRIALS_MAX)
     found, digest = overview(trials), digest_of(asked.world.now, trials.base.decisions)
     if as_json:
-        print_json(overview_described(found, digest) | ({} if ahead is None else {"starts": starts_described(ahead)}))
+        print_json(overview_described(found, digest) | ({} if ahead is None else {"starts": starts_described(ahead())}))
     else:
         print_overview(found, digest)
         if ahead is not None:
-            print_starts(ahead)
+            print_starts(ahead())

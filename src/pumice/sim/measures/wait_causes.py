@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -17,6 +17,34 @@ CAUSES_MAX = 200
 SHARE = 500
 
 
+class JobSeconds:
+    """Seconds by reason: what was counted last counts until the next time. ``most``: reasons that are kept apart."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self._most, self._since = most, 0.0
+        self._counts: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
+
+    def count(self, now: float, reasons: Iterable[str]) -> None:
+        """Take in the reason of each waiting job from now on."""
+        self.close(now)
+        self._counts = Counter(reasons)
+
+    def close(self, now: float) -> None:
+        """Count the time up to now."""
+        passed, self._since = now - self._since, now
+        if passed <= 0:
+            return
+        for reason, count in self._counts.items():
+            if reason not in self._seconds and len(self._seconds) >= self._most:
+                reason = "other causes"
+            self._seconds[reason] = self._seconds.get(reason, 0.0) + count * passed
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds by reason, the largest first."""
+        return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))
+
+
 class WaitCauses:
     """Between two looks, every waiting job counts for the cause that was found at the first. Units: job-seconds.
 
@@ -26,11 +54,9 @@ class WaitCauses:
 
     def __init__(self) -> None:
         self.tell: Callable[[Mapping[str, str]], object] | None = None
+        self.sums = JobSeconds(CAUSES_MAX)
         self._began: float | None = None
-        self._since = 0.0
         self._next = -math.inf
-        self._counts: Counter[str] = Counter()
-        self._seconds: dict[str, float] = {}
 
     def observe(self, now: float, outcome: Outcome) -> None:
         """Look at a cycle. Only jobs without running pods count as waiting."""
@@ -39,28 +65,12 @@ class WaitCauses:
         if now < self._next:
             return
         self._next = now + (now - self._began) / SHARE
-        self.close(now)
-        jobs = outcome.tables.jobs
-        idle: Bool = np.asarray(~jobs.allocated.any(axis=1))
         said: dict[str, str] = {}  # one text for all that say the same
-        causes = {key: said.setdefault(why.short, why.short) for key, why in why_jobs_wait(outcome, idle).items()}
-        self._counts = Counter(causes.values())
+        waiting = why_jobs_wait(outcome, _idle(outcome))
+        causes = {key: said.setdefault(why.short, why.short) for key, why in waiting.items()}
+        self.sums.count(now, causes.values())
         if self.tell is not None:
             self.tell(causes)
-
-    def close(self, now: float) -> None:
-        """Count the time up to now."""
-        passed, self._since = now - self._since, now
-        if passed <= 0:
-            return
-        for cause, count in self._counts.items():
-            if cause not in self._seconds and len(self._seconds) >= CAUSES_MAX:
-                cause = "other causes"
-            self._seconds[cause] = self._seconds.get(cause, 0.0) + count * passed
-
-    def seconds(self) -> dict[str, float]:
-        """Return the seconds by cause, the largest first."""
-        return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))
 
 
 class WaitCodes:
@@ -68,23 +78,14 @@ class WaitCodes:
     first of them. Units: job-seconds."""
 
     def __init__(self) -> None:
-        self._since = 0.0
-        self._counts: Counter[str] = Counter()
-        self._seconds: dict[str, float] = {}
+        self.sums = JobSeconds()
 
     def observe(self, now: float, outcome: Outcome) -> None:
         """Take in a cycle."""
-        self.close(now)
-        idle: Bool = np.asarray(~outcome.tables.jobs.allocated.any(axis=1))
-        self._counts = Counter(code.value for _, code in waiting_codes(outcome, idle))
+        self.sums.count(now, (code.value for _, code in waiting_codes(outcome, _idle(outcome))))
 
-    def close(self, now: float) -> None:
-        """Count the time up to now."""
-        passed, self._since = now - self._since, now
-        if passed > 0:
-            for code, count in self._counts.items():
-                self._seconds[code] = self._seconds.get(code, 0.0) + count * passed
 
-    def seconds(self) -> dict[str, float]:
-        """Return the seconds by code, the largest first."""
-        return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))
+def _idle(outcome: Outcome) -> Bool:
+    """Return the jobs without running pods. Shape (J,)."""
+    found: Bool = np.asarray(~outcome.tables.jobs.allocated.any(axis=1))
+    return found

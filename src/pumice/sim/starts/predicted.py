@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -53,16 +53,18 @@ def predicted_starts(
     now: float,
     horizon: Horizon = WEEK,
     *,
+    past: Sequence[PastJob] | None = None,
     predictor: Predictor | None = None,
     scores: StartScores | None = None,
 ) -> Predictions:
     """Return when each waiting job starts, by simulating on from ``now`` (seconds since the epoch).
 
-    ``predictor``: of run times; without one it learns from the ended pods among the objects. ``scores``: of earlier
+    ``past``: jobs that came, by their arrival; without them those among the objects. ``predictor``: of run times;
+    without one it learns from the jobs of ``past`` that have ended. ``scores``: of earlier
     predictions, which correct these and to which these are added.
     """
     found = list(objects)
-    past = past_jobs(found)
+    past = past_jobs(found) if past is None else past
     if predictor is None:
         predictor = Predictor()
         for job in past:
