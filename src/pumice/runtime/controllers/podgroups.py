@@ -16,6 +16,7 @@ from pumice.model.manifest.terms import Owner
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.controllers.deadlines import deadline_annotation
 from pumice.runtime.controllers.encode import podgroup_object
 from pumice.runtime.controllers.gang_owners import GangRequest, gang_request
 from pumice.runtime.controllers.writes import (
@@ -124,7 +125,8 @@ def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCac
     inherits = settings.inherit and owner is not None and owner.get("kind") in _INHERITING
     inherited = annotations_of(owner) if inherits and owner is not None else {}
     group, _ = podgroup_for_bare_pod(read_pod(pod, cache, ""), inherited)
-    group = replace(group, name=group_name_for(pod))
+    deadline = {} if owner is None else deadline_annotation(pod, [owner])
+    group = replace(group, name=group_name_for(pod), annotations={**deadline, **group.annotations})
     request = gang_request(owner) if settings.gangs else GangRequest()
     if request.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
         group = _as_gang(group, request, pod, cache)

@@ -17,6 +17,7 @@ from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import KAI_QUEUE_LABEL
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.workloads.gang import SUB_GROUP_LABEL, SubGroup, TopologyConstraint
+from pumice.runtime.controllers.deadlines import deadline_annotation
 from pumice.runtime.controllers.kai.owners import is_skipped, without_wrappers
 from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, constraint_in
 from pumice.runtime.controllers.kai.rules import Seen, plan_of
@@ -111,7 +112,7 @@ def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> Grouped | Non
         "namespace": meta(pod).get("namespace", ""),
         "name": _name(pod, top, plan),
         "labels": labels,
-        "annotations": annotations | {_TOP_OWNER_ANNOTATION: _about(top)},
+        "annotations": deadline_annotation(pod, seen.owners) | annotations | {_TOP_OWNER_ANNOTATION: _about(top)},
         "ownerReferences": [_reference(top)],
     }
     return Grouped({"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}, plan.member)
