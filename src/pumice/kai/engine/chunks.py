@@ -6,13 +6,13 @@ Source: KAI GetTasksToAllocate, GetTasksToEvict.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.errors import PluginFault
 from pumice.kai.engine.members import Active, Member, members
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part, active_of, gated_tasks
 from pumice.kai.engine.points import pod_set_order
@@ -35,16 +35,31 @@ def are_ordered(ssn: Session, subs: Iterable[int]) -> bool:
 
 
 def order_tasks(ssn: Session, subs: Iterable[int]) -> None:
-    """Compute and cache the task order of several pod sets at once."""
-    tables, orders = ssn.tables, _task_orders(ssn)
-    several: list[AnyArray] = []
-    for sub in subs:
-        rows = tables.subs.tasks[sub]
-        if len(rows) > 1:
-            several.append(rows)
-        orders[sub] = rows.tolist()
+    """Compute and cache the task order of several pod sets at once.
+
+    A job whose tasks a plugin fails to order has none in this session: it is neither placed nor evicted, and the fault
+    is recorded for it.
+    """
+    wanted = list(subs)
+    try:
+        found = _orders_of(ssn, wanted)
+    except PluginFault:
+        # Which job the plugin failed at is not known yet; the others must not wait because of it.
+        found = {sub: [] for sub in wanted}
+        job_of, uids = ssn.tables.subs.job, ssn.tables.jobs.uids
+        for job, own in groupby(sorted(wanted, key=job_of.item), job_of.item):
+            with ssn.fault_scope(uids[job]):
+                found |= _orders_of(ssn, list(own))
+    _task_orders(ssn).update(found)
+
+
+def _orders_of(ssn: Session, subs: list[int]) -> _Tasks:
+    """Return the task order of several pod sets. Raises: PluginFault."""
+    tables = ssn.tables
+    orders: _Tasks = {sub: tables.subs.tasks[sub].tolist() for sub in subs}
+    several = [tables.subs.tasks[sub] for sub in subs if len(orders[sub]) > 1]
     if not several:
-        return
+        return orders
     # One sort and one call per plugin serve all pod sets; most jobs have few tasks, so a call for each would dominate.
     together = np.concatenate(several)
     columns, pods = ssn.order.task_columns(together), tables.tasks.pods
@@ -58,6 +73,7 @@ def order_tasks(ssn: Session, subs: Iterable[int]) -> None:
         # Without columns a plugin compares pairs, which it is asked about in the order by age and UID.
         in_order = rows if columns is not None else ssn.order.sorted_tasks(rows)
         orders[int(subs_in_order[start])] = in_order.tolist()
+    return orders
 
 
 def _task_orders(ssn: Session) -> dict[int, list[int]]:
