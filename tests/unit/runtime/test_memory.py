@@ -19,12 +19,13 @@ def resident_bytes() -> int:
 
 @pytest.fixture
 def threshold() -> Iterator[tuple[int, int, int]]:
-    """Another test may have run what sets it for good."""
+    """The threshold at the start of a process, with nothing frozen; afterwards both are as for other tests."""
     found = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
     gc.unfreeze()
     yield gc.get_threshold()
     gc.set_threshold(*found)
+    gc.freeze()
 
 
 def test_the_collector_is_as_it_was_after_the_block(threshold: tuple[int, int, int]) -> None:
