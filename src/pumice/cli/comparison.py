@@ -32,7 +32,8 @@ def print_comparison(compared: Comparison) -> None:
     moved = f", arrivals moved by up to {duration(compared.shake_s)}" if compared.shake_s else ""
     seeds = [pair[0].seed for pair in compared.pairs]
     named = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
-    out.print(f"universes  {len(seeds)}, {named}{moved}")
+    cut = f"blocks of {duration(compared.block_s)} of arrivals" if compared.block_s else named
+    out.print(f"universes  {len(seeds)}, {cut}{moved}")
     if compared.same:
         out.print("\nBoth policies took the same decisions in every universe.")
     numbers = ("A", "B", "B - A", "95 % interval")
@@ -47,7 +48,7 @@ def print_comparison(compared: Comparison) -> None:
         first = next((row.figure.label for row in compared.rows if row.is_primary), "")
         alone = "All figures are corrected for their number (Holm)."
         out.print(f"\nDecided on: {first}. {rest}" if first else f"\n{alone}")
-        out.print("Intervals are about this input with moved arrivals, and not about other months or clusters.")
+        out.print(compared.scope)
     if len(seeds) == 1:
         out.print("\nOne universe does not show whether a difference is chance. Use --repeats.")
 

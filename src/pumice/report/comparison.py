@@ -1,7 +1,7 @@
 """Two policies on the same inputs: figures of each, and how sure their differences are.
 
-Runs come in pairs: both policies see the same input, shaken by the same seed. What is compared is the difference within
-each pair, so that what is hard about an input is hard for both.
+Runs come in pairs: both policies see the same universe, which is the input shaken by a seed, or a block of it. What is
+compared is the difference within each pair, so that what is hard about an input is hard for both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pumice.algorithms.intervals import F64, Interval, holm, mean_interval
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, means, queue_curves, resource_curves
 from pumice.report.spread import Spread, outlasting
 from pumice.report.summary import Summary, wait_lengths
-from pumice.report.units import label_of
+from pumice.report.units import duration, label_of
 
 #: Figures that are 0 for most policies.
 _RARE = ("never_run", "evictions", "restarts", "lost")
@@ -168,6 +168,8 @@ class Comparison(Struct, frozen=True):
     ``primary``: the name of the figure on which the comparison is decided, "" for none. It is tested alone. The others
     are tested together, by Holm's correction, and only if it differs: so all tests together are wrong in at most 5 of
     100 comparisons of equal policies (a fixed sequence of hypotheses; Maurer, Hothorn, Lehmacher, 1995).
+
+    ``block_s``: each universe is a block of the input of that length; 0 if each is the whole input.
     """
 
     confs: tuple[str, str]
@@ -176,6 +178,15 @@ class Comparison(Struct, frozen=True):
     shake_s: float
     pairs: tuple[tuple[RunOutcome, RunOutcome], ...]
     primary: str = PRIMARY
+    block_s: float = 0.0
+
+    @property
+    def scope(self) -> str:
+        """What the intervals are about, and what they are not about, as a sentence."""
+        if self.block_s:
+            blocks = f"blocks of {duration(self.block_s)} of this input, each from an empty cluster on"
+            return f"Intervals are about {blocks}, and not about other clusters."
+        return "Intervals are about this input with moved arrivals, and not about other months or clusters."
 
     @property
     def rows(self) -> list[Row]:
@@ -200,6 +211,7 @@ class Comparison(Struct, frozen=True):
             "nodes": self.nodes,
             "universes": len(self.pairs),
             "shake_s": self.shake_s,
+            "block_s": self.block_s,
             "primary": self.primary or None,
             "same": self.same,
             "figures": [row.to_json() for row in self.rows],

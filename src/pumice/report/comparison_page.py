@@ -31,6 +31,7 @@ def comparison_data(compared: Comparison) -> ComparisonData:
     """Everything that the page shows."""
     runs = [dict(run.curves or {}) for run in compared.pairs[0]]
     moved = f", arrivals moved by up to {duration(compared.shake_s)}" if compared.shake_s else ""
+    blocks = f", blocks of {duration(compared.block_s)} of arrivals" if compared.block_s else ""
     seeds = [pair[0].seed for pair in compared.pairs]
     return ComparisonData(
         title="Pumice comparison",
@@ -40,7 +41,7 @@ def comparison_data(compared: Comparison) -> ComparisonData:
             ["A", cut(compared.confs[0])],
             ["B", cut(compared.confs[1])],
             ["Cluster", counted(compared.nodes, "node")],
-            ["Universes", f"{len(seeds)}{moved}"],
+            ["Universes", f"{len(seeds)}{blocks}{moved}"],
             ["Seeds", f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])],
             ["Decisions", "the same in every universe" if compared.same else "not the same"],
         ],

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
 from pumice.cli.output import described, fail_for, print_json, say, tell_input, written_whole
-from pumice.cli.params import engine_option, require_there
+from pumice.cli.params import SPAN, engine_option, require_there
 from pumice.cli.policies import LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 from pumice.cli.simulating import (
     Flags,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pumice.sim.world import Progress
 
 DEFAULT = "default"
-SHAKE_S = 60.0
+SHAKE_S, REPEATS = 60.0, 5
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -44,6 +44,7 @@ class Job(Struct, frozen=True):
     plugins_dir: str
     strict: bool
     flags: Flags
+    block_s: float | None = None
 
 
 class Task(Struct, frozen=True):
@@ -59,7 +60,13 @@ class Task(Struct, frozen=True):
 @click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
 @plugins_option
 @simulation_options
-@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Universes.")
+@click.option("--repeats", type=click.IntRange(1, 1000), metavar="N", help="Universes.  [default: 5]")
+@click.option(
+    "--blocks",
+    type=SPAN,
+    metavar="T",
+    help="Universes are blocks of the input of length T, such as 7d, in place of moved arrivals.",
+)
 @engine_option
 @click.option(
     "--workers", type=click.IntRange(1, 256), metavar="N", help="Number of processes.  [default: one per core]"
@@ -87,7 +94,8 @@ def compare(
     inputs: tuple[str, ...],
     plugins_dir: str,
     flags: Flags,
-    repeats: int,
+    repeats: int | None,
+    blocks: float | None,
     engine: str,
     workers: int | None,
     report: Path | None,
@@ -100,6 +108,7 @@ def compare(
     Both get the same universes: the input with each arrival moved by up to --shake (default 60s; 0 for --repeats 1),
     with seeds from --seed on. Differences are taken within each universe. The interval contains the true mean in 95
     of 100 cases; if it contains 0, the difference may be chance. The word default means Volcano's default policy.
+    With --blocks the universes are the jobs of each week of a trace, say, from an empty cluster on.
     Ctrl-C ends early and compares what both have finished. Unusable input is named, and the exit code is 1.
 
     \b
@@ -107,17 +116,22 @@ def compare(
       pumice compare default new.conf examples/demo
       pumice compare old.conf new.conf traces/philly-gavel --until 30d --report compare.html
       pumice compare old.conf new.conf all.yaml --faults node-gone=6h --repeats 20 --json
+      pumice compare old.conf new.conf traces/theta_2023 --blocks 7d
     """
     require_there(inputs)
+    if blocks and repeats:
+        raise InputError("found --blocks and --repeats, wanted one of them: each block is one universe")
     confs = (_conf_of(a), _conf_of(b))
-    flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats > 1 else None))
-    job = Job(inputs, confs, plugins_dir, strict, flags)
+    if not blocks:
+        flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats != 1 else None))
+    job = Job(inputs, confs, plugins_dir, strict, flags, blocks)
     chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
     found = _checked(inputs, flags)
+    repeats = len(_universes(found, blocks)) if blocks else repeats or REPEATS
     with ExitStack() as files:
         page = files.enter_context(written_whole(report)) if report else None
         outcomes, interrupted = _run_all(job, repeats, engine, workers or _cores(), chosen)
-        compared = _compared(outcomes, found, chosen, flags, repeats, primary)
+        compared = _compared(outcomes, found, chosen, job, repeats, primary)
         if compared is None:
             say("interrupted: no universe is finished under both policies, so there is nothing to compare")
             ctx.exit(INTERRUPTED)
@@ -126,18 +140,22 @@ def compare(
             from pumice.report.html import render
 
             page.write(render(comparison_data(compared)))
-    if as_json:
-        print_json(compared.to_json() | {"problems": described(found.scene.problems)})
-    else:
-        from pumice.cli.comparison import print_comparison
-
-        print_comparison(compared)
+    _print(compared, found, as_json=as_json)
     if report is not None:
         say(f"wrote {report}")
     if interrupted:
         say(f"interrupted: {len(compared.pairs)} of {repeats} universes are compared")
         ctx.exit(INTERRUPTED)
     fail_for(ctx, found.scene.problems)
+
+
+def _print(compared: Comparison, found: Inputs, *, as_json: bool) -> None:
+    if as_json:
+        print_json(compared.to_json() | {"problems": described(found.scene.problems)})
+    else:
+        from pumice.cli.comparison import print_comparison
+
+        print_comparison(compared)
 
 
 def _checked(inputs: tuple[str, ...], flags: Flags) -> Inputs:
@@ -176,18 +194,32 @@ def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
     from pumice.report.summary import summarise
 
     found = read_scene(job.inputs, job.flags)
+    universes = _universes(found, job.block_s)
     policies = [_chosen(job, side, tell=False).policy for side in (0, 1)]
 
     def do(task: Task, line: Line) -> RunOutcome:
         flags = replace(job.flags, seed=job.flags.seed + task.repeat)
+        universe = universes[task.repeat % len(universes)]
 
         def watch(now: Progress) -> None:
-            line.tell(_part(now, found, flags))
+            line.tell(_part(now, universe, flags))
 
-        run = run_once(found, policies[task.side], flags, progress=watch)
+        run = run_once(universe, policies[task.side], flags, progress=watch)
         return outcome_of(summarise(run), flags.seed, with_curves=task.repeat == 0)
 
     return do
+
+
+def _universes(found: Inputs, block_s: float | None) -> list[Inputs]:
+    """Return the input once, or its blocks. Raises: InputError."""
+    from pumice.sim.workloads.blocks import BlockError, blocks_of
+
+    if not block_s:
+        return [found]
+    try:
+        return [replace(found, scene=scene) for scene in blocks_of(found.scene, block_s)]
+    except BlockError as error:
+        raise InputError(f"--blocks: {error}") from None
 
 
 def _part(now: Progress, found: Inputs, flags: Flags) -> float:
@@ -234,7 +266,7 @@ def _compared(
     outcomes: dict[Task, RunOutcome],
     found: Inputs,
     chosen: Sequence[PolicyChoice],
-    flags: Flags,
+    job: Job,
     repeats: int,
     primary: str,
 ) -> Comparison | None:
@@ -253,4 +285,5 @@ def _compared(
     known = [figure.name for figure in pairs[0][0].values]
     if name and name not in known:
         raise InputError(f"--primary {primary[:80]}: wanted none or one of {', '.join(known)}")
-    return Comparison(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs), name)
+    shake_s, block_s = job.flags.shake or 0.0, job.block_s or 0.0
+    return Comparison(names, tuple(found.sources), len(found.nodes), shake_s, tuple(pairs), name, block_s)

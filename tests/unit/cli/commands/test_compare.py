@@ -77,6 +77,18 @@ def test_both_see_the_same_universes_however_many_work(two_queues: Path, other: 
     assert "6 of 6 runs: " in told[0].err
 
 
+def test_blocks_are_universes(tmp_path: Path, other: Path) -> None:
+    file = tmp_path / "days.yaml"
+    days = [job(f"j{i}", at=43_200 * i) for i in range(7)]
+    file.write_text("\n".join([queue("a"), node("n1"), *days]))
+    found = run("compare", "default", other, file, "--blocks", "1d", *ONE_WORKER, "--json").json
+    assert (found["universes"], found["block_s"], found["shake_s"]) == (3, 86_400.0, 0.0)
+    assert [figure(found, "completed")[side] for side in ("a", "b")] == [2.0, 2.0]
+    shown = run("compare", "default", other, file, "--blocks", "1d", *ONE_WORKER).out
+    assert "universes  3, blocks of 1 d of arrivals\n" in shown
+    assert "Intervals are about blocks of 1 d of this input, each from an empty cluster on" in " ".join(shown.split())
+
+
 def test_the_table(two_queues: Path, other: Path) -> None:
     out = run("compare", "default", other, two_queues, "--repeats", 3, *ONE_WORKER).out
     assert "universes  3, seeds 0 to 2, arrivals moved by up to 1 min\n" in out
@@ -107,6 +119,8 @@ def test_who_is_better_is_said_where_it_is_no_chance() -> None:
         pytest.param(["default", "{folder}", "{input}"], "found a folder, wanted a policy file", id="folder"),
         pytest.param(["default", "default"], "missing argument 'INPUT…'", id="no-input"),
         pytest.param(["default", "default", "{input}", "--nodes", "x"], "--nodes: found 'x'", id="nodes"),
+        pytest.param(["default", "default", "{input}", "--blocks", "9d"], "found 0 blocks in", id="blocks"),
+        pytest.param(["default", "default", "{input}", "--blocks", "1h", "--repeats", "3"], "one of them", id="both"),
         pytest.param(["default", "default", "{input}", "--warm-up", "9d"], "leaves no time to measure", id="window"),
     ],
 )
