@@ -5,7 +5,6 @@ consolidation action.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from pumice.columns.dtypes import EPS
 from pumice.columns.gpus.claimed import claimed_gpus
@@ -14,16 +13,13 @@ from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.points import consolidate_victims
 from pumice.kai.amounts import gpu_column
-from pumice.kai.engine.budget import STEPS_MAX, steps_of
+from pumice.kai.engine.budget import STEPS_MAX
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.points import consolidate_valid
-from pumice.kai.engine.search import preemptible_jobs, search
+from pumice.kai.engine.search import search
 from pumice.kai.engine.solve import Rules
 from pumice.kai.victims import let_through
 from pumice.model.status import TaskStatus
-
-#: Jobs that are sorted at the cost of one comparison of queues.
-_SORTED_A_COMPARISON = 32
 
 
 def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16, maxSearchSteps: int = STEPS_MAX) -> None:
@@ -34,13 +30,11 @@ def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16, maxSear
     """
     if maxConsolidationPreemptees == 0:
         return
-    may_leave = partial(_may_leave, most=maxConsolidationPreemptees)
-    asks = (consolidate_victims, consolidate_valid)
-    search(
-        ssn,
-        Rules("consolidation", _may_try, _everywhere, may_leave, consolidate_valid, asks, every_victim_placed=True),
-        maxSearchSteps,
+    asks, most = (consolidate_victims, consolidate_valid), maxConsolidationPreemptees
+    rules = Rules(
+        "consolidation", _may_try, _everywhere, _may_leave, consolidate_valid, asks, every_victim_placed=True, most=most
     )
+    search(ssn, rules, maxSearchSteps)
 
 
 def _everywhere(ssn: Session, job: int, queue: int) -> bool:
@@ -88,16 +82,6 @@ def _may_be_moved(ssn: Session, job: int) -> bool:
     return not promised and not (jobs.has_topology[job] or jobs.has_policy[job] or jobs.role_min[job])
 
 
-def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:
-    """Return a test that is True for the jobs that may be moved for a job."""
-    allowed = let_through(ssn, job, consolidate_victims, lambda row: _may_be_moved(ssn, row))
-    if most < 0:
-        return allowed
-    rows = [row for row in preemptible_jobs(ssn).tolist() if allowed(row)]
-    # The sort is repeated for each waiting job. If no step is left for it, the search that follows is cut at once.
-    steps_of(ssn).compare(len(rows) // _SORTED_A_COMPARISON)
-    # KAI cuts the list in the order of a Go map, which is random, and keeps one job more than the limit. Here, those
-    # that the job order would evict first are kept.
-    keys = ssn.order.job_keys()(rows)
-    in_order = [row for _, row in sorted(zip(keys, rows, strict=True))]
-    return set(in_order[-most:]).__contains__
+def _may_leave(ssn: Session, job: int) -> Callable[[int], bool]:
+    """Return a test that is True for jobs that may be moved for a job."""
+    return let_through(ssn, job, consolidate_victims, lambda row: _may_be_moved(ssn, row))

@@ -41,7 +41,8 @@ class Rules(Struct, frozen=True):
     ``reason``: reason of evictions. ``may_try``: whether the job is eligible at all. ``of_queue``: whether jobs of a
     queue may be victims of a job. ``may_leave``: which of them may. ``valid``: the point that validates a scenario.
     ``asks``: the points at which the action asks about the job. ``every_victim_placed``: every victim must get a new
-    place.
+    place. ``most``: only so many jobs may be victims of a job, the worst of those that may leave; below 0 there is no
+    limit.
     """
 
     reason: str
@@ -51,6 +52,7 @@ class Rules(Struct, frozen=True):
     valid: Point[[Scenario], bool, bool]
     asks: tuple[Question, ...]
     every_victim_placed: bool = False
+    most: int = -1
 
 
 class Solution(NamedTuple):
@@ -73,7 +75,7 @@ def solve(
     impossible."""
     # Chosen once per job: which queues may give does not change while the victims of one job are sought.
     queues = [leaf for leaf in sorted_jobs.leaves if rules.of_queue(ssn, part.job, leaf)]
-    candidates = Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job))
+    candidates = Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job), most=rules.most)
     if not candidates:
         return NoSolution.WITHOUT_A_TRY
     ssn.ask(solution_start)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Iterator
+from heapq import merge
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -52,14 +54,22 @@ class _Line:
 class Candidates:
     """Jobs with tasks that may be evicted, in ``queues``.
 
-    ``may_leave``: whether a job may be evicted. ``known``: chunks in order, as far as they have been computed.
-    ``simple``: per chunk, whether it is a whole job on one node.
+    ``may_leave``: whether a job may be evicted. ``most``: only so many jobs may, the worst ones; below 0 there is no
+    limit. ``known``: chunks in order, as far as they have been computed. ``simple``: per chunk, whether it is a whole
+    job on one node.
     """
 
     def __init__(
-        self, ssn: Session, sorted_jobs: SortedJobs, queues: Collection[int], may_leave: Callable[[int], bool]
+        self,
+        ssn: Session,
+        sorted_jobs: SortedJobs,
+        queues: Collection[int],
+        may_leave: Callable[[int], bool],
+        *,
+        most: int = -1,
     ) -> None:
         self._ssn, self._sorted, self._queues, self._may_leave = ssn, sorted_jobs, queues, may_leave
+        self._worst = None if most < 0 else self._worst_jobs(most)
         self._steps = steps_of(ssn)
         self.known: list[Chunk] = []
         self.simple: list[bool] = []
@@ -68,6 +78,22 @@ class Candidates:
         self._held: F64 = np.zeros((0, len(ssn.tables.axis)))
         # Lazy: most searches end after few of perhaps thousands of candidates.
         self._coming = self.chunks(())
+
+    def _worst_jobs(self, most: int) -> dict[int, list[Entry]]:
+        """Return, by queue, the entries of the worst jobs that may be evicted, sorted."""
+        found: dict[int, list[Entry]] = {}
+        # KAI cuts the list in the order of a Go map, which is random, and keeps one job more than the limit. Here,
+        # those that the job order would evict first are kept.
+        in_order = merge(*(reversed(self._sorted.line(leaf)) for leaf in self._queues), reverse=True)
+        allowed = (entry for entry in in_order if self._may_leave(entry[1]))
+        for entry in islice(allowed, most):
+            found.setdefault(int(self._ssn.tables.jobs.queue[entry[1]]), []).append(entry)
+        return {leaf: entries[::-1] for leaf, entries in found.items()}
+
+    def _line(self, leaf: int) -> _Line:
+        """Return the jobs of a queue that may be evicted."""
+        entries = self._sorted.line(leaf) if self._worst is None else self._worst.get(leaf, [])
+        return _Line(entries, self._may_leave)
 
     def __bool__(self) -> bool:
         return self.reach(1) > 0
@@ -112,7 +138,7 @@ class Candidates:
         """Yield all chunks, the worst first. Chunks with a recorded victim are left out, and their other tasks follow
         separately."""
         ssn, tables = self._ssn, self._ssn.tables
-        lines = {leaf: _Line(self._sorted.line(leaf), self._may_leave) for leaf in self._queues}
+        lines = {leaf: self._line(leaf) for leaf in self._queues}
         left: dict[int, _Left] = {}
         popped: dict[int, F64] = {}
         if len(lines) == 1:
