@@ -16,21 +16,33 @@ from pumice.placing.derived import Derived, derived
 
 
 class LabelTree(Struct, frozen=True):
-    """Domains of a Topology over all nodes.
+    """Domains of a Topology over all nodes. ``topology``: its levels, and the aliases that constraints may use.
 
     ``domains`` (levels, N): domain of each node at each level, -1 for nodes that lack any of the labels. ``ids``: per
     level, the name of each domain, its label values joined by dots; two domains may have equal names. ``parents``: per
     level, the domain of the level above that contains each domain.
     """
 
-    levels: tuple[str, ...]
+    topology: Topology
     domains: I32
     ids: tuple[tuple[str, ...], ...]
     parents: tuple[tuple[int, ...], ...]
 
-    def level(self, label: str) -> int:
-        """Return the index of a level, -1 if the tree does not have it."""
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Keys of node labels, the widest first."""
+        return self.topology.levels
+
+    def level(self, name: str) -> int:
+        """Return the index of the level with this label or alias, -1 if the tree does not have it."""
+        label = self.topology.label(name)
         return self.levels.index(label) if label in self.levels else -1
+
+
+def node_label(tables: Tables, topology: str, level: str) -> str:
+    """Return the node label of a level of a constraint, which may name it by an alias."""
+    found = _named(tables, topology)
+    return found.label(level) if found is not None else level
 
 
 def label_tree(ssn: Session, constraint: TopologyConstraint) -> LabelTree | None:
@@ -43,21 +55,26 @@ def label_tree(ssn: Session, constraint: TopologyConstraint) -> LabelTree | None
 
 def label_tree_of(tables: Tables, facts: Derived, constraint: TopologyConstraint) -> LabelTree | None:
     """Return what ``label_tree`` returns, without a session."""
-    levels: tuple[str, ...] = (constraint.required,)
+    topology: Topology | None = Topology("", (constraint.required,))
     if constraint.topology:
-        table = tables.topologies
-        row = next((row for row in range(table.capacity) if table.objs[row].name == constraint.topology), -1)
-        if row < 0:
-            return None
-        topology: Topology = table.objs[row]
-        levels = topology.levels
+        topology = _named(tables, constraint.topology)
+    if topology is None:
+        return None
     # Keyed by the labels and not by the name: the tree depends only on them and on node labels, so it survives other
     # changes.
+    levels = Topology("", topology.levels, aliases=topology.aliases)
     return facts.get(("label tree", levels), lambda: _build(facts, levels))
 
 
-def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:
-    """Build the tree of these labels."""
+def _named(tables: Tables, name: str) -> Topology | None:
+    """Return the Topology with this name, or None."""
+    table = tables.topologies
+    return next((table.objs[row] for row in range(table.capacity) if name and table.objs[row].name == name), None)
+
+
+def _build(facts: Derived, topology: Topology) -> LabelTree:
+    """Build the tree of the levels of a Topology."""
+    levels = topology.levels
     columns = [facts.label(key) for key in levels]
     # A node without one of the labels is in no domain at any level, because the domains above it would be unknown.
     inside = np.ones(len(facts), dtype=bool)
@@ -78,4 +95,4 @@ def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:
             domains[level, node] = numbers[values]
         ids.append(tuple(".".join(values) for values in numbers))
         parents.append(tuple(above))
-    return LabelTree(levels, domains, tuple(ids), tuple(parents))
+    return LabelTree(topology, domains, tuple(ids), tuple(parents))

@@ -35,7 +35,8 @@ class HyperNode(Struct, frozen=True):
 class Topology(Struct, frozen=True):
     """Levels of topology. ``levels``: keys of node labels, the widest first. A node that lacks one is outside.
 
-    ``unparsable``: fields that could not be read, and why; then there are no levels.
+    ``aliases``: another name for each level, "" for none; an empty tuple if no level has one. ``unparsable``: fields
+    that could not be read, and why; then there are no levels.
     """
 
     name: str
@@ -43,3 +44,8 @@ class Topology(Struct, frozen=True):
     creation: float = 0.0
     resource_version: str = ""
     unparsable: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    def label(self, level: str) -> str:
+        """Return the node label of a level that is named by its alias, and any other name unchanged."""
+        return self.levels[self.aliases.index(level)] if level and level in self.aliases else level

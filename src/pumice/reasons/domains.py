@@ -26,7 +26,7 @@ def in_labels(view: View, job: int, row: int) -> Domain | None:
         return None
     narrower = _one_domain(tree)
     if narrower > level and not constraint.preferred:
-        return Domain(label=constraint.required, narrower=tree.levels[narrower])
+        return Domain(label=tree.levels[level], narrower=tree.levels[narrower])
     codes = tree.domains[level]
     names = tree.ids[level]
     found = _of_domains(view, job, row, [(codes == code).nonzero()[0] for code in range(len(names))])
@@ -36,7 +36,7 @@ def in_labels(view: View, job: int, row: int) -> Domain | None:
     node = int((codes == domain).argmax())
     columns = [(label, view.derived.label(label)) for label in tree.levels[: level + 1]]
     labels = tuple(f"{label}={column.values[column.codes[node]]}" for label, column in columns)
-    return Domain(names[domain], label=constraint.required, first=partial, labels=labels)
+    return Domain(names[domain], label=tree.levels[level], first=partial, labels=labels)
 
 
 def _one_domain(tree: LabelTree) -> int:

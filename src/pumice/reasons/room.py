@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
+from pumice.kai.label_trees import node_label
 from pumice.model.blockers import (
     ALL_NODES,
     LOW_HYPERNODES,
@@ -105,7 +106,8 @@ def in_one_label_domain(view: View, job: int) -> Domain | None:
     constraint = group.gang.topology if group.gang is not None else None
     if constraint is None or not constraint.required:
         return None
-    column, asked = view.derived.label(constraint.required), view.asks(job)
+    label = node_label(view.tables, constraint.topology, constraint.required)
+    column, asked = view.derived.label(label), view.asks(job)
     codes = column.codes
     domains = [(codes == code).nonzero()[0] for code in range(int(codes.max(initial=-1)) + 1)]
     for room, is_size in ((view.facts.allocatable, True), (view.future, False)):
@@ -116,7 +118,7 @@ def in_one_label_domain(view: View, job: int) -> Domain | None:
                 free = float(view.future[:, d].clip(min=0).sum())
                 asks = amount(view, d, asked[d])
                 name = column.values[codes[domains[sums.index(most)][0]]] if sums else ""
-                return Domain(name, asks=asks, free=free, best=most, is_size=is_size, label=constraint.required)
+                return Domain(name, asks=asks, free=free, best=most, is_size=is_size, label=label)
     return None
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pumice.kai.label_trees import LabelTree, label_tree
+from pumice.model.decisions import Bind
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import TopologyConstraint
-from tests.unit.kai.cluster import node, opened, queue, store
+from tests.unit.kai.cluster import cycle, job, node, opened, queue, store
 
 ZONE, RACK = "zone", "rack"
 
@@ -46,3 +49,21 @@ def test_without_a_topology_the_domains_are_those_of_the_required_label() -> Non
     found = label_tree(opened(store(*nodes, queue("q"))), TopologyConstraint("", RACK))
     assert found is not None
     assert (found.levels, found.domains.tolist()) == ((RACK,), [[0, 1, -1]])
+
+
+def test_a_level_is_found_by_its_alias() -> None:
+    topology = Topology("t", (ZONE, RACK), aliases=("", "shelf"))
+    nodes = (node("a", labels={ZONE: "z", RACK: "r1"}), node("b", labels={ZONE: "z", RACK: "r2"}))
+    found = label_tree(opened(store(*nodes, queue("q"), topology)), TopologyConstraint("t", "shelf"))
+    assert found is not None
+    assert [found.level(name) for name in ("shelf", RACK, "")] == [1, 1, -1]
+
+
+@pytest.mark.parametrize("level", ["shelf", RACK])
+def test_a_gang_that_names_a_level_by_its_alias_is_placed_as_one_that_names_the_label(level: str) -> None:
+    """One rack holds two pods, and the other one holds three."""
+    nodes = [node("a", 2, labels={RACK: "r1"}), node("b", 3, labels={RACK: "r2"})]
+    topology = Topology("t", (RACK,), aliases=("shelf",))
+    gang = job("g", "q", [""] * 3, topology=TopologyConstraint("t", level))
+    ran = cycle(store(*nodes, queue("q"), topology, gang))
+    assert [each.node for each in ran.decisions if isinstance(each, Bind)] == ["b"] * 3

@@ -163,6 +163,25 @@ def test_by_a_topology_that_cannot_be_read_nothing_is_placed(labels: tuple[str, 
     assert found.value == Topology("t", unparsable=(why,))
 
 
+def test_an_alias_is_another_name_of_its_level() -> None:
+    found = READ.decode(aliased(("cloud/rack", "rack"), ("cloud/host", "")))
+    assert isinstance(found, Topology)
+    assert found == Topology("t", ("cloud/rack", "cloud/host"), aliases=("rack", ""))
+    names = ("rack", "cloud/rack", "zone", "")
+    assert [found.label(name) for name in names] == ["cloud/rack", "cloud/rack", "zone", ""]
+
+
+@pytest.mark.parametrize("levels", [(("a", "x"), ("b", "x")), (("a", "b"), ("b", "")), (("a", "a"),)])
+def test_an_alias_that_is_also_another_name_is_refused(levels: tuple[tuple[str, str], ...]) -> None:
+    found = READ.read(aliased(*levels))
+    assert "wanted a name that no other level and no label has" in found.why
+
+
+def aliased(*levels: tuple[str, str]) -> Raw:
+    listed = [{"nodeLabel": label, **({"alias": alias} if alias else {})} for label, alias in levels]
+    return topology() | {"spec": {"levels": listed}}
+
+
 def request(spec: Raw, status: Raw) -> Raw:
     metadata = {"name": "p", "namespace": "n"}
     head = {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest", "metadata": metadata}

@@ -56,7 +56,9 @@ def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
 def kai_topology(topology: Topology) -> Obj:
     """Return a topology with its levels, the widest first."""
     head = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": topology.name}}
-    return head | {"spec": {"levels": [{"nodeLabel": label} for label in topology.levels]}}
+    aliases = topology.aliases or ("",) * len(topology.levels)
+    levels = [{"nodeLabel": at, **_some(alias=alias)} for at, alias in zip(topology.levels, aliases, strict=True)]
+    return head | {"spec": {"levels": levels}}
 
 
 def kai_bind_request(request: BindRequest) -> Obj:

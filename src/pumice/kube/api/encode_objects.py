@@ -172,6 +172,11 @@ def _pod(pod: Pod) -> Obj:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
+def tolerations_object(spec: PodSpec) -> list[Obj]:
+    """Return ``spec.tolerations`` of a pod."""
+    return [_some(key=t.key, operator=t.operator, value=t.value, effect=t.effect) for t in spec.tolerations]
+
+
 def _spec(spec: PodSpec) -> Obj:
     containers = _containers(spec)
     if spec.containers is not None:
@@ -184,7 +189,7 @@ def _spec(spec: PodSpec) -> Obj:
         overhead=_overhead(spec),
         nodeSelector=dict(spec.node_selector),
         affinity=_affinity(spec.affinity),
-        tolerations=[_some(key=t.key, operator=t.operator, value=t.value, effect=t.effect) for t in spec.tolerations],
+        tolerations=tolerations_object(spec),
         topologySpreadConstraints=[_spread(each) for each in spec.spread],
         volumes=[
             {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(spec.claim_names)

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from pumice.kube.api.client import Client
+from pumice.kube.api.encode_objects import tolerations_object
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
 from pumice.kube.binding.in_flight import InFlightDecisions
@@ -37,7 +38,7 @@ from pumice.model.devices.gpu import (
 from pumice.model.pod import Pod
 
 _CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"
-_NAME_MAX = 253
+_NAME_DIGITS = 16
 
 _log = logging.getLogger("pumice.kube")
 
@@ -95,7 +96,7 @@ class GpuReservations:
         for group in groups:
             self._preparing[group].add(bind.pod)
         try:
-            indices = [await self._reserve(self._settings, bind.node, group) for group in groups]
+            indices = [await self._reserve(self._settings, bind.node, group, pod) for group in groups]
             # Labels of an earlier attempt may still be there, if their removal failed.
             earlier = dict.fromkeys(labels_of_groups(gpu_groups(pod.labels), pod.spec.gpu_share))
             await self._label(bind, {**earlier, **labels_of_groups(groups, pod.spec.gpu_share)})
@@ -119,7 +120,7 @@ class GpuReservations:
             if not self._preparing[group]:
                 del self._preparing[group]
 
-    async def _reserve(self, settings: ReservationSettings, node: str, group: str) -> str:
+    async def _reserve(self, settings: ReservationSettings, node: str, group: str, sharer: Pod) -> str:
         """Return which device of the node the group has. Raises: NotReserved, KubeError."""
         async with self._locks[group]:
             known = self._reserved.get(group)
@@ -130,7 +131,7 @@ class GpuReservations:
             name = _reservation_name(node, group)
             try:
                 if known is None:
-                    await self._make(settings, node, group, name)
+                    await self._make(settings, node, group, name, sharer)
                 return await asyncio.wait_for(said, settings.wait_s)
             except TimeoutError:
                 await self._delete(f"{RESERVATION_NAMESPACE}/{name}", "")
@@ -138,7 +139,8 @@ class GpuReservations:
             finally:
                 self._waiting.pop(group, None)
 
-    async def _make(self, settings: ReservationSettings, node: str, group: str, name: str) -> None:
+    async def _make(self, settings: ReservationSettings, node: str, group: str, name: str, sharer: Pod) -> None:
+        """Create the reservation pod of a group, unless it exists."""
         field = {"fieldRef": {"fieldPath": "metadata.name"}}, {"fieldRef": {"fieldPath": "metadata.namespace"}}
         env = [{"name": key, "valueFrom": each} for key, each in zip(("POD_NAME", "POD_NAMESPACE"), field, strict=True)]
         container = {
@@ -161,6 +163,8 @@ class GpuReservations:
                 "serviceAccountName": settings.service_account,
                 "terminationGracePeriodSeconds": 0,  # it has nothing to finish, and its GPU is wanted
                 "containers": [container],
+                # A taint with NoExecute, which the pod tolerates, must not end the reservation under it.
+                **({"tolerations": tolerated} if (tolerated := tolerations_object(sharer.spec)) else {}),
             },
         }
         try:
@@ -283,6 +287,5 @@ def _groups_in(bind: Bind) -> tuple[str, ...]:
 
 
 def _reservation_name(node: str, group: str) -> str:
-    """Return one name per group, so that a repeated request creates no second pod."""
-    end = f"-{sha256(group.encode()).hexdigest()[:5]}"
-    return f"gpu-reservation-{node}"[: _NAME_MAX - len(end)] + end
+    """Return the name of a group's pod, so that a repeated request creates no second one. Source: KAI 0.17 binder."""
+    return f"gpu-reservation-{sha256(f'{node}/{group}'.encode()).hexdigest()[:_NAME_DIGITS]}"

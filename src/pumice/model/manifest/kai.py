@@ -288,11 +288,22 @@ def read_topology(obj: Obj) -> Topology:
         if level in levels[:i]:
             raise FieldError(f"spec.levels[{i}].nodeLabel", shown(level), "labels that differ")
     return Topology(
+        aliases=_aliases(listed, levels),
         name=name(metadata, "name", "metadata"),
         levels=levels,
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         resource_version=text(metadata, "resourceVersion", "metadata"),
     )
+
+
+def _aliases(listed: list[Obj], levels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the alias of each level, or nothing if no level has one."""
+    found = tuple(short_text(item, "alias", f"spec.levels[{i}]") for i, item in enumerate(listed))
+    for i, alias in enumerate(found):
+        # An alias that is also another name would make a constraint mean two levels.
+        if alias and (alias in found[:i] or alias in levels):
+            raise FieldError(f"spec.levels[{i}].alias", shown(alias), "a name that no other level and no label has")
+    return found if any(found) else ()
 
 
 def _level(item: Obj, path: str) -> str:

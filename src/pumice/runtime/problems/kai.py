@@ -80,8 +80,9 @@ def _of_constraint(
         yield f"Topology {constraint.topology} does not exist{guess(constraint.topology, by_name)}", Severity.ERROR
         return
     for level in (constraint.required, constraint.preferred):
-        if level and level not in topology.levels:
-            yield f"Topology {topology.name} has no level {level}{guess(level, topology.levels)}", Severity.ERROR
+        if level and topology.label(level) not in topology.levels:
+            names = (*topology.levels, *filter(None, topology.aliases))
+            yield f"Topology {topology.name} has no level {level}{guess(level, names)}", Severity.ERROR
 
 
 def share_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Problem]:

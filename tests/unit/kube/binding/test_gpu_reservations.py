@@ -16,7 +16,7 @@ from pumice.kube.writers.writing import Limits
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Seen
-from pumice.model.pod import Pod
+from pumice.model.pod import Pod, Toleration
 from pumice.testing.build import pod
 from tests.unit.kube.silence import SILENT
 
@@ -88,9 +88,22 @@ async def test_a_group_has_one_reservation_and_its_pods_bear_its_name() -> None:
     world.sees(a, b)
     await world.prepared(bind_of(a), bind_of(b))
     (made,) = {body["metadata"]["name"] for _, body in world.server.posts}
-    assert made.startswith("gpu-reservation-n1-")
+    # The first 16 hexadecimal digits of sha256("n1/g"), as KAI 0.17 names it.
+    assert made == "gpu-reservation-c2e21fc9961434cf"
     assert len(world.server.posts) == 1 and world.server.posts[0][1]["spec"]["nodeName"] == "n1"
     assert [body["metadata"]["labels"] for _, body in world.server.patches] == [{"runai-gpu-group": "g"}] * 2
+
+
+async def test_a_reservation_tolerates_what_the_pod_tolerates_that_needs_it() -> None:
+    world, a = World(), sharer("a")
+    tolerations = (Toleration("gpu", "Equal", "a100", "NoExecute"), Toleration("", "Exists"))
+    a = replace(a, spec=replace(a.spec, tolerations=tolerations))
+    world.sees(a)
+    await world.prepared(bind_of(a))
+    assert world.server.posts[0][1]["spec"]["tolerations"] == [
+        {"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoExecute"},
+        {"operator": "Exists"},
+    ]
 
 
 async def test_the_devices_go_where_admission_said() -> None:

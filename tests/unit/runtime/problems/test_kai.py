@@ -22,6 +22,7 @@ from pumice.runtime.problems.validation import validate_cluster
 ROOM = Resource(8000.0, 1e9, {"nvidia.com/gpu": 2000.0}, 10)
 NODE = Node("a", ROOM, labels={"nvidia.com/gpu.memory": "1000"})
 TREE = Topology("racks", ("zone", "rack"))
+ALIASED = Topology("racks", ("zone", "rack"), aliases=("", "shelf"))
 
 
 def group(**gang: Any) -> PodGroup:
@@ -57,6 +58,11 @@ def sharer(name: str, on: str, group: str = "") -> Pod:
         (
             (group(topology=TopologyConstraint("racks", "zone", "racks")), TREE, pod()),
             ["error: PodGroup n/g: Topology racks has no level racks; did you mean rack?"],
+        ),
+        ((group(topology=TopologyConstraint("racks", "zone", "shelf")), ALIASED, pod()), []),
+        (
+            (group(topology=TopologyConstraint("racks", "shelv")), ALIASED, pod()),
+            ["error: PodGroup n/g: Topology racks has no level shelv; did you mean shelf?"],
         ),
         (
             (group(), pod(share=GpuShare(memory_mib=2000))),

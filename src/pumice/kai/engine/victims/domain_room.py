@@ -16,6 +16,7 @@ from pumice.kai.engine.chunks import active_tasks
 from pumice.kai.engine.members import Member, members
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.victims.gpus import free_gpus, gpus_of_each
+from pumice.kai.label_trees import node_label
 from pumice.placing.derived import derived
 
 
@@ -45,7 +46,9 @@ class DomainRoom:
             held = {sub: [*rows] for sub, rows in active_tasks(ssn, part.job).items()}
             for sub, rows in part.tasks.items():
                 held.setdefault(sub, []).extend(rows)
-            for key, member in _required(members(ssn, part.job)):
+            for (topology, level), member in _required(members(ssn, part.job)):
+                # By the label, since one set may name a level by its alias and another one by its label.
+                key = topology, node_label(ssn.tables, topology, level)
                 needs.setdefault(key, []).append(float(gpus_of_each(ssn, _rows(member, held)).sum()))
         self._levels = [self._level(label, needs[topology, label]) for topology, label in needs]
 
@@ -86,7 +89,7 @@ def _fit(level: _Level, domains: I32, amounts: F64) -> bool:
 
 
 def _required(member: Member) -> Iterator[tuple[tuple[str, str], Member]]:
-    """Yield each set with a required level, with the Topology and the label. Pod sets are not looked at, as in KAI."""
+    """Yield each set with a required level, with the Topology and the level. Pod sets are not looked at, as in KAI."""
     if member.is_set:
         if member.topology is not None and member.topology.required:
             yield (member.topology.topology, member.topology.required), member

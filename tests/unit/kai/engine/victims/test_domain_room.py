@@ -5,7 +5,7 @@ from __future__ import annotations
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.victims.domain_room import DomainRoom, has_required_domains
 from pumice.model.topology import Topology
-from pumice.model.workloads.gang import TopologyConstraint
+from pumice.model.workloads.gang import SubGroup, TopologyConstraint
 from tests.unit.kai.cluster import cycle, job, node, opened, queue, rows_of, store
 
 RACKS = Topology("racks", ("rack",))
@@ -50,3 +50,17 @@ def test_a_job_that_grows_comes_after_the_victims_that_lost_their_minimum() -> N
     """The victim is placed first and takes its place back, so no one is moved for a pod beyond the minimum."""
     victim, elastic = job("v", "q", ["a"], age=1.0), job("e", "q", ["a", ""], minimum=1, age=9.0)
     assert not cycle(store(queue("q"), node("a", 2), victim, elastic)).evicted
+
+
+def test_sets_that_name_a_level_by_alias_and_by_label_share_its_room() -> None:
+    racks = Topology("racks", ("rack",), aliases=("shelf",))
+    subs = [
+        sub
+        for name, level in (("one", "rack"), ("two", "shelf"))
+        for sub in (SubGroup(name, topology=TopologyConstraint("racks", level)), SubGroup(f"{name}-leaf", 3, name))
+    ]
+    gang = job("g", "q", ["/one-leaf"] * 3 + ["/two-leaf"] * 3, sub_groups=subs)
+    ssn = opened(store(racks, queue("q"), node("a", 5, labels=A), gang))
+    part = chunk_of(ssn, 0)
+    assert part is not None
+    assert not DomainRoom(ssn, part).allows([]), "5 GPUs are enough for each set, and not for both"
