@@ -42,13 +42,15 @@ class Quota(Struct, frozen=True):
 
 # KAI knows three resources only; others are bounded by nodes and not by queues.
 class QueueSharing(Struct, frozen=True):
-    """Quotas of a queue of KAI. Minimum runtimes are in seconds, None if the queue does not set them."""
+    """What KAI adds to a queue: quotas, and a name for people. Minimum runtimes are in seconds, None if the queue does
+    not set them."""
 
     cpu: Quota = Quota()
     memory: Quota = Quota()
     gpu: Quota = Quota()
     preempt_min_runtime: float | None = None
     reclaim_min_runtime: float | None = None
+    display_name: str = ""
 
 
 # Written for others to read, as KAI's own scheduler does.

@@ -24,6 +24,7 @@ def kai_queue(queue: Queue, sharing: QueueSharing, metadata: Obj) -> Obj:
         "gpu": _quota(sharing.gpu, 1e3),
     }
     spec = _some(
+        displayName=sharing.display_name,
         parentQueue=queue.parent,
         preemptMinRuntime=_duration(sharing.preempt_min_runtime),
         reclaimMinRuntime=_duration(sharing.reclaim_min_runtime),

@@ -90,6 +90,7 @@ def read_kai_queue(obj: Obj) -> Queue:
             gpu=_quota(resources, "gpu", path, 1e3),
             preempt_min_runtime=_runtime(spec, "preemptMinRuntime"),
             reclaim_min_runtime=_runtime(spec, "reclaimMinRuntime"),
+            display_name=short_text(spec, "displayName", "spec"),
         ),
     )
 

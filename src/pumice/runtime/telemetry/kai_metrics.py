@@ -15,12 +15,14 @@ from pumice.kai.engine.counters import Tally, tallies
 from pumice.kai.usage import past_shares
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.pod import Pod
+from pumice.model.queue import Queue
 from pumice.model.status import TaskStatus
 from pumice.runtime.telemetry.cycle_metrics import CycleTimer
 from pumice.runtime.telemetry.metrics import Family, Labels, Metrics
 
 PREFIX = "kai_"
-_QUEUE, _LATENCY = ("queue_name",), "latency_milliseconds"
+# All three, as in KAI 0.17; queries for the history of queues sum by the first.
+_QUEUE, _LATENCY = ("queue_name", "queue_metadata_name", "queue_display_name"), "latency_milliseconds"
 _EVICTED = ("podgroup", "namespace", "uid", "nodepool", "action")
 _ACTION, _DOUBLING = ("action",), (5.0, 2560.0, 10)
 #: By name: unit, and divisor of milli-cores, bytes and milli-devices.
@@ -132,10 +134,11 @@ def _bound_pods(outcome: Outcome) -> Iterable[Pod]:
 
 def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
     queues, figures = outcome.tables.queues, outcome.figures
-    metrics.replace(f"{PREFIX}queue_info", {(name,): 1.0 for name in queues.names})
+    names = [_queue_labels(queue) for queue in queues.objs]
+    metrics.replace(f"{PREFIX}queue_info", dict.fromkeys(names, 1.0))
     for column, what in enumerate(("cpu", "memory", "gpu")):
         lately = past_shares(outcome.tables)[:, column] if len(outcome.tables.histories.names) else np.zeros(0)
-        metrics.replace(f"{PREFIX}queue_{what}_usage", _by_queue(queues.names if len(lately) else (), lately))
+        metrics.replace(f"{PREFIX}queue_{what}_usage", _by_queue(names if len(lately) else (), lately))
     quota = np.where(np.isinf(queues.quota), -np.inf, queues.quota)
     for key, amounts, units in (
         ("queue_fair_share_", figures.get("queue.fair_share"), _FAIR),
@@ -146,12 +149,17 @@ def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
             continue
         for column, (unit, by) in enumerate(units.items()):
             name = "queue_deserved_gpus" if key == "queue_quota_" and unit == "gpus" else f"{key}{unit}"
-            metrics.replace(f"{PREFIX}{name}", _by_queue(queues.names, amounts[:, column] / by))
+            metrics.replace(f"{PREFIX}{name}", _by_queue(names, amounts[:, column] / by))
 
 
-def _by_queue(names: Iterable[str], amounts: F64) -> dict[Labels, float]:
-    values = np.where(np.isneginf(amounts), -1.0, amounts).tolist()
-    return {(name,): value for name, value in zip(names, values, strict=True)}
+def _queue_labels(queue: Queue) -> Labels:
+    """Return the names of a queue. One without a name for people has its own there."""
+    shown = queue.sharing.display_name if queue.sharing is not None else ""
+    return queue.name, queue.name, shown or queue.name
+
+
+def _by_queue(names: Iterable[Labels], amounts: F64) -> dict[Labels, float]:
+    return dict(zip(names, np.where(np.isneginf(amounts), -1.0, amounts).tolist(), strict=True))
 
 
 def _report_evictions(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision], node_pool: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.model.decisions import Evict
+from pumice.model.manifest.kai import read_kai_queue
 from pumice.model.usage import QueueHistory
 from pumice.runtime.telemetry.cycle_metrics import CycleTimer
 from pumice.runtime.telemetry.kai_metrics import KAI_FAMILIES, report_bind_written, report_kai_cycle, report_usage_asked
@@ -20,11 +21,11 @@ def test_what_queues_have_and_who_was_evicted_is_on_the_page() -> None:
     report_kai_cycle(metrics, ran.outcome, timer, [evicted, evicted], "default")
     page = metrics.text().decode().splitlines()
     for line in (
-        'kai_queue_allocated_gpus{queue_name="top"} 2.0',
-        'kai_queue_deserved_gpus{queue_name="q"} 4.0',
-        'kai_queue_deserved_gpus{queue_name="top"} -1.0',
-        'kai_queue_quota_cpu_cores{queue_name="q"} -1.0',
-        'kai_queue_fair_share_gpu{queue_name="q"} 2.0',
+        'kai_queue_allocated_gpus{queue_name="top",queue_metadata_name="top",queue_display_name="top"} 2.0',
+        'kai_queue_deserved_gpus{queue_name="q",queue_metadata_name="q",queue_display_name="q"} 4.0',
+        'kai_queue_deserved_gpus{queue_name="top",queue_metadata_name="top",queue_display_name="top"} -1.0',
+        'kai_queue_quota_cpu_cores{queue_name="q",queue_metadata_name="q",queue_display_name="q"} -1.0',
+        'kai_queue_fair_share_gpu{queue_name="q",queue_metadata_name="q",queue_display_name="q"} 2.0',
         "kai_e2e_scheduling_latency_milliseconds 5000.0",
         "kai_open_session_latency_milliseconds 2000.0",
         'kai_action_scheduling_latency_milliseconds{action="allocate"} 1000.0',
@@ -55,7 +56,7 @@ def test_what_actions_did_is_counted_by_their_name() -> None:
         found = [metrics.value(f"kai_{name}", action) for action in ("allocate", "preempt")]
         assert found == [allocated, preempted], name
     assert metrics.value("kai_total_preemption_attempts") == 1.0
-    assert metrics.value("kai_queue_info", "q") == 1.0
+    assert metrics.value("kai_queue_info", "q", "q", "q") == 1.0
     assert metrics.value("kai_plugin_scheduling_latency_milliseconds", "gpupack", "OnSessionOpen") == 250.0
     assert "kai_task_scheduling_latency_milliseconds_count 1" in metrics.text().decode()
 
@@ -66,8 +67,16 @@ def test_what_queues_had_lately_is_on_the_page_where_it_is_measured() -> None:
         Metrics(KAI_FAMILIES),
     )
     report_kai_cycle(metrics, cycle(found).outcome, CycleTimer(lambda: 0.0), [], "default")
-    used = [metrics.value(f"kai_queue_{what}_usage", "q") for what in ("cpu", "memory", "gpu")]
-    assert (used, metrics.value("kai_queue_gpu_usage", "new")) == ([0.5, 0.25, 0.125], 0.0)
+    used = [metrics.value(f"kai_queue_{what}_usage", "q", "q", "q") for what in ("cpu", "memory", "gpu")]
+    assert (used, metrics.value("kai_queue_gpu_usage", "new", "new", "new")) == ([0.5, 0.25, 0.125], 0.0)
+
+
+def test_the_name_for_people_of_a_queue_is_a_label_of_its_own() -> None:
+    raw = {"metadata": {"name": "q"}, "spec": {"displayName": "Team Q", "resources": {}}}
+    named, metrics = read_kai_queue(raw), Metrics(KAI_FAMILIES)
+    report_kai_cycle(metrics, cycle(store(node("n"), named)).outcome, CycleTimer(lambda: 0.0), [], "default")
+    names = 'queue_name="q",queue_metadata_name="q",queue_display_name="Team Q"'
+    assert f"kai_queue_info{{{names}}} 1" in metrics.text().decode()
 
 
 def test_how_long_binds_and_questions_took_is_in_buckets_that_double() -> None:
