@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,14 +11,18 @@ from pumice.kube.api.encode_objects import object_of
 from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
+    CounterUse,
+    Device,
     DeviceClass,
     DeviceOption,
     DeviceRequest,
     ResourceClaim,
+    ResourceSlice,
     SameAttribute,
 )
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.manifest import Decoder, ManifestError
+from pumice.model.manifest.claims import COUNTERS_MAX
 from pumice.model.pod import LabelSelector, NodeSelectorTerm, Requirement
 from pumice.testing.devices import claim, claim_template, offered
 
@@ -108,7 +113,21 @@ def test_a_claim_and_a_template(spec: Any, found: tuple[tuple[str, int], ...]) -
         offered("n", each=({"model": "m", "d/numa": 1, "healthy": True, "sick": False},)),
         offered("", 2, nodes=HERE, generation=3, slice_count=2),
         offered("", 1),
+        offered("n", counters=(CounterUse("gpu-0", "memory", 80_000.0), CounterUse("gpu-0", "slices", 1500.0))),
+        ResourceSlice(
+            "n-d", "d", "n", "n", devices=(Device("0", consumes=(CounterUse("gpu-0", "memory", 10_000.0),)),)
+        ),
     ],
 )
 def test_what_is_written_down_is_read_as_it_was(value: Any) -> None:
     assert Decoder().decode(object_of(value)) == value
+
+
+def test_a_set_of_counters_is_bounded() -> None:
+    counters = {str(i): {"value": "1"} for i in range(COUNTERS_MAX + 1)}
+    spec = {"driver": "d", "sharedCounters": [{"name": "s", "counters": counters}]}
+    why = f"spec.sharedCounters[0].counters: found {COUNTERS_MAX + 1} counters, wanted at most {COUNTERS_MAX}"
+    with pytest.raises(ManifestError, match=re.escape(why)):
+        read(
+            "ResourceSlice", "resource.k8s.io/v1", spec=spec | {"sharedCounters": [{"name": "s", "counters": counters}]}
+        )

@@ -6,6 +6,7 @@ from typing import Any
 
 from pumice.model.devices.claims import (
     Allocation,
+    CounterUse,
     Device,
     DeviceClass,
     DeviceOption,
@@ -73,6 +74,8 @@ def resource_slice_object(found: ResourceSlice) -> Obj:
         where = {"nodeSelector": node_selector_object(found.nodes)}
     pool = {"name": found.pool, "generation": found.generation, "resourceSliceCount": found.slice_count}
     spec = {"driver": found.driver, "pool": pool, **where, "devices": [_device(each) for each in found.devices]}
+    if found.counters:
+        spec["sharedCounters"] = _counters(found.counters, "name")
     return _object("ResourceSlice", {"name": found.name}, spec)
 
 
@@ -122,8 +125,18 @@ def _device(device: Device) -> Obj:
     if device.taints:
         found["taints"] = [{"key": t.key, "value": t.value, "effect": t.effect} for t in device.taints]
     if device.unknown:
-        found["consumesCounters"] = [{"counterSet": "unknown"}]
+        found["bindingConditions"] = ["unknown"]
+    if device.consumes:
+        found["consumesCounters"] = _counters(device.consumes, "counterSet")
     return found
+
+
+def _counters(uses: tuple[CounterUse, ...], own_name: str) -> list[Obj]:
+    """Return sets of counters. ``own_name``: the field with the name of a set."""
+    sets: dict[str, Obj] = {}
+    for each in uses:
+        sets.setdefault(each.counter_set, {})[each.counter] = {"value": _amount(each.amount / 1000.0)}
+    return [{own_name: name, "counters": counters} for name, counters in sets.items()]
 
 
 def _typed(kind: str, value: str) -> bool | int | str:

@@ -138,22 +138,31 @@ class DeviceTaint(Struct, frozen=True):
     effect: str
 
 
+class CounterUse(Struct, frozen=True):
+    """An amount of a counter, in thousandths: what a pool has of it, or what a device consumes."""
+
+    counter_set: str
+    counter: str
+    amount: float
+
+
 class Device(Struct, frozen=True):
-    """A device. ``capacity``: amounts by ``domain/name``. ``unknown``: why it cannot be allocated here, "" if it
-    can."""
+    """A device. ``capacity``: amounts by ``domain/name``. ``consumes``: of the counters of its pool. ``unknown``: why
+    it cannot be allocated here, "" if it can."""
 
     name: str
     attributes: tuple[DeviceAttribute, ...] = ()
     capacity: tuple[tuple[str, float], ...] = ()
     taints: tuple[DeviceTaint, ...] = ()
     unknown: str = ""
+    consumes: tuple[CounterUse, ...] = ()
 
 
 class ResourceSlice(Struct, frozen=True):
     """Devices of a pool: on one node, on the nodes that ``nodes`` selects, or on all nodes if both are empty.
 
     ``generation``: of a pool, only slices of the highest generation count, and only if all ``slice_count`` of them
-    exist.
+    exist. ``counters``: what devices of the pool share, also those in its other slices.
     """
 
     name: str
@@ -165,3 +174,4 @@ class ResourceSlice(Struct, frozen=True):
     generation: int = 0
     # A driver writes slices one by one, and half of a pool must not be allocated from.
     slice_count: int = 1
+    counters: tuple[CounterUse, ...] = ()

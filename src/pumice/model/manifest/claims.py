@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
+    CounterUse,
     Device,
     DeviceAttribute,
     DeviceClass,
@@ -44,6 +45,8 @@ from pumice.model.quantity import milli_value
 _EXACT, _ALL = "ExactCount", "All"
 #: Longer than any list that an API server accepts.
 _LISTED_MAX = 4_096
+#: Counters of one set. Kubernetes accepts 32 in all sets of a slice.
+COUNTERS_MAX = 64
 _TAINT_EFFECTS = ("None", "NoSchedule", "NoExecute")
 _KINDS = ("string", "int", "bool", "version")
 
@@ -104,6 +107,7 @@ def read_resource_slice(obj: Obj) -> ResourceSlice:
         whole(pool, "generation", "spec.pool", 0, 0, INT64_MAX),
         # 1 where it is missing: a slice by itself is then the whole pool.
         whole(pool, "resourceSliceCount", "spec.pool", 1, 0, INT64_MAX),
+        _counters(spec, "sharedCounters", "name", "spec"),
     )
 
 
@@ -222,7 +226,8 @@ def _device(obj: Obj, path: str) -> Device:
             for where in (f"{path}.taints[{i}]",)
         ),
         # Kept with a reason and not left out: the device exists, and users see why it is not used.
-        "shares counters with other devices" if tables(inner, "consumesCounters", path) else "",
+        "must be prepared before a pod is bound" if texts(inner, "bindingConditions", path) else "",
+        _counters(inner, "consumesCounters", "counterSet", path),
     )
 
 
@@ -240,6 +245,20 @@ def _attributes(found: Obj, path: str) -> Iterator[DeviceAttribute]:
             yield DeviceAttribute(key, kind, str(whole(value, kind, here, 0, -INT64_MAX, INT64_MAX)))
         elif kind:
             yield DeviceAttribute(key, kind, text(value, kind, here))
+
+
+def _counters(obj: Obj, key: str, own_name: str, path: str) -> tuple[CounterUse, ...]:
+    """Return the counters of sets of counters. ``own_name``: the field with the name of a set."""
+    found = []
+    for i, each in enumerate(_few(obj, key, path)):
+        where = f"{at(path, key)}[{i}]"
+        counters = table(each, "counters", where)
+        if len(counters) > COUNTERS_MAX:
+            raise FieldError(f"{where}.counters", f"{len(counters)} counters", f"at most {COUNTERS_MAX}")
+        of_set = text(each, own_name, where)
+        amounts = _capacity(counters, f"{where}.counters")
+        found += [CounterUse(of_set, counter, 1000.0 * amount) for counter, amount in amounts]
+    return tuple(found)
 
 
 def _capacity(found: Obj, path: str) -> Iterator[tuple[str, float]]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pumice.columns.dtypes import F64
 from pumice.model.devices.claims import CLAIM_DEVICES_MAX, DeviceRequest, ResourceClaim, SameAttribute
+from pumice.placing.claims.counters import Consumed
 from pumice.placing.claims.offers import Offers
 
 #: Steps of one search on one node: devices that are tried. A search that needs more is cut.
@@ -53,6 +55,7 @@ class _Search:
     free: Sequence[int]
     every: Sequence[int]
     steps: Steps
+    left: F64 | None
     taken: list[tuple[int, int, int]] = field(default_factory=list)
     faces: dict[int, _Face] = field(default_factory=dict)
     concerned: list[list[bool]] = field(default_factory=list)
@@ -111,7 +114,8 @@ class _Search:
                 if self.steps.cut:
                     break
             # What the failed option has left must not count for the next one.
-            del self.taken[mark:]
+            while len(self.taken) > mark:
+                self._give_back()
         return False
 
     def _ways(self, request: int, option: int) -> Iterator[None]:
@@ -138,20 +142,38 @@ class _Search:
         if not count:
             yield
             return
-        tried: set[_Face] = set()
+        tried: set[tuple[_Face, Consumed]] = set()
         for i in range(start, len(fit) - count + 1):
             face = self.faces[fit[i]]
             # All that can follow a device can follow an equal one before it, which has failed.
-            if face in tried:
+            consumed = self.offers.counters.of_device[fit[i]]
+            if (face, consumed) in tried:
                 continue
-            tried.add(face)
+            tried.add((face, consumed))
             # Without this bound, a few claims with many unequal devices would need exponentially many steps.
             if not self.steps.take() or len(self.taken) >= CLAIM_DEVICES_MAX:
                 return
-            if self._agrees(request, face):
-                self.taken.append((fit[i], request, option))
+            if self._agrees(request, face) and self._has_left(consumed):
+                self._take(fit[i], request, option)
                 yield from self._choose(request, option, fit, i + 1, count - 1)
-                self.taken.pop()
+                self._give_back()
+
+    def _has_left(self, consumed: Consumed) -> bool:
+        """Return True if enough is left of each counter that a device consumes."""
+        return self.left is None or all(self.left[each] >= amount for each, amount in consumed)
+
+    def _take(self, row: int, request: int, option: int) -> None:
+        self.taken.append((row, request, option))
+        if self.left is not None:
+            for each, amount in self.offers.counters.of_device[row]:
+                self.left[each] -= amount
+
+    def _give_back(self) -> None:
+        """Undo the last ``_take``."""
+        row, _, _ = self.taken.pop()
+        if self.left is not None:
+            for each, amount in self.offers.counters.of_device[row]:
+                self.left[each] += amount
 
     def _agrees(self, request: int, face: _Face) -> bool:
         """Return True if the device agrees with those taken in the attributes that must be equal."""
@@ -169,11 +191,17 @@ class _Search:
 
 
 def allocate(
-    offers: Offers, claim: ResourceClaim, free: Sequence[int], every: Sequence[int], steps: Steps | None = None
+    offers: Offers,
+    claim: ResourceClaim,
+    free: Sequence[int],
+    every: Sequence[int],
+    steps: Steps | None = None,
+    left: F64 | None = None,
 ) -> Given | None:
     """Return devices for a claim out of those that are ``free`` on a node, in order, or None if there are none, or if
-    the search was cut, which ``steps`` tells. ``every``: all devices of the node."""
-    search = _Search(offers, claim, free, every, steps or Steps())
+    the search was cut, which ``steps`` tells. ``every``: all devices of the node. ``left``: of each counter, from which
+    the amounts of the devices are subtracted; None if no device consumes any."""
+    search = _Search(offers, claim, free, every, steps or Steps(), left)
     return list(search.taken) if search.prepare() and search.fill(0) else None
 
 

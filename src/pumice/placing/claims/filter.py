@@ -103,9 +103,17 @@ class ClaimFilter:
                 ]
                 room &= np.any(counts, axis=0) if counts else False
         # Counting is exact here. Otherwise it only excludes nodes, and the search runs on those that are left.
-        if _is_plain(claims):
+        if _is_plain(claims) and not _share_counters(ledger, claims):
             return NodesFound(room, None, 0)
         return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), free, count)
+
+
+def _share_counters(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:
+    """Return True if a device that may be given to the claims consumes counters."""
+    counters = ledger.offers.counters
+    options = (option for claim in claims for request in claim.requests for option in request.options)
+    masks = (ledger.offers.matching(option) for option in options if counters)
+    return any(not isinstance(mask, str) and bool((mask & counters.users).any()) for mask in masks)
 
 
 def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:

@@ -19,6 +19,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
 from pumice.model.devices.gpu import is_gpu
 from pumice.model.node import Taint
+from pumice.placing.claims.counters import Counters
 from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.nodes import node_term, tolerates
 
@@ -36,7 +37,7 @@ class Offers:
 
     ``ids`` and ``row_of``: identities of devices. ``node`` (D,): the node that each is on, or -1 if several can use it;
     then ``near`` has these nodes (N,) by row. ``of_node``: rows by node, without those. ``attributes``: of each device
-    by name, as (kind, text).
+    by name, as (kind, text). ``counters``: what devices consume together.
     """
 
     def __init__(self, facts: Derived, slices: list[ResourceSlice], classes: Mapping[str, DeviceClass]) -> None:
@@ -47,7 +48,8 @@ class Offers:
         self.near: dict[int, Bool] = {}
         row_of = facts.facts.row_of
         # By node first, so that the devices of a node are adjacent rows.
-        in_order = sorted(_that_count(slices), key=lambda e: (row_of.get(e.node_name, -1), e.pool, e.name))
+        counted = _that_count(slices)
+        in_order = sorted(counted, key=lambda e: (row_of.get(e.node_name, -1), e.pool, e.name))
         for each in in_order:
             # Slices may outlive their node for a while.
             if each.node_name and each.node_name not in row_of:
@@ -58,6 +60,8 @@ class Offers:
                 nodes.append(row_of.get(each.node_name, -1))
                 self.ids.append((each.driver, each.pool, device.name))
                 self._devices.append(device)
+        uses = [(*name[:2], device.consumes) for name, device in zip(self.ids, self._devices, strict=True)]
+        self.counters = Counters(counted, uses)
         self.node: I32 = np.array(nodes, dtype=np.int32)
         self.row_of: dict[DeviceId, int] = {}
         # If two slices list the same device, the first one counts.

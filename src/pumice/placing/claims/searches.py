@@ -135,9 +135,11 @@ class Searches:
         every = [row for row in self._offers.placed[node].tolist() if row >= 0]
         place = {row: at for at, row in enumerate(every)}
         left, steps = [row for row in every if free[row]], Steps(bound)
+        counters = self._offers.counters
+        amounts = counters.left(free) if counters else None
         found: list[Given] = []
         for claim in claims:
-            given = allocate(self._offers, claim, left, every, steps)
+            given = allocate(self._offers, claim, left, every, steps, amounts)
             # All or none: a pod with only some of its claims cannot start.
             if given is None:
                 return _Answer(None, steps.spent, steps.cut)
@@ -158,7 +160,13 @@ class Searches:
                 parts.append(there & mask[rows])
         agreeing = [offers.agreeing(name)[nodes] for name in dict.fromkeys(s.attribute for c in claims for s in c.same)]
         table = np.concatenate([*(each.astype(np.int32) for each in parts), *agreeing], axis=1)
-        return [row.tobytes() for row in table]
+        if not offers.counters:
+            return [row.tobytes() for row in table]
+        left = offers.counters.left(free)
+        return [
+            face.tobytes() + offers.counters.looks((row for row in devices if row >= 0), left)
+            for face, devices in zip(table, rows.tolist(), strict=True)
+        ]
 
 
 def _options(claim: ResourceClaim) -> Iterator[DeviceOption]:
