@@ -17,9 +17,11 @@ from tests.kube.server import NoAssets, free_port
 
 BUILD = Path(__file__).resolve().parents[2] / "scripts" / "build-prometheus"
 _STARTS_S, _START_TRIES = 60.0, 3
-_CONFIG = """
-otlp: {translation_strategy: NoTranslation}
-storage: {tsdb: {out_of_order_time_window: 1d}}
+RULES = Path(__file__).resolve().parents[2] / "deploy" / "prometheus" / "pumice-rules.yaml"
+_CONFIG = f"""
+otlp: {{translation_strategy: NoTranslation}}
+storage: {{tsdb: {{out_of_order_time_window: 1d}}}}
+rule_files: ["{RULES}"]
 """
 
 

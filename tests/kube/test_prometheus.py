@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from pumice.model.events import Event, Seen
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.runtime.usage.feed import Measuring, UsageFeed, of_nodes, of_queues
 from pumice.testing.build import node, queue
-from tests.kube.prometheus import Prometheus, Series, find_prometheus, running_prometheus
+from tests.kube.prometheus import RULES, Prometheus, Series, find_prometheus, running_prometheus
 from tests.kube.server import NoAssets, can_have_assets
 
 _MINUTES = 10
@@ -89,3 +93,32 @@ async def test_what_queues_had(prometheus: Prometheus) -> None:
     shares = {each.name: each.gpu for each in found}
     assert round(shares["a"], 6) == 0.5 and shares["new"] == 0
     assert 0.1 < shares["b"] < 0.15, "an eighth, but for the sample at either end"
+
+
+def asked(prometheus: Prometheus, path: str, **parameters: str) -> Any:
+    """Return the data of an answer of its API."""
+    url = f"{prometheus.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.load(answer)["data"]
+
+
+def test_alert_rules_are_read_as_they_are_written(prometheus: Prometheus) -> None:
+    wanted = [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    (group,) = asked(prometheus, "rules")["groups"]
+    assert [rule["name"] for rule in group["rules"]] == wanted
+
+
+def test_alerts_about_codes_find_what_they_are_about(prometheus: Prometheus) -> None:
+    waits = {"PluginFault": 3.0, "QueueClosed": 2.0, "Missing": 0.0, "SearchCut": 0.0}
+    series = [Series("pumice_waiting_jobs", [count], {"code": code}) for code, count in waits.items()]
+    prometheus.take("scheduler", series, int(time.time()))
+    found = {}
+    for rule in asked(prometheus, "rules")["groups"][0]["rules"]:
+        if "pumice_waiting_jobs" in rule["query"]:
+            result = asked(prometheus, "query", query=rule["query"])["result"]
+            found[rule["name"]] = {each["metric"]["code"]: float(each["value"][1]) for each in result}
+    assert found == {
+        "PumicePluginFaultsHoldJobs": {"PluginFault": 3.0},
+        "PumiceJobsNeedACorrection": {"QueueClosed": 2.0},
+        "PumiceSearchesCut": {},
+    }

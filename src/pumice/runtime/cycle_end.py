@@ -25,6 +25,15 @@ class CycleEnd(Struct, frozen=True):
     spans: Mapping[str, float] = {}
 
 
+def state_of(outcome: Outcome) -> tuple[object, ...]:
+    """Return what is equal for two cycles only if nothing was written between them of what pages and metrics show."""
+    tables = outcome.tables
+    shown = (tables.nodes, tables.tasks, tables.jobs, tables.queues)
+    # Numbers alone would not do: a new store counts anew.
+    versions = [column.version for table in shown for column in table.columns.values()]
+    return tables.versions, tables.nodes.facts.version, tables.tree.version, *versions
+
+
 def seconds_of(timer: CycleTimer) -> dict[str, float]:
     """Return the time of each part of a cycle: ``open session``, ``close session``, each action by its name, and
     ``plugin NAME`` for what of opening and closing was spent in a plugin. Units: seconds."""

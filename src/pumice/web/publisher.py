@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from pumice.runtime.cycle_end import CycleEnd
+from pumice.runtime.cycle_end import CycleEnd, state_of
 from pumice.runtime.serving.time_share import SHARE, TimeShare
 from pumice.web.feed import Feed
 from pumice.web.sample import Amounts, amounts_of, sample_of
@@ -60,30 +60,21 @@ class Publisher:
         if not self._summaries.is_due or (not self._always and self._clock() - self._feed.asked_at > _OPEN_S):
             return False
         # Nothing was written since the last one.
-        return self._shown != _state_of(end) or bool(end.decisions)
+        return self._shown != state_of(end.outcome) or bool(end.decisions)
 
     def show(self, end: CycleEnd) -> None:
         """Show a cycle whether it is wanted or not, such as the last one."""
         began = self._clock()
         summary = summarize(end.outcome, end.decisions, end.digest)
-        self._shown = _state_of(end)
+        self._shown = state_of(end.outcome)
         self._summaries.took(began)
         self._loop.call_soon_threadsafe(self._feed.publish, summary)
 
     def _sample(self, end: CycleEnd) -> None:
         """Hand on the sums of a cycle. Each cycle is counted; amounts may be those of one shortly before."""
-        began, state = self._clock(), _state_of(end)
+        began, state = self._clock(), state_of(end.outcome)
         is_due = self._always or self._samples.is_due
         if self._amounts is None or (state != self._amounts_of and is_due):
             self._amounts, self._amounts_of = amounts_of(end.outcome), state
             self._samples.took(began)
         self._loop.call_soon_threadsafe(self._feed.history.take, sample_of(end, self._amounts))
-
-
-def _state_of(end: CycleEnd) -> tuple[object, ...]:
-    """Return what is equal only while nothing is written of what pages show."""
-    tables = end.outcome.tables
-    shown = (tables.nodes, tables.tasks, tables.jobs, tables.queues)
-    # Numbers alone would not do: a new store counts anew.
-    versions = [column.version for table in shown for column in table.columns.values()]
-    return tables.versions, tables.nodes.facts.version, tables.tree.version, *versions

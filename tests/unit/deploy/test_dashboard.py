@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pumice.runtime.telemetry.metrics import FAMILIES, PREFIX, Family
+from pumice.runtime.telemetry.metrics import FAMILIES, OWN_FAMILIES, PREFIX, Family
 
 BOARD = json.loads((Path(__file__).resolve().parents[3] / "deploy" / "grafana" / "pumice.json").read_text())
 PANELS: list[dict[str, Any]] = BOARD["panels"]
@@ -25,6 +25,8 @@ def expressions() -> Iterator[tuple[str, str, str]]:
 
 def family_of(series: str) -> Family:
     name = series.removeprefix(PREFIX)
+    if series.startswith("pumice_"):
+        return OWN_FAMILIES[series.removeprefix("pumice_")]
     found = FAMILIES.get(name) or FAMILIES[re.sub("_(bucket|sum|count)$", "", name)]
     assert (found.name == name) is (found.buckets is None), f"{series}: the series of a histogram have endings"
     return found
@@ -34,7 +36,7 @@ def test_series_and_labels_exist() -> None:
     asked = 0
     for title, expression, legend in expressions():
         labels: set[str] = set()
-        for series in re.findall(rf"\b{PREFIX}\w+", expression):
+        for series in re.findall(rf"\b(?:{PREFIX}|pumice_)\w+", expression):
             labels |= set(family_of(series).labels)
             asked += 1
         used = set(re.findall(r"(\w+)=~?\"", expression)) | set(re.findall(r"{{(\w+)}}", legend))

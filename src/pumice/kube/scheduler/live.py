@@ -49,6 +49,7 @@ from pumice.runtime.memory import give_back_freed
 from pumice.runtime.telemetry.cycle_metrics import CycleTimer, report_bound, report_cycle
 from pumice.runtime.telemetry.kai_metrics import report_bind_written, report_kai_cycle, report_usage_asked
 from pumice.runtime.telemetry.metrics import Metrics
+from pumice.runtime.telemetry.waiting_metrics import WaitingMetrics
 from pumice.state.store import Store
 
 _log = logging.getLogger("pumice.run")
@@ -87,6 +88,7 @@ class Live:
         # Fenced, because work that ends late must not write when another candidate may lead.
         self._client = client if election is None else client.fenced(lambda: election.holds)
         self._retry_policy, self._troubles = retry_policy, troubles or WatchFailures()
+        self._waiting = WaitingMetrics(metrics, time.monotonic)
         self.leads = False
         self._know_nothing()
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster, publishes=True)
@@ -186,6 +188,7 @@ class Live:
 
     def _know_nothing(self) -> None:
         """Reset the port, and its sources, to the state before any event."""
+        self._waiting.forget()
         settings = self.settings
         self.cluster = KubeCluster(
             self._client,
@@ -333,6 +336,7 @@ class Live:
         decisions = self.loop.decisions
         timer.report(self.metrics)
         report_cycle(self.metrics, outcome)
+        self._waiting.take(outcome)
         if self.settings.language is KAI:
             report_kai_cycle(self.metrics, outcome, timer, decisions, self.loop.store.node_pool)
         tell_cycle(outcome, decisions)

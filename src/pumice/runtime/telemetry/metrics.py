@@ -103,15 +103,21 @@ FAMILIES: Mapping[str, Family] = {
     )
 }
 
-#: What Volcano does not have: its searches end by wall clock or not at all.
+#: What Volcano does not have: searches that end at a bound, and reasons by codes that do not change.
 OWN_FAMILIES: Mapping[str, Family] = {
-    "searches_cut_total": Family(
-        "searches_cut_total",
-        "counter",
-        "Jobs whose search an action ended at its bound or did not begin",
-        ("action",),
-        prefix="pumice_",
-    ),
+    family.name: family
+    for family in (
+        Family(
+            "searches_cut_total",
+            "counter",
+            "Jobs whose search an action ended at its bound or did not begin",
+            ("action",),
+            prefix="pumice_",
+        ),
+        Family("waiting_jobs", "gauge", "Jobs that wait, by the code of the reason", ("code",), prefix="pumice_"),
+        Family("waiting_pods", "gauge", "Pods of such jobs that wait", ("code",), prefix="pumice_"),
+        Family("waiting_gpus", "gauge", "GPUs that such pods ask for", ("code",), prefix="pumice_"),
+    )
 }
 
 
