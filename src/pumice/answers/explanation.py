@@ -81,14 +81,19 @@ class NoSuchJob(LookupError):
 _UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
-def find_job(world: World, name: str) -> str:
+def find_job(world: World, name: str, seen: frozenset[str] | None = None) -> str:
     """Return the key of the job that is meant: by its key, by its name if only one has it, or by one of its pods. The
-    name of a Volcano Job is that of its PodGroup too. Raises: NoSuchJob."""
+    name of a Volcano Job is that of its PodGroup too. ``seen``: in which namespaces, None for all.
+
+    Raises: NoSuchJob.
+    """
     keys = sorted({*world.groups, *world.pods_of})
+    if seen is not None:
+        keys = [key for key in keys if key.partition("/")[0] in seen]
     if name in keys:
         return name
     pod = world.objects.get((Pod, name))
-    if isinstance(pod, Pod) and pod.group_key:
+    if isinstance(pod, Pod) and pod.group_key and (seen is None or pod.namespace in seen):
         return pod.group_key
     namespace, _, plain = name.rpartition("/")
     same = [key for key in keys if plain in (own := key.partition("/")[2], _UID.sub("", own))]

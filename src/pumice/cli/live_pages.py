@@ -12,10 +12,13 @@ import click
 from pumice.cli.errors import InputError
 from pumice.cli.output import say
 from pumice.cli.run_flags import place
+from pumice.cli.run_pages import PageAddress
 
 if TYPE_CHECKING:
     from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.live import AfterCycle
+    from pumice.runtime.serving.listening import Place
+    from pumice.runtime.serving.viewers import Guard
 
 #: How far back curves go.
 HISTORY_S = 86_400.0
@@ -24,28 +27,35 @@ pages_option = click.option(
     "--pages",
     default="",
     metavar="ADDRESS:PORT",
-    help="Serve pages about the newest cycle at this loopback address, such as 127.0.0.1:8470. Default: none.",
+    help="Serve pages about the newest cycle at this address, such as 127.0.0.1:8470. Addresses beyond loopback need"
+    " TLS (pumice run) and ask for a Kubernetes token. Default: none.",
 )
 
 
-def pages_place(text: str) -> tuple[str, int] | None:
-    """Return address and port of ``--pages``, None if there are none. Raises: InputError."""
+def pages_place(text: str, *, certified: bool = False) -> PageAddress | None:
+    """Return address and port of ``--pages``, and whether over TLS; None if there are none. ``certified``: there is a
+    certificate for addresses beyond loopback. Raises: InputError."""
     if not text:
         return None
     from pumice.runtime.serving.this_machine import is_loopback
 
     address, port = place("--pages", text)
-    if not is_loopback(address):
-        raise InputError(f"--pages {text[:60]}: pages are for this machine only; wanted a loopback address")
-    return address, port
+    if not (is_loopback(address) or certified):
+        raise InputError(
+            f"--pages {text[:60]}: wanted a loopback address, or pumice run with --tls-cert-file and"
+            " --tls-private-key-file"
+        )
+    return address, port, not is_loopback(address)
 
 
-async def show_pages(at: tuple[str, int] | None, stack: AsyncExitStack, answers: AnswerPages) -> AfterCycle | None:
+async def show_pages(
+    at: Place | None, stack: AsyncExitStack, answers: AnswerPages, beyond: Guard | None = None
+) -> AfterCycle | None:
     """Serve pages until the stack ends, and return what takes each cycle. ``answers``: questions about the scheduler.
-    Raises: InputError."""
+    ``beyond``: says who asks at an address beyond loopback. Raises: InputError."""
     if at is None:
         return None
-    from pumice.runtime.serving.listening import Place
+    from pumice.runtime.serving.viewers import this_machine
     from pumice.web.feed import Feed
     from pumice.web.history import History
     from pumice.web.publisher import Publisher
@@ -53,8 +63,8 @@ async def show_pages(at: tuple[str, int] | None, stack: AsyncExitStack, answers:
 
     feed = Feed(History(span_max_s=HISTORY_S))
     try:
-        url = await stack.enter_async_context(serving(feed, Place(*at), answers.explain))
+        url = await stack.enter_async_context(serving(feed, at, answers.explain, beyond=beyond or this_machine))
     except OSError as error:
-        raise InputError(f"--pages {at[0]}:{at[1]}: {error.strerror or error}") from None
+        raise InputError(f"--pages {at.address}:{at.port}: {error.strerror or error}") from None
     say(f"pages on {url}")
     return Publisher(feed, asyncio.get_running_loop(), time.monotonic).take

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,11 @@ from pumice.cli.errors import InputError
 from pumice.cli.run_flags import place
 
 if TYPE_CHECKING:
+    import ssl
+
+    from pumice.kube.api.access import Access
     from pumice.runtime.serving.listening import Place
+    from pumice.runtime.serving.viewers import Guard
 
 PageAddress = tuple[str, int, bool]  # address, port, whether over TLS
 Files = tuple[Path, Path, Path | None]  # certificate, its key, who signs those of clients
@@ -54,23 +58,40 @@ def places_of(given: dict[str, Any], certified: bool) -> Iterator[PageAddress]:
         yield (*place("--healthz-address", given["healthz_address"]), certified)
 
 
-async def shown_at(places: Iterable[PageAddress], files: Files | None, stack: AsyncExitStack) -> list[Place]:
-    """The places with their certificate, which is looked after until the stack ends. Raises: InputError."""
+async def tls_of(files: Files | None, stack: AsyncExitStack) -> ssl.SSLContext | None:
+    """The certificate for servers, which is looked after until the stack ends; None without one. Raises: InputError."""
     import asyncio
 
     from pumice.kube.scheduler.served_certificate import ServedCertificate
+
+    if files is None:
+        return None
+    try:
+        certificate = ServedCertificate(*files)
+    except OSError as error:
+        raise InputError(f"--tls-cert-file {files[0]}: {error.strerror or error}") from None
+    watching = asyncio.create_task(certificate.watch())
+    stack.callback(watching.cancel)
+    return certificate.context
+
+
+def shown_at(at: PageAddress, tls: ssl.SSLContext | None) -> Place:
+    """Return where to listen."""
     from pumice.runtime.serving.listening import Place
 
-    tls = None
-    if files is not None:
-        try:
-            certificate = ServedCertificate(*files)
-        except OSError as error:
-            raise InputError(f"--tls-cert-file {files[0]}: {error.strerror or error}") from None
-        watching = asyncio.create_task(certificate.watch())
-        stack.callback(watching.cancel)
-        tls = certificate.context
-    return [Place(address, port, tls if over_tls else None) for address, port, over_tls in places]
+    address, port, over_tls = at
+    return Place(address, port, tls if over_tls else None)
+
+
+@asynccontextmanager
+async def token_guard(access: Access) -> AsyncIterator[Guard]:
+    """Yield the guard of addresses beyond loopback: users of the cluster, by their tokens."""
+    from pumice.kube.api.client import Client
+    from pumice.kube.scheduler.reviews import AT_WORK, CAPS, RATE, Reviews
+
+    # A client of its own: neither binds nor the Lease wait for reviews.
+    async with Client(access, caps=CAPS, rate=RATE, burst=RATE, connections_max=AT_WORK) as client:
+        yield Reviews(client).viewer
 
 
 async def log_level_at(folder: str, stack: AsyncExitStack) -> None:

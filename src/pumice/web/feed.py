@@ -89,8 +89,10 @@ class Feed:
             await self._next.wait()
         return self.number
 
-    def document(self, name: str) -> bytes:
-        """Return one of DOCUMENTS as JSON, with the head of the cycle."""
+    def document(self, name: str, index: JobsIndex | None = None) -> bytes:
+        """Return one of DOCUMENTS as JSON, with the head of the cycle. ``index``: of a viewer who may not see all."""
+        if index is not None and index is not self.index:
+            return self.encoded(_DOCUMENTS[name], index)
         found = self._encoded.get(name)
         if found is None:
             found = self._encoded[name] = self.encoded(_DOCUMENTS[name])
@@ -115,9 +117,9 @@ class Feed:
             found = self._encoded_history[name] = self.encoded(lambda _: make())
         return found
 
-    def encoded(self, make: Callable[[CycleSummary], dict[str, Any]]) -> bytes:
-        """Return what is made of the summary as JSON, with the head of the cycle."""
-        summary = self.summary
+    def encoded(self, make: Callable[[CycleSummary], dict[str, Any]], index: JobsIndex | None = None) -> bytes:
+        """Return what is made of the summary as JSON, with the head of the cycle. ``index``: see ``document``."""
+        summary = self.summary if index is None else index.summary
         if self.simulation is not None:
             head: dict[str, Any] = {"at": None, "language": "simulation", "resources": []}
             found = {"number": self.number, "head": head, "notes": self.notes, "data": self.simulation}

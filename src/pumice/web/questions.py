@@ -9,6 +9,7 @@ from typing import Any
 from pumice.answers.explanation import NoSuchJob, explain, find_job
 from pumice.answers.plain import described
 from pumice.answers.world import REASON_TRIALS_MAX, Trials, World
+from pumice.runtime.serving.viewers import Viewer
 
 _KEPT_MAX = 256
 
@@ -21,8 +22,9 @@ class Questions:
         self._one = asyncio.Lock()
         self._kept: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
-    async def explain(self, job: str) -> dict[str, Any]:
-        """Return why a job waits, as ``pumice explain --json`` prints it. Raises: KeyError for an unknown job."""
+    async def explain(self, job: str, viewer: Viewer) -> dict[str, Any]:
+        """Return why a job waits, as ``pumice explain --json`` prints it. These pages are for viewers of this machine,
+        who see everything. Raises: KeyError for an unknown job."""
         async with self._one:
             if job not in self._kept:
                 # The world does not change, so an answer holds until it is pushed out by others.

@@ -1,7 +1,8 @@
 """The pages over HTTP: a shell, its script and style, JSON documents, and a stream that says when there are newer ones.
 
-Nothing is written, and only this machine is answered: a name that resolves to loopback does not get a page of another
-site to read it, because the Host header must be a loopback address too.
+Nothing is written. At a loopback address only this machine is answered: a name that resolves to loopback does not get a
+page of another site to read it, because the Host header must be a loopback address too. Elsewhere a guard says who
+asks, and each viewer gets the jobs that they may see.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from aiohttp import web
 
 from pumice import __version__
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Handler, Place, connections_here, listening
-from pumice.runtime.serving.this_machine import is_from_here
+from pumice.runtime.serving.viewers import Guard, Scope, Viewer, guard_of, namespaces_of, this_machine
 from pumice.web.assets import PAGES, asset, shell
 from pumice.web.feed import DOCUMENTS, Feed
 from pumice.web.gantt import gantt
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError, query_of
 from pumice.web.policy_trials import PolicyTrials
+from pumice.web.seen import SeenJobs
 
 _AT_WORK_MAX = 256  # each page that is open holds one connection for its stream
 _BEAT_S = 15.0  # a stream says that it is alive, so that a page notices a server that is gone
@@ -45,8 +47,10 @@ _HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 _TYPES = {"css": "text/css", "js": "text/javascript"}
-#: Answers a question about a job as JSON. Raises: KeyError with a sentence if there is no such job.
-Explain = Callable[[str], Awaitable[dict[str, Any]]]
+#: Answers a question of a viewer about a job as JSON. Raises: KeyError with a sentence if there is no such job.
+Explain = Callable[[str, Viewer], Awaitable[dict[str, Any]]]
+
+_VIEWER = web.RequestKey("viewer", Viewer)
 
 
 class _PolicyQuestion(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,13 +61,21 @@ class _PolicyQuestion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Pages:
-    """``explain``: answers why a job waits; ``policies``: tries policies. None where nothing can be tried."""
+    """``explain``: answers why a job waits; ``policies``: tries policies. None where nothing can be tried. ``guard``:
+    says who asks."""
 
-    def __init__(self, feed: Feed, explain: Explain | None = None, policies: PolicyTrials | None = None) -> None:
-        self._feed, self._explain, self._policies = feed, explain, policies
+    def __init__(
+        self,
+        feed: Feed,
+        explain: Explain | None = None,
+        policies: PolicyTrials | None = None,
+        guard: Guard = this_machine,
+    ) -> None:
+        self._feed, self._explain, self._policies, self._guard = feed, explain, policies, guard
+        self._seen = SeenJobs()
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=_BODY_MAX, middlewares=[_for_this_machine, self._note])
+        app = web.Application(client_max_size=_BODY_MAX, middlewares=[self._admit, self._note])
         app.add_routes([web.get(path, self._page) for path in PAGES])
         app.add_routes(
             [
@@ -80,6 +92,22 @@ class Pages:
             ]
         )
         return app
+
+    @web.middleware
+    async def _admit(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a viewer that the guard lets in."""
+        request[_VIEWER] = await self._guard(request)
+        return await handler(request)
+
+    async def _scope(self, request: web.Request) -> Scope:
+        """Return what the viewer of a request may see."""
+        index, viewer = self._feed.index, request[_VIEWER]
+        return await viewer.scope([] if index is None else namespaces_of(index.jobs.names))
+
+    async def _index(self, request: web.Request) -> JobsIndex | None:
+        """Return the jobs that the viewer of a request may see, None before the first cycle."""
+        index = self._feed.index
+        return self._seen.index(index, await self._scope(request))
 
     @web.middleware
     async def _note(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -103,7 +131,10 @@ class Pages:
         return found
 
     async def _document(self, request: web.Request) -> web.Response:
-        return _answer(request, self._feed.document(request.path.rpartition("/")[2]), "application/json")
+        name, scope = request.path.rpartition("/")[2], await self._scope(request)
+        if name == "nodes" and not scope.nodes:
+            raise web.HTTPForbidden(text="you may not get nodes\n")
+        return _answer(request, self._feed.document(name, await self._index(request)), "application/json")
 
     async def _curves(self, request: web.Request) -> web.Response:
         summary, resource = self._feed.summary, request.query.get("resource", "")
@@ -112,26 +143,33 @@ class Pages:
         return _answer(request, self._feed.curves(resource), "application/json")
 
     async def _times(self, request: web.Request) -> web.Response:
+        await self._of_all_jobs(request)
         return _answer(request, self._feed.times(), "application/json")
 
     async def _jobs(self, request: web.Request) -> web.Response:
-        return self._asked(request, lambda index, query: index.answer(query))
+        return self._asked(request, await self._index(request), lambda index, query: index.answer(query))
 
     async def _gantt(self, request: web.Request) -> web.Response:
-        return self._asked(request, lambda index, query: gantt(index, self._feed.past.jobs, query))
+        scope = await self._scope(request)
+        past = [job for job in self._feed.past.jobs if scope.has(job.name)]
+        return self._asked(request, await self._index(request), lambda index, query: gantt(index, past, query))
 
-    def _asked(self, request: web.Request, answer: Callable[[JobsIndex, JobsQuery], dict[str, Any]]) -> web.Response:
+    def _asked(
+        self,
+        request: web.Request,
+        index: JobsIndex | None,
+        answer: Callable[[JobsIndex, JobsQuery], dict[str, Any]],
+    ) -> web.Response:
         """Answer a question about the jobs that the parameters of the address name."""
-        index = self._feed.index
         try:
             query = query_of(request.query)
-            found = self._feed.encoded(lambda _: {} if index is None else answer(index, query))
+            found = self._feed.encoded(lambda _: {} if index is None else answer(index, query), index)
         except QueryError as error:
             raise web.HTTPBadRequest(text=f"{error}\n") from None
         return _answer(request, found, "application/json")
 
     async def _job(self, request: web.Request) -> web.Response:
-        name, index = request.query.get("name", ""), self._feed.index
+        name, index = request.query.get("name", ""), await self._index(request)
         if not 0 < len(name) <= _NAME_MAX:
             raise web.HTTPBadRequest(text=f"wanted name=NAMESPACE/NAME of at most {_NAME_MAX} characters\n")
         rows = [] if index is None else [row for row, each in enumerate(index.jobs.names) if each == name]
@@ -140,10 +178,10 @@ class Pages:
         found: dict[str, Any] = {"job": index.row(rows[0]), "explanation": None}
         if self._explain is not None and request.query.get("explain") == "1":
             try:
-                found["explanation"] = await self._explain(name)
+                found["explanation"] = await self._explain(name, request[_VIEWER])
             except KeyError as error:
                 raise web.HTTPNotFound(text=f"{error.args[0]}\n") from None
-        return _answer(request, self._feed.encoded(lambda _: found), "application/json")
+        return _answer(request, self._feed.encoded(lambda _: found, index), "application/json")
 
     async def _policy(self, request: web.Request) -> web.Response:
         trials = self._policies
@@ -160,6 +198,7 @@ class Pages:
             raise web.HTTPForbidden(text=f"wanted the header {POST_HEADER}: 1, which pages send\n")
         if self._policies is None:
             raise web.HTTPNotFound(text="these pages have no cycle to try a policy on: see pumice whatif --conf\n")
+        await self._of_all_jobs(request)
         try:
             asked = msgspec.json.decode(await request.read(), type=_PolicyQuestion)
         except msgspec.MsgspecError as error:
@@ -167,6 +206,12 @@ class Pages:
         return _answer(
             request, msgspec.json.encode(await self._policies.run(asked.conf, asked.cycles)), "application/json"
         )
+
+    async def _of_all_jobs(self, request: web.Request) -> None:
+        """Raises: HTTPForbidden for a viewer who may not see all jobs, of which the answer is."""
+        if not (await self._scope(request)).is_all:
+            text = "you may not get pods in all namespaces, and the answer is about all jobs\n"
+            raise web.HTTPForbidden(text=text)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """Send the number of each new summary. A viewer that does not read is cut off by the limits of connections."""
@@ -183,14 +228,6 @@ class Pages:
             self._feed.asked(time.monotonic())
 
 
-@web.middleware
-async def _for_this_machine(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse what does not come from this machine, or was sent by a page of another site."""
-    if not is_from_here(request):
-        raise web.HTTPForbidden(text="for this machine alone: see kubectl port-forward\n")
-    return await handler(request)
-
-
 def _answer(request: web.Request, body: bytes | str, content_type: str) -> web.Response:
     content = body.encode() if isinstance(body, str) else body
     headers = {**_HEADERS, "Content-Type": f"{content_type}; charset=utf-8"}
@@ -202,9 +239,15 @@ def _answer(request: web.Request, body: bytes | str, content_type: str) -> web.R
 
 @asynccontextmanager
 async def serving(
-    feed: Feed, place: Place, explain: Explain | None = None, policies: PolicyTrials | None = None
+    feed: Feed,
+    place: Place,
+    explain: Explain | None = None,
+    policies: PolicyTrials | None = None,
+    beyond: Guard = this_machine,
 ) -> AsyncIterator[str]:
-    """Serve pages. Yields their URL. Raises: OSError if the address or the port is not available."""
+    """Serve pages. Yields their URL. ``beyond``: says who asks over TLS at an address that others than programs of this
+    machine reach. Raises: OSError if the address or the port is not available."""
     limits = ConnectionLimits(connections_here(_AT_WORK_MAX))
-    async with listening(Pages(feed, explain, policies).application(), place, Connections(limits)) as url:
+    pages = Pages(feed, explain, policies, guard_of(place, beyond))
+    async with listening(pages.application(), place, Connections(limits)) as url:
         yield url

@@ -132,7 +132,7 @@ def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> C
         jobs,
         queue_columns(tables, units, QueuedJobs(jobs.queue, jobs.holds, jobs.asks, jobs.code >= 0)),
         _nodes(tables, units),
-        _kinds(jobs),
+        kinds_of(jobs),
         _reserves_from(outcome),
         described(outcome.policy) | {"warnings": warnings_of(outcome.policy)},
     )
@@ -214,7 +214,8 @@ def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
     return codes, sentences
 
 
-def _kinds(jobs: JobColumns) -> tuple[WaitingKind, ...]:
+def kinds_of(jobs: JobColumns) -> tuple[WaitingKind, ...]:
+    """Return the jobs that wait, by the kind of reason."""
     found = []
     for number in np.unique(jobs.code[jobs.code >= 0]).tolist():
         rows = (jobs.code == number).nonzero()[0]

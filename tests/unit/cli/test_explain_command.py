@@ -91,3 +91,13 @@ def test_schedule_reads_standard_input() -> None:
     text = "\n---\n".join(file.read_text() for file in sorted(Path(GANG).glob("*.yaml")))
     result = CliRunner().invoke(main, ["schedule", "-"], input=text)
     assert result.exit_code == 0 and "ml/tf" in result.stdout
+
+
+def test_a_job_of_a_namespace_that_is_not_seen_is_not_there() -> None:
+    seen = CliRunner().invoke(main, ["explain", "tf", GANG, "--json", "--no-ways", "--for-namespaces", "ml,x"])
+    assert json.loads(seen.stdout)["job"] == "ml/tf"
+    for words in (["ml/tf", "--for-namespaces", "x"], ["tf", "--for-namespaces="]):
+        result = CliRunner().invoke(main, ["explain", words[0], GANG, "--no-ways", *words[1:]])
+        assert result.exit_code == 2 and "found no job" in result.stderr and "did you mean" not in result.stderr
+    result = CliRunner().invoke(main, ["explain", "--all", GANG, "--for-namespaces", "ml"])
+    assert result.exit_code == 2 and "wanted one JOB" in result.stderr

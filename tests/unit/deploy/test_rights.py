@@ -21,6 +21,8 @@ from pumice.kube.api.kinds import (
     QUEUES,
     RESOURCE_CLAIMS,
     RESOURCE_QUOTAS,
+    SUBJECT_ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
     VOLUME_CLAIMS,
     VOLUMES_KIND,
     Kind,
@@ -65,6 +67,8 @@ CLAIMED = (
     | rights(RESOURCE_CLAIMS, "update", below="status")
     | rights(RESOURCE_CLAIMS, "update", below="binding")  # asked for by newer API servers where a status is written
 )
+#: What is asked about users: kube/scheduler/reviews.
+REVIEWED = rights(TOKEN_REVIEWS, "create") | rights(SUBJECT_ACCESS_REVIEWS, "create")
 #: Where the code asks for more than to follow a kind. A change there belongs here, and in the role.
 SCHEDULER = (
     followed(FOLLOWED)
@@ -81,6 +85,7 @@ SCHEDULER = (
     | rights(NODE_SHARDS, "patch", below="status")  # kube/scheduler/node_shards
     | rights(NATIVE_POD_GROUPS, "patch", below="status")
     | CLAIMED
+    | REVIEWED
 )
 CONTROLLERS = (
     followed(kind for kinds in WATCHED_BY.values() for kind in kinds)
@@ -104,6 +109,7 @@ CONTROLLERS = (
 KAI_SCHEDULER = (
     followed(KAI_FOLLOWED)
     | CLAIMED
+    | REVIEWED
     | {right for right in SCHEDULER if right[0] == ""}
     - rights(RESOURCE_QUOTAS, "list", "watch")
     - rights(PODS, "patch")

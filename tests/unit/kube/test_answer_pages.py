@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
 
 import aiohttp
@@ -15,15 +15,29 @@ from pumice.cli.answers.served import words_of
 from pumice.cli.main import main
 from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
-from pumice.kube.scheduler.answer_pages import WAITING_MAX, AnswerPages
+from pumice.kube.scheduler.answer_pages import WAITING_EACH, WAITING_MAX, AnswerPages
 from pumice.kube.scheduler.http import serving
 from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import ConfFile
 from pumice.kube.scheduler.settings import Settings
 from pumice.runtime.serving.listening import Place
+from pumice.runtime.serving.viewers import EVERYTHING, Scope, Viewer
 from pumice.runtime.telemetry.metrics import Metrics
 from pumice.testing.build import cluster, node, podgroup, pods, queue
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+
+class Viewed(Viewer):
+    """A viewer of a name who sees what they see."""
+
+    def __init__(self, name: str, seen: Scope = EVERYTHING) -> None:
+        self.name, self.seen = name, seen
+
+    async def scope(self, namespaces: Iterable[str]) -> Scope:
+        return self.seen
+
+
+HERE = Viewer()
 
 
 @asynccontextmanager
@@ -107,8 +121,19 @@ async def test_few_may_wait_and_only_this_machine_is_answered() -> None:
     async with asked() as (url, answers):
         status, _ = await got(f"{url}/jobs", headers={"Host": "example.com"})  # type: ignore[arg-type]
         assert status == 403
-        answers._waiting = WAITING_MAX
+        answers._waiting[""] = WAITING_MAX
         assert (await got(f"{url}/jobs"))[0] == 429
+
+
+async def test_one_user_may_not_take_all_places_of_those_that_wait() -> None:
+    async with asked() as (_, answers):
+        answers._waiting["user anna"] = WAITING_EACH
+        with pytest.raises(aiohttp.web.HTTPServiceUnavailable) as refused:
+            await answers.explain("ns/g", Viewed("user anna"))
+        assert "of your questions wait already" in (refused.value.text or "")
+        with pytest.raises(aiohttp.web.HTTPServiceUnavailable) as refused:
+            await answers.explain("ns/g", Viewed("user ben", Scope(frozenset(), nodes=False)))
+        assert "you may not get pods in the namespace ns" in (refused.value.text or "")
 
 
 def test_no_value_is_read_as_a_flag() -> None:
@@ -120,13 +145,13 @@ def test_no_value_is_read_as_a_flag() -> None:
 @pytest.mark.slow
 async def test_pages_ask_about_a_job_in_the_same_way() -> None:
     async with asked() as (_, answers):
-        found = await answers.explain("ns/g")
+        found = await answers.explain("ns/g", HERE)
         assert found["job"] == "ns/g" and found["reason"][0]["code"] == "Shortage" and found["ways_out"]
         with pytest.raises(KeyError, match=r"did you mean ns/g\?"):
-            await answers.explain("ns/h")
-        answers._waiting = WAITING_MAX
+            await answers.explain("ns/h", HERE)
+        answers._waiting[""] = WAITING_MAX
         with pytest.raises(aiohttp.web.HTTPServiceUnavailable):
-            await answers.explain("ns/g")
+            await answers.explain("ns/g", HERE)
 
 
 async def test_without_a_scheduler_there_is_no_answer_yet() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 
@@ -34,12 +35,20 @@ def test_a_port_in_use_is_named() -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "serve"])
-def test_pages_of_a_scheduler_are_for_this_machine(command: str) -> None:
+def test_pages_of_a_scheduler_without_a_certificate_are_for_this_machine(command: str) -> None:
     given = ["--kubeconfig", "none"] if command == "run" else ["--schedule", "--port", "0"]
     result = CliRunner().invoke(main, [command, *given, "--pages", "0.0.0.0:80"])
-    assert result.exit_code == 2 and "pages are for this machine only" in result.stderr
+    assert result.exit_code == 2 and "wanted a loopback address, or pumice run with --tls-cert-file" in result.stderr
 
 
 def test_pages_of_a_server_need_its_scheduler() -> None:
     result = CliRunner().invoke(main, ["serve", "--pages", "127.0.0.1:0"])
     assert result.exit_code == 2 and "--pages need --schedule" in result.stderr
+
+
+@pytest.mark.parametrize(("namespaces", "names"), [("ml", ["ml/tf"]), ("x,y", []), ("", [])])
+def test_jobs_are_printed_of_the_namespaces_that_are_seen(namespaces: str, names: list[str]) -> None:
+    result = CliRunner().invoke(main, ["pages", GANG, "--print", "jobs", "--for-namespaces", namespaces])
+    assert [row["name"] for row in json.loads(result.stdout)["data"]["rows"]] == names
+    result = CliRunner().invoke(main, ["pages", GANG, "--print", "nodes", "--for-namespaces", namespaces])
+    assert result.exit_code == 2 and "wanted --print jobs" in result.stderr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import click
 from pumice.cli.errors import FAILED, InputError
 
 if TYPE_CHECKING:
-    from pumice.kube.scheduler.answer_pages import AnswerPages
+    from pumice.kube.scheduler.answer_pages import AnswerPages, WordsOf
 
 _TEXT_MAX = 512
 _CHANGES_MAX = 32
@@ -33,10 +33,12 @@ server_option = click.option(
 )
 
 
-def words_of(flags: Sequence[str]) -> Callable[[str, Sequence[tuple[str, str]], str], list[str]]:
+def words_of(flags: Sequence[str]) -> WordsOf:
     """Return what makes the words of the command that answers a question. ``flags``: further ones of the scheduler."""
 
-    def words(path: str, given: Sequence[tuple[str, str]], snapshot: str) -> list[str]:
+    def words(
+        path: str, given: Sequence[tuple[str, str]], snapshot: str, seen: frozenset[str] | None = None
+    ) -> list[str]:
         for name, value in given:
             if name not in _PARAMETERS[path]:
                 wanted = ", ".join(_PARAMETERS[path]) or "none"
@@ -44,14 +46,15 @@ def words_of(flags: Sequence[str]) -> Callable[[str, Sequence[tuple[str, str]], 
             if len(value) > _TEXT_MAX:
                 raise ValueError(f"{name}: found {len(value):,} characters, wanted at most {_TEXT_MAX}")
         # Values follow = or --, so that none is read as a flag.
+        only = [] if seen is None else [f"--for-namespaces={','.join(sorted(seen))}"]
         json = [] if ("format", "text") in given else ["--json"]
         if path == "/explain":
-            return ["explain", *flags, *json, *_explain(dict(given), snapshot)]
+            return ["explain", *flags, *only, *json, *_explain(dict(given), snapshot)]
         if path == "/next":
             return ["next", *flags, *json, "--", snapshot]
         if path == "/whatif":
             return ["whatif", *flags, *json, *_changes(given), "--", snapshot]
-        return ["pages", *flags, f"--print={path[1:]}", "--", snapshot]
+        return ["pages", *flags, *(only if path == "/jobs" else []), f"--print={path[1:]}", "--", snapshot]
 
     return words
 

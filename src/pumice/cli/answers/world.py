@@ -65,6 +65,21 @@ def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _namespaces(ctx: click.Context, param: click.Parameter, text: str | None) -> frozenset[str] | None:
+    return None if text is None else frozenset(filter(None, text.split(",")))
+
+
+#: What users of a server are shown by: it gives the namespaces that they may see.
+namespaces_option = click.option(
+    "--for-namespaces",
+    "seen",
+    default=None,
+    callback=_namespaces,
+    metavar="NS,NS",
+    help="Name only jobs of these namespaces. Default: of all.",
+)
+
+
 @contextmanager
 def readable(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield paths to read, with a file in the place of ``-`` that has what standard input says."""

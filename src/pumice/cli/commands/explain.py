@@ -11,7 +11,7 @@ import click
 
 from pumice.cli.answers.served import ask, server_option
 from pumice.cli.answers.starts import SAMPLES_MAX, predictions_of, print_starts, starts_described
-from pumice.cli.answers.world import Question, WorldOptions, conf_option, read_world, world_options
+from pumice.cli.answers.world import Question, WorldOptions, conf_option, namespaces_option, read_world, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json
 from pumice.cli.params import SPAN
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     help="Simulations of --starts, with run times and later jobs drawn at random.",
 )
 @click.option("--seed", type=int, default=0, help="Seed of --starts. Nothing else is random.")
+@namespaces_option
 @server_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.pass_context
@@ -52,6 +53,7 @@ def explain(
     within: float,
     samples: int,
     seed: int,
+    seen: frozenset[str] | None,
     server: str,
     as_json: bool,
     strict: bool,
@@ -78,13 +80,15 @@ def explain(
         ctx.exit(_explain_from(server, words, ways=not no_ways, everyone=everyone, as_json=as_json))
     if len(words) < (1 if everyone else 2):
         raise InputError("wanted JOB and files, or --all and files")
+    if seen is not None and (everyone or starts):
+        raise InputError("--for-namespaces: wanted one JOB, without --all and --starts, which name jobs of all")
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     asked = read_world(words if everyone else words[1:], options)
     ahead = partial(predictions_of, asked.world, within, samples, seed) if starts else None
     if everyone:
         _explain_all(asked, ahead, as_json=as_json)
     else:
-        _explain_one(asked, words[0], ahead, ways=not no_ways, as_json=as_json)
+        _explain_one(asked, words[0], ahead, seen, ways=not no_ways, as_json=as_json)
     fail_for(ctx, asked.problems)
 
 
@@ -100,21 +104,28 @@ def _explain_from(server: str, words: tuple[str, ...], *, ways: bool, everyone: 
 
 
 def _explain_one(
-    asked: Question, job: str, ahead: Callable[[], Predictions] | None, *, ways: bool, as_json: bool
+    asked: Question,
+    job: str,
+    ahead: Callable[[], Predictions] | None,
+    seen: frozenset[str] | None,
+    *,
+    ways: bool,
+    as_json: bool,
 ) -> None:
     """Raises: InputError for a job that is not there."""
     from pumice.answers.explanation import NoSuchJob, explain, find_job
     from pumice.answers.plain import described
+    from pumice.answers.seen import as_seen, hidden_of
     from pumice.answers.world import REASON_TRIALS_MAX, Trials
     from pumice.cli.answers.explanation import print_explanation
     from pumice.runtime.digest import digest_of
 
     try:
-        key = find_job(asked.world, job)
+        key = find_job(asked.world, job, seen)
     except NoSuchJob as error:
         raise InputError(str(error)) from None
     trials = Trials(asked.world, REASON_TRIALS_MAX)
-    found = explain(asked.world, key, ways=ways, trials=trials)
+    found = as_seen(explain(asked.world, key, ways=ways, trials=trials), hidden_of(asked.world, seen))
     digest = digest_of(asked.world.now, trials.base.decisions)
     if as_json:
         print_json(described(found, digest) | ({} if ahead is None else {"start": starts_described(ahead(), key)}))

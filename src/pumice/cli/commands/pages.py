@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pumice.cli.answers.world import WorldOptions, conf_option, world_options
+from pumice.cli.answers.world import WorldOptions, conf_option, namespaces_option, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.output import say
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     type=click.Choice(["overview", "jobs", "queues", "nodes", "cycles"]),
     help="Print what a page shows as JSON, and serve nothing.",
 )
+@namespaces_option
 def pages(
     files: tuple[str, ...],
     conf: Path | None,
@@ -45,6 +46,7 @@ def pages(
     scheduler_name: tuple[str, ...],
     listen: str,
     document: str | None,
+    seen: frozenset[str] | None,
     strict: bool,
 ) -> None:
     """Serve pages about one cycle on FILES (manifests, as pumice schedule reads them), a SNAPSHOT or standard input
@@ -53,8 +55,8 @@ def pages(
     Overview: what waits, by reason. Queues: what each holds, wants and may hold. Jobs: all of them, filtered, sorted
     and grouped. Job: why it waits, and what would help, each tried. Nodes: how full each is, and why some take no pod.
     Cycles: where their time went, faults of plugins. The cycles of a RECORD (--record of pumice run or simulate) are
-    run again: curves are of all of them, the rest is of the last. Nothing is written. Not yet: other addresses than
-    those of this machine.
+    run again: curves are of all of them, the rest is of the last. Nothing is written. Addresses beyond
+    this machine are for pumice run --pages.
 
     \b
     Examples:
@@ -66,8 +68,10 @@ def pages(
     from pumice.cli.pages.source import source_of
 
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
+    if seen is not None and document != "jobs":
+        raise InputError("--for-namespaces: wanted --print jobs as well")
     if document is not None:
-        asyncio.run(_print(source_of(files, options), document))
+        asyncio.run(_print(source_of(files, options), document, seen))
         return
     require("pages", "serve")
     address, port = place("--listen", listen)
@@ -75,14 +79,16 @@ def pages(
         asyncio.run(_serve(source_of(files, options), address, port))
 
 
-async def _print(source: Source, document: str) -> None:
+async def _print(source: Source, document: str, seen: frozenset[str] | None) -> None:
+    from pumice.runtime.serving.viewers import Scope
     from pumice.web.feed import Feed
     from pumice.web.jobs_query import JobsQuery
+    from pumice.web.seen import SeenJobs
 
     feed = Feed()
     await source.fill(feed)
     await asyncio.sleep(0)  # what was handed on from a thread is taken in
-    index = feed.index
+    index = SeenJobs().index(feed.index, Scope(seen))
     if index is not None and document == "jobs":
         everything = JobsQuery(rows=len(index.jobs))  # a page shows a part, a file has all
         click.echo(feed.encoded(lambda _: index.answer(everything)))

@@ -30,6 +30,8 @@ from pumice.cli.run_pages import (
     log_level_at,
     places_of,
     shown_at,
+    tls_of,
+    token_guard,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class _Wanted(Struct, frozen=True):
     certificate: Files | None
     controllers: str
     dump_dir: Path | None
-    pages: tuple[str, int] | None
+    pages: PageAddress | None
     record: RecordFlags | None
     plugins_dir: str
 
@@ -143,10 +145,12 @@ class _Wanted(Struct, frozen=True):
 @click.option("--listen-address", default="127.0.0.1:8080", show_default=True, help=":8080 means every address.")
 @go_flag("--enable-healthz", default=True, help="Serve /healthz and /readyz.")
 @click.option("--healthz-address", default="127.0.0.1:11251", show_default=True, help=":11251 means every address.")
-@click.option("--tls-cert-file", type=_FILE, metavar="F", help="Serve /healthz and /readyz over TLS.")
+@click.option(
+    "--tls-cert-file", type=_FILE, metavar="F", help="Serve /healthz, /readyz and --pages beyond loopback over TLS."
+)
 @click.option("--tls-private-key-file", type=_FILE, metavar="F", help="Key of --tls-cert-file.")
 @click.option("--ca-cert-file", type=_FILE, metavar="F", help="CA certificates for optional client certificates.")
-@go_flag("--metrics-tls", default=False, help="Serve /metrics and /conf over TLS as well.")
+@go_flag("--metrics-tls", default=False, help="Serve /metrics, /conf and questions over TLS as well.")
 @pages_option
 @go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
 @click.option(
@@ -289,7 +293,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         certificate,
         given["controllers"],
         given["dump_dir"] if given["cache_dumper"] else None,
-        pages_place(given["pages"]),
+        pages_place(given["pages"], certified=certificate is not None),
         given["record"],
         given["plugins_dir"],
     )
@@ -315,6 +319,9 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         election = _election(wanted, aside)
         leading = client if election is None else client.fenced(lambda: election.holds)
         answers = answer_pages(wanted.plugins_dir, stack)
+        tls = await tls_of(wanted.certificate, stack)
+        beyond = await stack.enter_async_context(token_guard(access))
+        pages = None if wanted.pages is None else shown_at(wanted.pages, tls)
         live = answers.live = Live(
             client,
             conf,
@@ -323,16 +330,16 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             election=election,
             beside=_controllers(wanted, leading, settings, metrics, WatchFailures(troubles)),
             troubles=troubles,
-            after_cycle=await show_pages(wanted.pages, stack, answers),
+            after_cycle=await show_pages(pages, stack, answers, beyond),
         )
         live.loop.outside = lambda: HttpExtenders(time.monotonic)
         if wanted.record is not None:
             record_live(live, wanted.record, stack)
         _on_signals(live, wanted.dump_dir)
-        places = await shown_at(wanted.places, wanted.certificate, stack)
         await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
         try:
-            urls = await stack.enter_async_context(serving(live, places, answers))
+            places = [shown_at(each, tls) for each in wanted.places]
+            urls = await stack.enter_async_context(serving(live, places, answers, beyond))
         except OSError as error:
             raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
         _tell(access, version, urls)

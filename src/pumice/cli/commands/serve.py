@@ -27,6 +27,7 @@ from pumice.cli.output import say, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import VERBOSITY
+from pumice.cli.run_pages import shown_at
 from pumice.cli.scheduling import schedule
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
             access = _own_access(url, token, certificate)
             answers = answer_pages(wanted.plugins_dir, stack)
             api.pages = answers.pages
-            shown = await show_pages(pages_place(wanted.pages), stack, answers)
+            at = pages_place(wanted.pages)
+            shown = await show_pages(None if at is None else shown_at(at, None), stack, answers)
             work = partial(
                 _schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop, answers, shown)
             )

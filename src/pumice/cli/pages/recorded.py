@@ -14,6 +14,7 @@ from pumice.cli.pages.source import Source, policy_reader
 
 if TYPE_CHECKING:
     from pumice.runtime.record.replay import PolicyOf, ReplayedCycle
+    from pumice.runtime.serving.viewers import Viewer
     from pumice.web.feed import Feed
     from pumice.web.policy_trials import CycleInput
     from pumice.web.publisher import Publisher
@@ -66,11 +67,11 @@ class _Recorded:
         """Return the inputs of the last cycles, the oldest first."""
         return self._cycles
 
-    async def explain(self, job: str) -> dict[str, Any]:
+    async def explain(self, job: str, viewer: Viewer) -> dict[str, Any]:
         """Answer about the last cycle. Raises: KeyError with a sentence."""
         if self._questions is None:
             raise KeyError("the cycles of the record are still being run again: ask when the last one is shown")
-        return await self._questions.explain(job)
+        return await self._questions.explain(job, viewer)
 
     def _run(self, feed: Feed, publisher: Publisher, loop: asyncio.AbstractEventLoop) -> None:
         from pumice.framework.plugin.errors import PolicyError

@@ -1,9 +1,10 @@
 """Pages that answer questions about the newest snapshot: why a job waits, what a change would do, what there is.
 
 Each question is answered by a process of its own with a low priority, so that cycles wait for no answer. The thread of
-cycles only takes the snapshot, which costs what changed since the last one. Questions are for this machine only (which
-includes ``kubectl port-forward``), one is answered at a time, few may wait, and each ends in bounded time. Pages in a
-browser ask the same way (``explain``).
+cycles only takes the snapshot, which costs what changed since the last one. One question is answered at a time, few may
+wait, fewer of one user, and each ends in bounded time. Pages in a browser ask the same way (``explain``).
+
+A guard says who asks. A user who may not see the jobs of all namespaces gets answers that name none of the others.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
@@ -27,17 +29,27 @@ from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import Conf
 from pumice.runtime.files import snapshot_file
 from pumice.runtime.files.snapshot_file import Cycle, SnapshotError
-from pumice.runtime.serving.this_machine import is_from_here
+from pumice.runtime.serving.listening import Handler
 from pumice.runtime.serving.time_share import TimeShare
+from pumice.runtime.serving.viewers import Guard, Scope, Viewer, namespace_of, namespaces_of, this_machine
 from pumice.state.store import Store
 
-#: Returns the words of the command that answers a question, given its path, its parameters in order, and the snapshot.
-#: Raises: ValueError with a sentence for a question that cannot be asked.
-WordsOf = Callable[[str, Sequence[tuple[str, str]], str], list[str]]
+
+class WordsOf(Protocol):
+    """Returns the words of the command that answers a question, given its path, its parameters in order, the snapshot,
+    and the namespaces whose jobs the answer may name, None for all.
+
+    Raises: ValueError with a sentence for a question that cannot be asked.
+    """
+
+    def __call__(
+        self, path: str, given: Sequence[tuple[str, str]], snapshot: str, seen: frozenset[str] | None = None
+    ) -> list[str]: ...
+
 
 PATHS = ("/explain", "/whatif", "/next", "/jobs", "/queues", "/nodes")
 ANSWER_S = 30.0
-WAITING_MAX = 8
+WAITING_MAX, WAITING_EACH = 8, 2  # in all, and of one user
 _FRESH_S = 1.0  # for how long a snapshot is used at least
 _NICE = 10
 _MAIN = "from pumice.cli.main import main; main()"
@@ -56,19 +68,21 @@ class _Answer(Struct, frozen=True):
 
 
 class AnswerPages:
-    """``pages``: handlers by path. One for all addresses of a scheduler, and for its pages in a browser.
+    """``pages``: handlers by path, for a server that answers this machine alone; ``pages_for`` those of another guard.
+    One for all addresses of a scheduler, and for its pages in a browser.
 
     ``live``: the scheduler that is asked, None while there is none. ``close`` when it has ended for good.
     """
 
     def __init__(self, words_of: WordsOf, live: Live | None = None) -> None:
         self.live, self._words_of = live, words_of
-        self._one, self._waiting = asyncio.Lock(), 0
+        self._one, self._waiting = asyncio.Lock(), Counter[str]()
         self._folder: TemporaryDirectory[str] | None = None
         self._snapshot_of: Live | None = None
+        self._namespaces: list[str] = []
         # At most 1/20 of a processor writes snapshots.
         self._share = TimeShare(time.monotonic, least_s=_FRESH_S)
-        self.pages = dict.fromkeys(PATHS, self.answer)
+        self.pages = self.pages_for(this_machine)
 
     def close(self) -> None:
         """Delete the snapshot."""
@@ -76,20 +90,26 @@ class AnswerPages:
             self._folder.cleanup()
             self._folder = None
 
-    async def answer(self, request: web.Request) -> web.Response:
-        if not is_from_here(request):
-            return web.Response(status=403, text="for this machine alone: see kubectl port-forward\n")
-        found = await self._asked(request.path, list(request.query.items()))
+    def pages_for(self, guard: Guard) -> dict[str, Handler]:
+        """Return handlers by path that answer the viewers that a guard lets in."""
+
+        async def answer(request: web.Request) -> web.Response:
+            return await self._answer(request, await guard(request))
+
+        return dict.fromkeys(PATHS, answer)
+
+    async def _answer(self, request: web.Request, viewer: Viewer) -> web.Response:
+        found = await self._asked(request.path, list(request.query.items()), viewer)
         headers = {} if found.exit_code is None else {EXIT_HEADER: str(found.exit_code)}
         if found.status == 429:
             headers["Retry-After"] = "1"
         content = "application/json" if found.is_json else "text/plain"
         return web.Response(status=found.status, body=found.body, content_type=content, headers=headers)
 
-    async def explain(self, job: str) -> dict[str, Any]:
+    async def explain(self, job: str, viewer: Viewer) -> dict[str, Any]:
         """Return why a job waits, as ``pumice explain --json`` prints it. Raises: KeyError with a sentence for a job
         that cannot be explained, HTTPException where there is no answer now."""
-        found = await self._asked("/explain", [("job", job)])
+        found = await self._asked("/explain", [("job", job)], viewer)
         if found.exit_code in _DONE:
             answer: dict[str, Any] = msgspec.json.decode(found.body)
             return answer
@@ -98,23 +118,32 @@ class AnswerPages:
             raise KeyError(text)
         raise web.HTTPServiceUnavailable(text=f"{text}\n")
 
-    async def _asked(self, path: str, given: Sequence[tuple[str, str]]) -> _Answer:
-        if self._waiting >= WAITING_MAX:
-            return _text(429, f"{WAITING_MAX} questions wait already; ask again later")
-        self._waiting += 1
+    async def _asked(self, path: str, given: Sequence[tuple[str, str]], viewer: Viewer) -> _Answer:
+        own, count = viewer.name, self._waiting.total()
+        if count >= WAITING_MAX:
+            return _text(429, f"{count} questions wait already; ask again later")
+        if own and self._waiting[own] >= WAITING_EACH:
+            return _text(429, f"{WAITING_EACH} of your questions wait already; ask again later")
+        self._waiting[own] += 1
         try:
             async with self._one:
-                return await self._answered(path, given)
+                return await self._answered(path, given, viewer)
         except (ValueError, SnapshotError) as error:
             return _text(400, str(error))
         finally:
-            self._waiting -= 1
+            self._waiting[own] -= 1
+            if not self._waiting[own]:
+                del self._waiting[own]
 
-    async def _answered(self, path: str, given: Sequence[tuple[str, str]]) -> _Answer:
+    async def _answered(self, path: str, given: Sequence[tuple[str, str]], viewer: Viewer) -> _Answer:
         self._words_of(path, given, "")  # before a snapshot is taken for a question that cannot be asked
         if self.live is None:
             return _text(503, "no scheduler runs yet; ask again later")
-        words = self._words_of(path, given, str(await self._snapshot(self.live)))
+        snapshot = str(await self._snapshot(self.live))
+        scope = await viewer.scope(self._namespaces)
+        if why := _refusal(path, dict(given), scope):
+            return _text(403, why)
+        words = self._words_of(path, given, snapshot, scope.namespaces)
         code, out, said = await _run(words)
         if code in _DONE:
             return _Answer(200, out, "--json" in words or words[0] == "pages", code)
@@ -136,7 +165,23 @@ class AnswerPages:
             await asyncio.to_thread(snapshot_file.write_cycle, path, cycle)
             self._share.took(began)
             self._snapshot_of = live
+            # Rows without a job have no key.
+            self._namespaces = namespaces_of([uid for uid in snapshot.tables.jobs.uids if uid])
         return path
+
+
+def _refusal(path: str, given: Mapping[str, str], scope: Scope) -> str:
+    """Return why a viewer gets no answer, "" if they get one."""
+    if path == "/nodes" and not scope.nodes:
+        return "you may not get nodes"
+    if scope.is_all or path in ("/queues", "/nodes", "/jobs"):
+        return ""
+    if path != "/explain" or given.get("all") == "1":
+        return "you may not get pods in all namespaces, and the answer is about all jobs"
+    job = given.get("job", "")
+    if "/" in job and not scope.has(job):
+        return f"you may not get pods in the namespace {namespace_of(job)[:80]}"
+    return ""
 
 
 def _taken(store: Store, conf: Conf) -> tuple[Snapshot, Conf]:

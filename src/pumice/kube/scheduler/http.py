@@ -15,6 +15,7 @@ from pumice.kube.scheduler.answer_pages import AnswerPages
 from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.plugin_pages import PluginPages
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, connections_here, listening
+from pumice.runtime.serving.viewers import Guard, guard_of, this_machine
 from pumice.runtime.telemetry.metrics import CONTENT_TYPE
 
 _AT_WORK_MAX = 64  # concurrent requests per address
@@ -23,10 +24,10 @@ _HEALTH = ("/healthz", "/readyz")
 
 class Pages:
     """No page changes anything, and except for pages of plugins none costs more than reading the metrics. ``answers``:
-    pages that are answered by other processes, if there are any."""
+    pages that are answered by other processes, if there are any, to viewers that ``guard`` lets in."""
 
-    def __init__(self, live: Live, answers: AnswerPages | None = None) -> None:
-        self._live, self._answers = live, answers
+    def __init__(self, live: Live, answers: AnswerPages | None = None, guard: Guard = this_machine) -> None:
+        self._live, self._answers, self._guard = live, answers, guard
         self._of_plugins = PluginPages(live)
 
     def application(self) -> web.Application:
@@ -34,7 +35,7 @@ class Pages:
         pages = (("/metrics", self.metrics), ("/healthz", self.health), ("/readyz", self.ready), ("/conf", self.conf))
         app.add_routes([web.get(path, page) for path, page in (*pages, *self._of_plugins.pages.items())])
         if self._answers is not None:
-            app.add_routes([web.get(path, page) for path, page in self._answers.pages.items()])
+            app.add_routes([web.get(path, page) for path, page in self._answers.pages_for(self._guard).items()])
         return app
 
     async def metrics(self, request: web.Request) -> web.Response:
@@ -113,8 +114,11 @@ class Pages:
 
 
 @asynccontextmanager
-async def serving(live: Live, places: Iterable[Place], answers: AnswerPages | None = None) -> AsyncIterator[list[str]]:
-    """Serve pages. Yields the URLs of the addresses. Raises: OSError.
+async def serving(
+    live: Live, places: Iterable[Place], answers: AnswerPages | None = None, beyond: Guard = this_machine
+) -> AsyncIterator[list[str]]:
+    """Serve pages. Yields the URLs of the addresses. ``beyond``: lets in who asks over TLS at an address that others
+    than programs of this machine reach. Raises: OSError.
 
     Each has its own connections: a client that takes all of the metrics' connections leaves those of the health pages.
     """
@@ -122,7 +126,6 @@ async def serving(live: Live, places: Iterable[Place], answers: AnswerPages | No
         urls = []
         for place in places:
             connections = Connections(ConnectionLimits(connections_here(_AT_WORK_MAX)), _HEALTH)
-            urls.append(
-                await stack.enter_async_context(listening(Pages(live, answers).application(), place, connections))
-            )
+            pages = Pages(live, answers, guard_of(place, beyond))
+            urls.append(await stack.enter_async_context(listening(pages.application(), place, connections)))
         yield urls
