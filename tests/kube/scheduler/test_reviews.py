@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+import aiohttp
 import pytest
 import yaml
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
+from pumice.apiserver.api.tls import kept_certificate
 from pumice.kube.api.access import bearer
 from pumice.kube.api.client import Client
 from pumice.kube.scheduler.reviews import CAPS, Reviews
 from pumice.runtime.serving.viewers import Viewer
 from tests.kube.objects import CRDS
+from tests.kube.running import running
 from tests.kube.server import ApiServer
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -76,3 +81,27 @@ async def test_the_token_of_a_service_account_is_accepted_and_another_is_not(
     assert (await found.scope([namespace])).namespaces == frozenset()
     with pytest.raises(web.HTTPUnauthorized):
         await viewer(reviews, f"{token[:-8]}AAAAAAAA")
+
+
+@pytest.mark.usefixtures("crds")
+async def test_a_scheduler_shows_its_pages_to_users_of_the_cluster(server: ApiServer, tmp_path: Path) -> None:
+    files = kept_certificate(tmp_path, ["127.0.0.1"])
+    flags = (f"--tls-cert-file={files.certificate}", f"--tls-private-key-file={files.key}", "--metrics-tls")
+    scheduler = ("--scheduler-name=pumice-reviews", "--leader-elect-resource-namespace=kube-system")
+    everywhere = "--listen-address=0.0.0.0:0"
+    trusting = ssl.create_default_context(cadata=files.trusted.decode())
+    with running(tmp_path, server.kubeconfig(), *flags, *scheduler, everywhere, "--pages=0.0.0.0:0") as it:
+        url = (await it.says("API server "))["urls"][0]
+        shown = next(line for line in it.text.splitlines() if line.startswith("pages on ")).removeprefix("pages on ")
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusting)) as http:
+            for at, path, user, status in (
+                (shown, "/data/queues", "", 401),
+                (shown, "/data/queues", "nobody", 200),
+                (shown, "/data/cycles", "nobody", 403),
+                (shown, "/data/cycles", "admin", 200),
+                (url, "/nodes", "", 401),
+                (url, "/nodes", "nobody", 403),
+            ):
+                token = {"Authorization": f"Bearer {server.token(user)}"} if user else {}
+                async with http.get(f"{at}{path}", headers=token) as answer:
+                    assert answer.status == status, (path, user, await answer.text())
