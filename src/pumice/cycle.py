@@ -16,6 +16,7 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.ports import NO_PROGRAMS, Outside
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Planner
+from pumice.framework.cycle.trace import WHOLE_CYCLE, rest_of_action
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.policy_file import Policy
@@ -54,7 +55,7 @@ def run_cycle(
         # The plugin that failed may be the one that would refuse a placement (a quota, a filter). A decision without it
         # could be wrong, while no decision is only late, so no action runs.
         ready = False
-        ssn.trace.blame("the cycle", fault)
+        ssn.trace.blame(WHOLE_CYCLE, fault)
     # In the order of the conf, as in Volcano (scheduler.go, runOnce): each action sees what those before it placed and
     # evicted. So preempt only looks at jobs that allocate left waiting.
     for action in policy.actions if ready else ():
@@ -62,7 +63,7 @@ def run_cycle(
         ssn.trace.action = action.name
         # The outermost block: a fault that happens outside the block of a job ends this action only, and its writes are
         # undone.
-        with ssn.fault_scope(f"action {action.name}"):
+        with ssn.fault_scope(rest_of_action(action.name)):
             action.run(ssn, **action.arguments)
     observe("close")
     # Also after a failed opening, because the outcome names the fault, and plugins that are open may still have to be

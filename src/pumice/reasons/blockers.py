@@ -7,7 +7,7 @@ thousands of waiting jobs only those are read that are shown.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.trace import Entry, is_invalid
+from pumice.framework.cycle.trace import WHOLE_CYCLE, Entry, is_invalid, rest_of_action
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.kai.engine.members import by_kai_rules, may_wait
 from pumice.kai.engine.tree_order import QueueTree
@@ -35,6 +35,7 @@ from pumice.model.blockers import (
     NoNode,
     NoRoom,
     NotAdmitted,
+    PluginFault,
     QueueLimit,
     Refused,
     Shortage,
@@ -91,6 +92,10 @@ class Blockers:
         if group.unparsable:
             yield Unreadable(f"PodGroup {uid}", group.unparsable[0])
             return
+        # No action ran, so what queues and nodes would say is not why the job waits.
+        if self._faults_of_cycle:
+            yield from self._faults_of_cycle
+            return
         reserved = gangs.reserved(self._view, job)
         # A reservation for a part of the gang is no promise that it starts, unless pods are leaving for it.
         helps = reserved is not None and (reserved.leaving or Job(self._tables, job).is_pipelined)
@@ -103,8 +108,9 @@ class Blockers:
         if reserved is not None and not helps:
             yield reserved
         if is_empty:
-            held = gangs.held_back(self._view, job, by_its_queue=True)
-            yield held or self._of_its_domain(job) or Behind()
+            held = gangs.held_back(self._view, job, by_its_queue=True) or self._of_its_domain(job)
+            # After a fault that ended an action, the job may not have been tried, and no other reason is known.
+            yield from (held,) if held else self._faults_of_actions or (Behind(),)
 
     # -- Volcano's jobs ------------------------------------------------------------------------------------------------
 
@@ -147,7 +153,7 @@ class Blockers:
         queues_ = self._tables.queues
         closed = () if queues_.open[queue] else (QueueLimit(queues_.names[queue], CLOSED),)
         rejected = self.rejections(job)
-        return NotAdmitted((*closed, *map(self._with_holders, rejected)))
+        return NotAdmitted((*closed, *map(self._with_holders, rejected)) or self._faults_of_actions)
 
     def _with_holders(self, limit: Blocker) -> Blocker:
         found = self._limits.get(limit)
@@ -210,6 +216,23 @@ class Blockers:
         for entry in self._trace.entries:
             found.setdefault(entry.subject, []).append(entry)
         return found
+
+    @cached_property
+    def _faults_of_cycle(self) -> tuple[PluginFault, ...]:
+        """Faults of plugins that could not be opened."""
+        return self._faults_at({WHOLE_CYCLE})
+
+    @cached_property
+    def _faults_of_actions(self) -> tuple[PluginFault, ...]:
+        """Faults that ended an action before it had tried all jobs."""
+        return self._faults_at({rest_of_action(action.name) for action in self._outcome.policy.actions})
+
+    def _faults_at(self, subjects: Collection[str]) -> tuple[PluginFault, ...]:
+        """Return the faults that were recorded for some subjects, in order."""
+        if not self._trace.faults:
+            return ()
+        found = (entry.finding for entry in self._trace.entries if entry.subject in subjects)
+        return tuple(finding for finding in found if isinstance(finding, PluginFault))
 
     @cached_property
     def _rejected(self) -> dict[int, list[Blocker]]:

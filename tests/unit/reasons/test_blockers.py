@@ -9,9 +9,10 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
+from pumice.answers.codes import Code, code_of
 from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import FUTURE
-from pumice.columns.views import Node, Task, TaskClass
+from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import Unfit
@@ -26,6 +27,7 @@ from pumice.model.blockers import (
     GangPartial,
     NodeFilter,
     NotAdmitted,
+    PluginFault,
     QueueLimit,
     Reserved,
     Shortage,
@@ -204,3 +206,59 @@ def test_blockers_inside_blockers_are_dictionaries_too() -> None:
     found = NotAdmitted((NodeFilter("mine", 1, 2, "no"),)).plain
     inner = {"code": "NodeFilter", "plugin": "mine", "nodes": 1, "looked_at": 2, "detail": "no"}
     assert found == {"code": "NotAdmitted", "by": [inner]}
+
+
+def _raises(*args: Any) -> Any:
+    raise ValueError("odd")
+
+
+def _that_fails(at: str) -> Any:
+    """Return a plugin that fails when it is opened, or when queues or jobs are ordered."""
+
+    class Odd:
+        def __init__(self, ssn: Session) -> None:
+            if at == "opening":
+                _raises()
+
+        @points.queue_order
+        def queue_order(self, queue: Queue) -> float:
+            return _raises() if at == "queue_order" else 0.0
+
+        @points.job_order
+        def job_order(self, left: Job, right: Job) -> int:
+            return _raises() if at == "job_order" else 0
+
+    return plugin("odd")(Odd)
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Inqueue"])
+@pytest.mark.parametrize("at", ["opening", "queue_order", "job_order"])
+def test_a_fault_that_ends_a_cycle_or_an_action_is_the_blocker_of_waiting_jobs(at: str, phase: str) -> None:
+    queues = queue("default"), queue("other")
+    groups = [podgroup(name, 1, of, phase=phase) for name, of in (("a", "default"), ("b", "other"), ("c", "other"))]
+    waiting = [each for name in "abc" for each in pods(name, 1)]
+    conf = "actions: enqueue, allocate\ntiers: [{plugins: [{name: odd}, {name: gang}]}]\n"
+    ran = run(cluster([node("n1", 8), *queues, *groups, *waiting]), conf, plugins=[_that_fails(at)])
+    found = blockers_of(ran.outcome)
+    assert found and not ran.binds
+    for each in found.values():
+        assert code_of(each[0]) is Code.FAULT
+        fault = each[0].by[0] if isinstance(each[0], NotAdmitted) else each[0]
+        assert isinstance(fault, PluginFault)
+        assert (fault.plugin, fault.point, fault.error) == ("odd", at, "ValueError: odd")
+        assert fault.place.partition(":")[0] == __file__
+
+
+def test_a_fault_of_one_job_is_the_blocker_of_no_other() -> None:
+    @plugin("odd")
+    @points.node_order
+    def odd(ssn: Session, task: Task, node: Node) -> float:
+        return _raises() if task.job.name == "a" else 0.0
+
+    groups = [podgroup(name, 1, phase="Inqueue") for name in "ab"]
+    waiting = [*pods("a", 1), *pods("b", 1, cpu=99)]
+    conf = "actions: allocate\ntiers: [{plugins: [{name: odd}, {name: gang}]}]\n"
+    ran = run(cluster([node("n1", 8), node("n2", 8), queue(), *groups, *waiting]), conf, plugins=[odd])
+    found = blockers_of(ran.outcome)
+    assert code_of(found["ns/a"][0]) is Code.FAULT
+    assert all(code_of(each) is not Code.FAULT for each in found["ns/b"])

@@ -83,6 +83,13 @@ class MakesRoom(Deed, frozen=True):
 
 #: What the trace keeps of a subject.
 Finding = Blocker | Deed
+#: The subject of a fault that prevents all decisions of a cycle: a plugin cannot be opened.
+WHOLE_CYCLE = "the cycle"
+
+
+def rest_of_action(action: str) -> str:
+    """Return the subject of a fault that ends an action: all that the action had still to do."""
+    return f"action {action}"
 
 
 def is_invalid(finding: Finding) -> bool:
