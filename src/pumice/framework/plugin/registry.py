@@ -140,6 +140,11 @@ class Registry:
         extended = replace(own, plugins=tables_over(plugin_specs(targets), own.plugins))
         return Registry(tables_over({dialect: extended}, self.dialects), self.ours)
 
+    def with_plugins_for_all(self, targets: Iterable[Callable[..., object]]) -> Registry:
+        """Return a registry with more plugins that every dialect finds by a plain name, unless it has one of that
+        name."""
+        return Registry(self.dialects, tables_over(plugin_specs(targets), self.ours))
+
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         """Return the dialect to which a name belongs, and the name without a prefix."""
         other, slash, rest = name.partition("/")

@@ -23,8 +23,8 @@ _TEXT_MAX = 300
 
 
 def with_plugins_of(folder: Path, registry: Registry, dialect: str = "volcano") -> Registry:
-    """Return the registry with every plugin of the folder's ``*.py`` files (not of sub-folders), by name, in one
-    language.
+    """Return the registry with every plugin of the folder's ``*.py`` files (not of sub-folders), by name. ``dialect``
+    has them, and every other language finds them that has no plugin of that name.
 
     Raises: PolicyError with all problems: a folder or file that cannot be read or executed, a file without plugins, a
     name that is used twice, or by a built-in or installed plugin.
@@ -49,7 +49,7 @@ def with_plugins_of(folder: Path, registry: Registry, dialect: str = "volcano") 
                 found.append(target)
     if problems:
         raise PolicyError(problems)
-    return registry.with_plugins(dialect, found)
+    return registry.with_plugins(dialect, found).with_plugins_for_all(found)
 
 
 def _files(folder: Path) -> list[Path]:

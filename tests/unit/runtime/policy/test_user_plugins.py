@@ -8,6 +8,7 @@ import pytest
 
 from pumice.framework.plugin.errors import PolicyError
 from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.policy.user_plugins import with_plugins_of
 from pumice.volcano.table import volcano_registry
 
@@ -56,6 +57,17 @@ def test_a_file_may_have_its_annotations_evaluated(tmp_path: Path) -> None:
     spec = registry.plugin("volcano", "quiet")
     assert spec is not None and spec.arguments["label"].type == "str"
     assert [form for _, form, *_ in spec.hooks] == ["class_node"]
+
+
+def test_every_language_finds_the_plugins_unless_it_has_one_of_that_name(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a=GOOD.format(name="quiet"), b=GOOD.format(name="taskorder"))
+    builtin = builtin_registry()
+    registry = with_plugins_of(folder, builtin)
+    mine = registry.plugin("volcano", "quiet")
+    assert mine is not None
+    assert mine == registry.plugin("kai", "quiet") == registry.plugin("pumice", "quiet")
+    assert registry.plugin("kai", "taskorder") == builtin.plugin("kai", "taskorder")
+    assert registry.plugin("kai", "volcano/taskorder") == registry.plugin("volcano", "taskorder") is not None
 
 
 def test_files_become_plugins_of_the_policy_file(tmp_path: Path) -> None:
