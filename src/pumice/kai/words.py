@@ -101,44 +101,67 @@ def _of_delay(why: Delayed) -> str:
     return f"{rule} and may not trigger evictions before {stamp(why.until)}"
 
 
+class _Finding(NamedTuple):
+    """What equal jobs share: the reason, and the message. The name of a pod of the job belongs between ``message`` and
+    ``after_pod`` if that is not empty."""
+
+    reason: str
+    message: str
+    after_pod: str = ""
+
+
 class Words:
-    """Messages of the waiting jobs of one session. Equal jobs share one message, which is rendered once."""
+    """Messages of the waiting jobs of one session. Equal jobs share what was found, which is rendered once; a message
+    with the name of a pod is made for each job."""
 
     def __init__(self, tables: Tables, tree: QueueTree) -> None:
         self._tables, self._tree = tables, tree
-        self._rendered: dict[Hashable, Explanation] = {}
+        self._rendered: dict[Hashable, _Finding] = {}
         self._sums: tuple[F64, F64] | None = None
         jobs = tables.jobs
-        # All that the numbers of a message depend on. The pod that it names is one of the first such job.
-        columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
+        # All that the numbers of a message depend on, for jobs of which all pods wait. Of others, different pods may
+        # wait although equally many do.
+        columns = (jobs.signature, jobs.queue, jobs.preemptible)
         self._class_keys: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
+        all_wait = jobs.counts[:, PENDING] == jobs.counts.sum(axis=1)
+        self._is_shared: list[bool] = ((jobs.signature >= 0) & all_wait).tolist()
 
     def of(self, job: int, why: Waits) -> Explanation:
         """Return the reason and the message for a waiting job."""
-        class_key = self._class_keys[job]
-        # A job without a signature is equal to no other job, so its message is not shared.
-        key = (class_key, why) if class_key[0] >= 0 else (job, why)
+        key = (self._class_keys[job], why) if self._is_shared[job] else (job, why)
         found = self._rendered.get(key)
         if found is None:
-            found = self._render(job, why.why)
-            cuts = [each for each in why.also if isinstance(each, SearchCut)]
-            if cuts:
-                cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in cuts)
-                found = found._replace(message=f"{found.message} Not all was tried: {cut}.")
-            delayed = next((each for each in why.also if isinstance(each, Delayed)), None)
-            if delayed is not None:
-                found = found._replace(message=f"{found.message} {_of_delay(delayed)}.")
-            self._rendered[key] = found
-        return found
+            found = self._rendered[key] = self._find(job, why)
+        pod = self._first_waiting(job) if found.after_pod else ""
+        return Explanation(found.reason, f"{found.message}{pod}{found.after_pod}")
 
-    def _render(self, job: int, why: Blocker) -> Explanation:
+    def _find(self, job: int, why: Waits) -> _Finding:
+        """Return what is found for a job, with the searches that were cut off and its delay."""
+        found, more = self._render(job, why.why), ""
+        cuts = [each for each in why.also if isinstance(each, SearchCut)]
+        if cuts:
+            cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in cuts)
+            more = f" Not all was tried: {cut}."
+        delayed = next((each for each in why.also if isinstance(each, Delayed)), None)
+        if delayed is not None:
+            more += f" {_of_delay(delayed)}."
+        last = "after_pod" if found.after_pod else "message"
+        return found._replace(**{last: getattr(found, last) + more})
+
+    def _first_waiting(self, job: int) -> str:
+        """Return the name of the first pod of a job that waits."""
+        tasks = self._tables.tasks
+        rows = self._tables.jobs.tasks[job]
+        return tasks.pods[int(rows[np.argmax(tasks.status[rows] == 0)])].name
+
+    def _render(self, job: int, why: Blocker) -> _Finding:
         """Return the reason and the message for a blocker, without searches that were cut."""
         reason = reason_of(why)
         if isinstance(why, BadQueue | Delayed):
-            return Explanation(reason, text_of(why))
+            return _Finding(reason, text_of(why))
         if isinstance(why, QueueLimit) and why.kind in (LIMIT, QUOTA):
-            return Explanation(reason, self._of_quota(job, why.kind))
-        return Explanation(reason, self._of_nodes(job, why))
+            return _Finding(reason, self._of_quota(job, why.kind))
+        return _Finding(reason, *self._of_nodes(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 
@@ -175,9 +198,9 @@ class Words:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def _of_nodes(self, job: int, why: Blocker) -> str:
+    def _of_nodes(self, job: int, why: Blocker) -> tuple[str, str]:
         """Return a message with the number of nodes per resource that is short for the job's first task, and why the
-        other nodes were not chosen."""
+        other nodes were not chosen: what comes before the name of the task's pod, and what comes after it."""
         tables, rows = self._tables, self._missing(job)
         request, free = tables.classes.req[tables.tasks.cls[rows[0]]], tables.nodes.books[:, FUTURE]
         short = (request > 0) & (free < request - EPS)
@@ -190,7 +213,7 @@ class Words:
             )
         elif others or not parts:
             parts.append(f"{others} node(s) are out: {text_of(why)}")
-        return f"0/{len(free)} nodes are available for pod {tables.tasks.pods[rows[0]].name}: {'; '.join(parts)}."
+        return f"0/{len(free)} nodes are available for pod ", f": {'; '.join(parts)}."
 
 
 def _quota_text(queue: str, name: str, most: float, held: float, asked: float, kind: str) -> str:

@@ -7,7 +7,18 @@ import pytest
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
 from pumice.kai.words import Explanation, Waits, Words
-from pumice.model.blockers import LIMIT, NO_PARENT, QUOTA, TASK, BadQueue, Blocker, NoRoom, QueueLimit, Refused
+from pumice.model.blockers import (
+    LIMIT,
+    NO_PARENT,
+    QUOTA,
+    TASK,
+    BadQueue,
+    Blocker,
+    NoRoom,
+    QueueLimit,
+    Refused,
+    SearchCut,
+)
 from tests.unit.kai.cluster import job, node, opened, queue, store
 
 QUEUES = queue("dept", 6.0, limit=8.0), queue("team", 2.0, "dept", limit=4.0), queue("other", 4.0, "dept")
@@ -89,11 +100,39 @@ def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: 
     assert found == Explanation(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
 
 
-def test_equal_jobs_get_the_same_text() -> None:
+@pytest.mark.parametrize(
+    ("why", "more"),
+    [
+        pytest.param(Waits(NoRoom()), "", id="nodes"),
+        pytest.param(
+            Waits(NoRoom(), (SearchCut("reclaim", 7),)),
+            " Not all was tried: reclaim was cut off after 7 tries.",
+            id="a search that was cut",
+        ),
+    ],
+)
+def test_the_message_of_each_equal_job_names_its_own_pod(why: Waits, more: str) -> None:
+    jobs = [job(name, "team", [""] * 2, gpus) for name, gpus in (("x", 9), ("y", 9), ("z", 10))]
+    ssn = opened(store(node("a", 8), QUEUES, *jobs))
+    signatures = ssn.tables.jobs.signature.tolist()
+    assert signatures[0] == signatures[1] != signatures[2]
+    words = Words(ssn.tables, QueueTree(ssn.tables))
+    said = [words.of(row, why).message for row in range(3)]
+    short = "1 node(s) didn't have enough nvidia.com/gpu."
+    assert said == [f"0/1 nodes are available for pod {name}-0: {short}{more}" for name in "xyz"]
+
+
+def test_the_first_pod_that_waits_is_named_where_others_run() -> None:
+    jobs = [job("x", "team", ["a", "", ""], 1), job("y", "team", ["", "", "a"], 1), job("z", "team", [""] * 3, 9)]
+    ssn = opened(store(node("a", 2), QUEUES, *jobs))
+    words = Words(ssn.tables, QueueTree(ssn.tables))
+    said = [words.of(row, Waits(NoRoom())).message.partition(":")[0].rpartition(" ")[2] for row in range(3)]
+    assert said == ["x-1", "y-0", "z-0"]
+
+
+def test_equal_jobs_share_a_message_that_names_no_pod() -> None:
     jobs = [job(name, "team", [""], gpus) for name, gpus in (("x", 9), ("y", 9), ("z", 10))]
     ssn = opened(store(node("a", 8), QUEUES, *jobs))
     words = Words(ssn.tables, QueueTree(ssn.tables))
-    x, y = words.of(0, Waits(NoRoom())), words.of(1, Waits(NoRoom()))
-    assert x is y
-    assert "new-" not in x.message
-    assert words.of(2, Waits(NoRoom())) is not x
+    x, y, z = (words.of(row, Waits(QueueLimit("team", LIMIT))) for row in range(3))
+    assert x == y != z
