@@ -18,6 +18,7 @@ from pumice.apiserver.api.tls import kept_certificate
 from pumice.cli.answers.served import words_of
 from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
+from pumice.kube.scheduler import answer_pages
 from pumice.kube.scheduler.answer_pages import AnswerPages
 from pumice.kube.scheduler.http import serving
 from pumice.kube.scheduler.live import Live
@@ -30,6 +31,13 @@ from pumice.runtime.telemetry.metrics import Metrics
 from pumice.testing.build import cluster, node, podgroup, pods, queue
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.unit.kube.reviewing import reviewing
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers come in time on a machine that does much else, too."""
+    monkeypatch.setattr(answer_pages, "_NICE", 0)
+    monkeypatch.setattr(answer_pages, "ANSWER_S", 300.0)
 
 
 class At:

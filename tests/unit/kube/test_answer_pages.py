@@ -15,6 +15,7 @@ from pumice.cli.answers.served import words_of
 from pumice.cli.main import main
 from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
+from pumice.kube.scheduler import answer_pages
 from pumice.kube.scheduler.answer_pages import WAITING_EACH, WAITING_MAX, AnswerPages
 from pumice.kube.scheduler.http import serving
 from pumice.kube.scheduler.live import Live
@@ -38,6 +39,13 @@ class Viewed(Viewer):
 
 
 HERE = Viewer()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers come in time on a machine that does much else, too."""
+    monkeypatch.setattr(answer_pages, "_NICE", 0)
+    monkeypatch.setattr(answer_pages, "ANSWER_S", 300.0)
 
 
 @asynccontextmanager
@@ -77,7 +85,12 @@ async def test_the_command_line_asks_a_server() -> None:
     async with asked() as (url, _):
         words = ["explain", "g", "--server", url, "--no-ways"]
         result = await asyncio.to_thread(CliRunner().invoke, main, words)
-        assert result.exit_code == 0 and "Shortage" in result.stdout
+        assert result.exit_code == 0 and "Shortage" in result.stdout and "start " not in result.stdout
+        words += ["--starts", "--within", "1h", "--samples", "2"]
+        result = await asyncio.to_thread(CliRunner().invoke, main, words)
+        assert (
+            result.exit_code == 0 and "start  not known: " in result.stdout and "2 simulations of 1 h" in result.stdout
+        )
         result = await asyncio.to_thread(CliRunner().invoke, main, ["whatif", "--server", url, "--add-nodes", "1xn0"])
         assert result.exit_code == 1 and "1 job placed" in result.stdout  # something changes
         result = await asyncio.to_thread(CliRunner().invoke, main, ["whatif", "--server", url, "--drain", "zz"])
@@ -106,6 +119,9 @@ async def test_the_library_reads_answers_as_tables() -> None:
         ("/explain", "wanted job=NAMESPACE/NAME"),
         ("/explain?jop=x", "found the parameter 'jop'"),
         ("/explain?job=" + "x" * 600, "wanted at most 512"),
+        ("/explain?job=ns/g&starts=1&samples=33", "wanted a whole number from 1 to 32"),
+        ("/explain?job=ns/g&starts=1&samples=1e1", "wanted a whole number from 1 to 32"),
+        ("/explain?job=ns/g&within=1d", "within: wanted starts=1 as well"),
         ("/whatif", "wanted a change"),
         ("/whatif?apply=/etc/passwd", "found the parameter 'apply'"),
         ("/whatif?" + "&".join(["drain=n0"] * 40), "wanted at most 32"),
@@ -139,6 +155,7 @@ async def test_one_user_may_not_take_all_places_of_those_that_wait() -> None:
 def test_no_value_is_read_as_a_flag() -> None:
     words = words_of(())
     assert words("/explain", [("job", "--conf=x")], "S")[-3:] == ["--", "--conf=x", "S"]
+    assert "--within=--conf=x" in words("/explain", [("all", "1"), ("starts", "1"), ("within", "--conf=x")], "S")
     assert "--drain=--conf=x" in words("/whatif", [("drain", "--conf=x")], "S")
 
 

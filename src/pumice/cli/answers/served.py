@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 _TEXT_MAX = 512
 _CHANGES_MAX = 32
 _CHANGES = ("add-nodes", "drain", "set", "remove")
+_AHEAD = ("starts", "within", "samples", "seed")
+#: Simulations of one question at most: it also has to be answered in time.
+_SAMPLES_MAX = 32
 _PARAMETERS = {
-    "/explain": ("job", "all", "ways", "format"),
+    "/explain": ("job", "all", "ways", *_AHEAD, "format"),
     "/whatif": (*_CHANGES, "expect", "until", "format"),
     "/next": ("format",),
     "/jobs": (),
@@ -60,11 +63,24 @@ def words_of(flags: Sequence[str]) -> WordsOf:
 
 
 def _explain(given: dict[str, str], snapshot: str) -> list[str]:
+    ahead = _starts(given)
     if given.get("all") == "1":
-        return ["--all", "--", snapshot]
+        return ["--all", *ahead, "--", snapshot]
     if not given.get("job"):
         raise ValueError("wanted job=NAMESPACE/NAME, or all=1")
-    return [*(["--no-ways"] if given.get("ways") == "0" else []), "--", given["job"], snapshot]
+    return [*(["--no-ways"] if given.get("ways") == "0" else []), *ahead, "--", given["job"], snapshot]
+
+
+def _starts(given: dict[str, str]) -> list[str]:
+    """Return the words about expected starts."""
+    if given.get("starts") != "1":
+        if unused := next((name for name in _AHEAD[1:] if name in given), None):
+            raise ValueError(f"{unused}: wanted starts=1 as well")
+        return []
+    samples = given.get("samples", "1")
+    if not (samples.isascii() and samples.isdigit() and len(samples) < 4 and 1 <= int(samples) <= _SAMPLES_MAX):
+        raise ValueError(f"samples={samples[:40]}: wanted a whole number from 1 to {_SAMPLES_MAX}")
+    return ["--starts", *(f"--{name}={given[name]}" for name in _AHEAD[1:] if name in given)]
 
 
 def _changes(given: Sequence[tuple[str, str]]) -> list[str]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
 from pumice.report.units import counted, duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
+    from pumice.answers.seen import HiddenNames
     from pumice.answers.world import World
     from pumice.sim.starts.predicted import Predictions, StartPrediction
 
@@ -23,6 +26,12 @@ def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Pre
     from pumice.sim.starts.samples import Horizon
 
     return predicted_starts(world.objects.values(), world.policy, world.now, Horizon(until_s, samples, seed))
+
+
+def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
+    """Return predictions without the names that a user may not see."""
+    shown = {key: replace(each, why_not=hidden.removed(each.why_not)) for key, each in found.by_job.items()}
+    return replace(found, by_job=shown)
 
 
 def print_starts(found: Predictions, job: str = "") -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.cli.answers.served import ask, server_option
-from pumice.cli.answers.starts import SAMPLES_MAX, predictions_of, print_starts, starts_described
+from pumice.cli.answers.starts import SAMPLES_MAX, as_seen, predictions_of, print_starts, starts_described
 from pumice.cli.answers.world import Question, WorldOptions, conf_option, namespaces_option, read_world, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json
@@ -72,16 +72,16 @@ def explain(
       pumice explain ml/bert cycle.pumice --json | jq .ways_out
       pumice explain --all cluster/
       pumice explain ml/bert cycle.pumice --starts --within 2d
-      pumice explain ml/bert --server http://127.0.0.1:8080
+      pumice explain ml/bert --server http://127.0.0.1:8080 --starts
     """
     if server:
-        if starts:
-            raise InputError("--starts does not work with --server yet; give a SNAPSHOT of that scheduler")
-        ctx.exit(_explain_from(server, words, ways=not no_ways, everyone=everyone, as_json=as_json))
+        ahead_of = [("starts", "1"), ("within", f"{within:.3f}s"), ("samples", str(samples)), ("seed", str(seed))]
+        about = [("ways", "0" if no_ways else "1"), *(ahead_of if starts else [])]
+        ctx.exit(_explain_from(server, words, about, everyone=everyone, as_json=as_json))
     if len(words) < (1 if everyone else 2):
         raise InputError("wanted JOB and files, or --all and files")
-    if seen is not None and (everyone or starts):
-        raise InputError("--for-namespaces: wanted one JOB, without --all and --starts, which name jobs of all")
+    if seen is not None and everyone:
+        raise InputError("--for-namespaces: wanted one JOB, without --all, which names jobs of all")
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     asked = read_world(words if everyone else words[1:], options)
     ahead = partial(predictions_of, asked.world, within, samples, seed) if starts else None
@@ -92,13 +92,15 @@ def explain(
     fail_for(ctx, asked.problems)
 
 
-def _explain_from(server: str, words: tuple[str, ...], *, ways: bool, everyone: bool, as_json: bool) -> int:
+def _explain_from(
+    server: str, words: tuple[str, ...], about: list[tuple[str, str]], *, everyone: bool, as_json: bool
+) -> int:
     """Print the answer of a scheduler that runs, and return its exit code. Raises: InputError."""
     if len(words) != (0 if everyone else 1):
         raise InputError("with --server: wanted JOB and no files, or --all alone")
     form = "json" if as_json else "text"
-    about = [("all", "1")] if everyone else [("job", words[0]), ("ways", "1" if ways else "0")]
-    text, code = ask(server, "/explain", [*about, ("format", form)])
+    which = ("all", "1") if everyone else ("job", words[0])
+    text, code = ask(server, "/explain", [which, *about, ("format", form)])
     click.echo(text, nl=False)
     return code
 
@@ -115,7 +117,8 @@ def _explain_one(
     """Raises: InputError for a job that is not there."""
     from pumice.answers.explanation import NoSuchJob, explain, find_job
     from pumice.answers.plain import described
-    from pumice.answers.seen import as_seen, hidden_of
+    from pumice.answers.seen import as_seen as explanation_as_seen
+    from pumice.answers.seen import hidden_of
     from pumice.answers.world import REASON_TRIALS_MAX, Trials
     from pumice.cli.answers.explanation import print_explanation
     from pumice.runtime.digest import digest_of
@@ -125,14 +128,16 @@ def _explain_one(
     except NoSuchJob as error:
         raise InputError(str(error)) from None
     trials = Trials(asked.world, REASON_TRIALS_MAX)
-    found = as_seen(explain(asked.world, key, ways=ways, trials=trials), hidden_of(asked.world, seen))
+    hidden = hidden_of(asked.world, seen)
+    found = explanation_as_seen(explain(asked.world, key, ways=ways, trials=trials), hidden)
     digest = digest_of(asked.world.now, trials.base.decisions)
+    start = None if ahead is None else as_seen(ahead(), hidden)
     if as_json:
-        print_json(described(found, digest) | ({} if ahead is None else {"start": starts_described(ahead(), key)}))
+        print_json(described(found, digest) | ({} if start is None else {"start": starts_described(start, key)}))
     else:
         print_explanation(found, digest)
-        if ahead is not None:
-            print_starts(ahead(), key)
+        if start is not None:
+            print_starts(start, key)
 
 
 def _explain_all(asked: Question, ahead: Callable[[], Predictions] | None, *, as_json: bool) -> None:
