@@ -31,6 +31,7 @@ from unittest.mock import patch
 from msgspec import Struct
 
 from bench.mechanisms.idle import one_cycle
+from bench.mechanisms.moving import decide
 from bench.mechanisms.switches import SWITCHES, off
 from bench.mechanisms.workloads import WORKLOADS, Workload, is_there
 from pumice.cycle import run_cycle
@@ -39,6 +40,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: A mechanism pays from this ratio on, of calls or of CPU seconds.
 PAYS, WORKLOADS_MIN = 1.01, 2
 IDLE_CYCLES = 200
+#: Modules that call ``run_cycle``.
+CYCLES_IN = ("pumice.runtime.loop", "pumice.runtime.measure", "bench.mechanisms.idle", "bench.mechanisms.moving")
 
 
 class Cost(Struct, frozen=True):
@@ -126,12 +129,14 @@ def _here(name: str, workload: str, what: str) -> dict[str, Any]:
     chosen, digest = WORKLOADS[workload], ""
     with ExitStack() as stack:
         stack.enter_context(off(SWITCHES.get(name)))
-        cycle = one_cycle(chosen.idle, 0) if chosen.idle else None
-        for module in ("pumice.runtime.loop", "pumice.runtime.measure", "bench.mechanisms.idle"):
+        cycle = one_cycle(chosen.idle, chosen.waiting, chosen.conf) if chosen.idle else None
+        for module in CYCLES_IN:
             stack.enter_context(patch(f"{module}.run_cycle", cycles))
         if cycle is not None:
             for _ in range(IDLE_CYCLES):
                 cycle()
+        elif chosen.moving:
+            digest = decide(chosen.moving, chosen.conf)
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             said = stack.enter_context(redirect_stdout(io.StringIO()))

@@ -6,7 +6,7 @@ On each node run four pods in gangs of four. In one case no job waits; in the ot
 A cycle is what the scheduler does each period: take the snapshot, decide, publish figures. Calls of Python functions
 are counted by ``cProfile`` and are the same in every run. CPU time is the median of many cycles, without a profiler.
 Fails if a cycle on 10,000 nodes makes more calls than one on 1,000, or takes more CPU time than ``LIMIT_MS``. While
-jobs wait, sums over arrays of all pods are left that grow with the cluster: 1.7 ms for 36,000 pods more.
+jobs wait, a few comparisons of arrays are left that grow with the cluster: 0.1 ms for 36,000 pods more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NODES, WAITING = (1_000, 10_000), 100
 #: Cycles until nothing is left to write; cycles that are counted or timed.
 SETTLING, CYCLES = 4, 51
 #: By the number of jobs that wait.
-LIMIT_MS = {0: 0.5, WAITING: 5.0}
+LIMIT_MS = {0: 0.5, WAITING: 2.5}
 
 
 class Idle(Struct, frozen=True):
@@ -52,8 +52,9 @@ class Idle(Struct, frozen=True):
         return f"| {self.nodes:,} | {self.waiting:,} | {self.calls:,} | {self.cpu_ms:.3f} |"
 
 
-def one_cycle(nodes: int, waiting: int) -> Callable[[], None]:
-    """Return a function that runs a cycle in which nothing has changed. All statuses have been written before."""
+def one_cycle(nodes: int, waiting: int, conf: str = "") -> Callable[[], None]:
+    """Return a function that runs a cycle in which nothing has changed. All statuses have been written before.
+    ``conf``: the policy, "" for the default."""
     groups: dict[str, PodGroup] = {}
     objects: list[Any] = [node(f"n{i:05}", cpu=8) for i in range(nodes)]
     for i in range(nodes):
@@ -63,7 +64,7 @@ def one_cycle(nodes: int, waiting: int) -> Callable[[], None]:
         groups[f"ns/w{i}"] = podgroup(f"w{i}", 2, phase="Inqueue")
         objects += pods(f"w{i}", 2, cpu=9 + i % 7)
     store = cluster(*groups.values(), *objects)
-    policy, memo, seconds = policy_of(DEFAULT_CONF, builtin_registry()), Memo(), count(1000)
+    policy, memo, seconds = policy_of(conf or DEFAULT_CONF, builtin_registry()), Memo(), count(1000)
 
     def cycle() -> None:
         now = float(next(seconds))

@@ -67,6 +67,8 @@ def _of(*modules: str) -> tuple[str, ...]:
 
 
 _PLUGINS = ("demo, many plugins", "philly 1d, many plugins")
+_REPORTS = ("moving, reports", "reports")
+_IDLE = ("idle 1k, 100 wait", "idle 10k, 100 wait")
 
 SWITCHES: dict[str, Switch] = {
     "memo": Switch("the memo as a whole", ("gang", "topo", "philly 2d", "kai-alloc"), ("pumice.",)),
@@ -123,22 +125,27 @@ SWITCHES: dict[str, Switch] = {
         "trials of equal tasks in a domain", ("topo", "topo, tier 1", "gangreclaim"), _of("volcano.failures.trials")
     ),
     "candidates": Switch(
-        "what may leave a node", ("preempt", "reclaim", "starving", "gangreclaim"), _of("volcano.eviction.candidates")
+        "what may leave a node", ("preempt 1k", "starving 1k", "moving, full"), _of("volcano.eviction.candidates")
     ),
     "refuted": Switch(
         "nodes where too little may leave",
         ("starving", "preempt", "philly 1d, evictions", "demo, evictions"),
         _of("volcano.eviction.refuted_nodes"),
     ),
-    "admission": Switch("jobs that are not admitted", ("philly 2d", "demo"), _of("volcano.queues.admission")),
+    "sums": Switch(
+        "sums over all jobs and pods: amounts of queues, missing pods of gangs, jobs with gated pods",
+        _IDLE,
+        _of("volcano.queues.amounts", "volcano.queues.gates", "volcano.plugins.gang"),
+    ),
     "statuses": Switch("statuses that need no write", ("philly 2d", "starving", "demo"), _of("volcano.status.closing")),
     "statuses-kai": Switch("statuses that need no write, KAI", ("kai-alloc, small", "kai-full"), _of("kai.status")),
-    "node-usage": Switch("measured use of nodes", _PLUGINS, _of("volcano.scorers.node_usage")),
     "gpu-groups": Switch(
-        "nodes with shared GPUs for a request", ("kai-alloc", "kai-full"), _of("kai.engine.place_part")
+        "nodes with shared GPUs for a request",
+        ("moving, shares, KAI", "full, shares, KAI"),
+        _of("kai.engine.place_part"),
     ),
     "tree-order": Switch("the tree of queues", ("kai-alloc", "kai-alloc, small"), _of("kai.engine.tree_order")),
-    "proportion-kai": Switch("keys of queues, KAI", ("kai-reclaim", "kai-alloc"), _of("kai.plugins.proportion")),
+    "proportion-kai": Switch("keys of queues, KAI", ("moving, KAI", "full, KAI"), _of("kai.plugins.proportion")),
     "single-task": Switch(
         "the repeated solution of one task",
         ("kai-reclaim", "kai-preempt"),
@@ -151,7 +158,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "refutation": Switch(
         "jobs refuted by counting, KAI",
-        ("kai-topologies", "kai-groups", "kai-victims"),
+        ("kai-topologies 1k", "kai-groups 1k", "kai-victims 1k"),
         plain={
             f"pumice.kai.engine.{module}:{name}": _no
             for module, names in (
@@ -163,12 +170,12 @@ SWITCHES: dict[str, Switch] = {
     ),
     "free-gpus": Switch(
         "free GPUs of nodes, and what a placement would cost",
-        ("demo, pumice", "philly 1d, pumice"),
+        ("moving, pumice", "moving, fgd"),
         _of("ours.free_gpus", "ours.plugins.gpuplacement"),
     ),
     "capacity": Switch(
         "the tree of queues in capacity",
-        ("tree", "philly 1d, capacity", "demo, capacity"),
+        ("tree 1k", "moving, tree"),
         _of("volcano.plugins.capacity"),
     ),
     **{
@@ -176,10 +183,11 @@ SWITCHES: dict[str, Switch] = {
             f"what `{name}` computes of the cluster", workloads, _of(f"volcano.plugins.{name.replace('-', '_')}")
         )
         for name, workloads in {
-            "proportion": ("philly 2d", "demo"),
-            "overcommit": ("philly 2d", "demo"),
-            "drf": ("philly 2d", "demo"),
-            **dict.fromkeys(("cdp", "numa-aware", "pdb", "sla", "tdm"), _PLUGINS),
+            "overcommit": ("moving", "moving, waiting"),
+            "drf": _IDLE,
+            "cdp": ("idle 1k, cdp", "idle 10k, cdp"),
+            **dict.fromkeys(("numa-aware", "pdb"), _REPORTS),
+            **dict.fromkeys(("sla", "tdm"), _PLUGINS),
         }.items()
     },
 }

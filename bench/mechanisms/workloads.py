@@ -1,4 +1,4 @@
-"""Small workloads on which mechanisms are measured: one cycle and those after it, or a simulation of many cycles."""
+"""Workloads on which mechanisms are measured: one cycle and those after it, a simulation, or a large moving cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bench.mechanisms.moving import Moving
+from pumice.kai.table import DEFAULT_CONF as KAI
+
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = Path(os.environ.get("PUMICE_SHARED") or ROOT.parent / "shared") / "traces"
 _CROWDED = ("--nodes", "10:cpu=32,memory=256Gi,nvidia.com/gpu=4")
@@ -14,11 +17,14 @@ _CROWDED = ("--nodes", "10:cpu=32,memory=256Gi,nvidia.com/gpu=4")
 
 class Workload(Struct, frozen=True):
     """``arguments`` of pumice, without ``--json``. ``conf``: the policy, "" for the command's own. ``idle``:
-    instead, so many nodes on which nothing changes (``bench.mechanisms.idle``)."""
+    instead, so many nodes on which nothing changes (``bench.mechanisms.idle``), while ``waiting`` jobs wait.
+    ``moving``: instead, a large cluster that changes before each cycle."""
 
     arguments: tuple[str, ...] = ()
     conf: str = ""
     idle: int = 0
+    waiting: int = 0
+    moving: Moving | None = None
 
 
 def _bench(scenario: str, nodes: int, pods: int, gang: int, *more: str) -> Workload:
@@ -45,12 +51,23 @@ def _philly(days: int, conf: str = "") -> Workload:
     return Workload(("simulate", str(TRACES / "philly-gavel"), "--until", f"{24 * days}h", *_CROWDED), conf)
 
 
+def _tree(*plugins: str) -> str:
+    """``capacity`` with a tree of queues."""
+    return _volcano("capacity", *plugins).replace("name: capacity", "name: capacity\n    enableHierarchy: true")
+
+
 _EVICTING = "enqueue, allocate, preempt, reclaim, backfill"
-_MANY = _volcano("cdp", "pdb", "tdm", "sla", "numa-aware", "usage")
+_PLUGINS = ("cdp", "pdb", "tdm", "sla", "numa-aware", "usage")
+_MANY = _volcano(*_PLUGINS)
+_FGD = _volcano("gpuplacement") + "    arguments: {policy: fgd}\n"
 
 WORKLOADS = {
     "idle 1k": Workload(idle=1_000),
     "idle 10k": Workload(idle=10_000),
+    "idle 1k, 100 wait": Workload(idle=1_000, waiting=100),
+    "idle 10k, 100 wait": Workload(idle=10_000, waiting=100),
+    "idle 1k, cdp": Workload(idle=1_000, waiting=100, conf=_volcano("cdp")),
+    "idle 10k, cdp": Workload(idle=10_000, waiting=100, conf=_volcano("cdp")),
     "gang": _bench("gang", 300, 3000, 10),
     "gang, 2k nodes": _bench("gang", 2000, 4000, 4),
     "topo": _bench("topo", 200, 600, 20),
@@ -75,6 +92,26 @@ WORKLOADS = {
     "kai-groups": _bench("kai-hostile-groups", 200, 600, 1),
     "kai-victims": _bench("kai-hostile-victims", 200, 180, 1),
     "kai-claims": _bench("kai-hostile-claims", 200, 40, 1),
+    "moving": Workload(conf=_volcano(), moving=Moving(cycles=40)),
+    "moving, waiting": Workload(conf=_volcano(), moving=Moving(cycles=20, queues=500, waiting=5_000)),
+    "moving, tree": Workload(conf=_tree(), moving=Moving(queues=1_000, waiting=200, cycles=15, tree=True)),
+    "moving, full": Workload(conf=_volcano(actions=_EVICTING), moving=Moving(cycles=10, full=True)),
+    "moving, reports": Workload(
+        conf=_volcano(*_PLUGINS, actions=_EVICTING), moving=Moving(cycles=8, full=True, reports=True)
+    ),
+    "reports": Workload(conf=_volcano(*_PLUGINS, actions=_EVICTING), moving=Moving(cycles=15, reports=True)),
+    "moving, pumice": Workload(conf="dialect: pumice\n", moving=Moving(cycles=20, shares=True)),
+    "moving, fgd": Workload(conf=_FGD, moving=Moving(queues=30, waiting=100, cycles=20, shares=True)),
+    "moving, KAI": Workload(conf=KAI, moving=Moving(queues=100, cycles=3)),
+    "moving, shares, KAI": Workload(conf=KAI, moving=Moving(queues=20, cycles=3, shares=True)),
+    "full, KAI": Workload(conf=KAI, moving=Moving(queues=100, cycles=3, full=True)),
+    "full, shares, KAI": Workload(conf=KAI, moving=Moving(queues=20, cycles=3, full=True, shares=True)),
+    "preempt 1k": _bench("preempt", 1000, 500, 10),
+    "starving 1k": _bench("starving", 1000, 50000, 10),
+    "tree 1k": _bench("tree", 1000, 10000, 10, "--queues", "1000"),
+    "kai-topologies 1k": _bench("kai-hostile-topology", 1000, 1200, 1),
+    "kai-groups 1k": _bench("kai-hostile-groups", 1000, 3000, 1),
+    "kai-victims 1k": _bench("kai-hostile-victims", 1000, 900, 1),
     "demo": Workload(("simulate", "examples/demo")),
     "demo, many plugins": _demo(_MANY),
     "demo, capacity": _demo(_volcano("capacity")),

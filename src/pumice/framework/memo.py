@@ -22,14 +22,14 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 * ``volcano.failures.trials``: trials of equal tasks in a domain.
 * ``volcano.eviction.candidates``, ``volcano.eviction.refuted_nodes``: what may leave a node; nodes where it is too
   little.
-* ``volcano.queues.admission``: which jobs are not admitted.
-* ``volcano.scorers.node_usage``: measured use of nodes.
+* ``volcano.queues.amounts``, ``volcano.queues.gates``: what jobs of each queue hold, request and were promised; jobs
+  with gated pods.
 * ``volcano.status.closing``, ``kai.status``: jobs and queues whose status needs no write.
 * ``kai.engine.place_part``, ``kai.engine.tree_order``: nodes with shared GPUs for a request; the tree of queues.
 * ``ours.free_gpus``: free GPUs of nodes.
 * plugins, each what it computes from columns: ``volcano.plugins.capacity``, ``volcano.plugins.cdp``,
-  ``volcano.plugins.drf``, ``volcano.plugins.numa_aware``, ``volcano.plugins.overcommit``, ``volcano.plugins.pdb``,
-  ``volcano.plugins.proportion``, ``volcano.plugins.sla``, ``volcano.plugins.tdm``, ``kai.plugins.proportion``,
+  ``volcano.plugins.drf``, ``volcano.plugins.gang``, ``volcano.plugins.numa_aware``, ``volcano.plugins.overcommit``,
+  ``volcano.plugins.pdb``, ``volcano.plugins.sla``, ``volcano.plugins.tdm``, ``kai.plugins.proportion``,
   ``ours.plugins.gpuplacement``.
 
 Three mechanisms need no memo, because they end with the call or the action that began them and are equal to the plain

@@ -114,13 +114,13 @@ def _measured(
     bound, evicted = (sum(isinstance(decision, kind) for decision in planner.taken) for kind in (Bind, Evict))
     pipelined = len(waiting := outcome.pipelined)
     moved = sum(isinstance(decision, Evict) and decision.pod in waiting for decision in planner.taken)
-    _carry_out(store, outcome, planner.taken, pods, groups)
+    carry_out(store, outcome, planner.taken, pods, groups)
     del outcome
     next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups, memo)
     return Figures(bound, evicted, pipelined, moved, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
 
 
-def _carry_out(
+def carry_out(
     store: Store, outcome: Outcome, decisions: list[Decision], pods: dict[str, Pod], groups: dict[str, PodGroup]
 ) -> None:
     """Carry out all decisions: statuses are written, bound pods run, evicted ones are gone."""

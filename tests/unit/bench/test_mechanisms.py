@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from bench.mechanisms.__main__ import Row, line
+from bench.mechanisms.idle import one_cycle
+from bench.mechanisms.moving import Moving, decide
 from bench.mechanisms.switches import SWITCHES, off
 from bench.mechanisms.workloads import WORKLOADS
 from pumice.framework import memo
 from pumice.framework.memo import Memo
+from pumice.volcano.table import DEFAULT_CONF
 
 
 def test_each_module_that_keeps_answers_has_a_switch() -> None:
@@ -61,3 +64,39 @@ def test_a_mechanism_has_one_line() -> None:
     assert line("drf", rows) == (
         "| `drf` | what `drf` computes of the cluster | gang: 1 → 2, topo: 9 → 9 | 1 → 1.5, 0.123 → 0.1 |"
     )
+
+
+def sums_of_a_cycle(monkeypatch: pytest.MonkeyPatch, without: str = "") -> int:
+    """Return how often a cycle in which nothing changes, while jobs wait, builds an answer or sums an array up."""
+    built: list[object] = []
+    get = Memo.get
+
+    def counting(memo: Memo, question: Any, rests_on: Any, build: Any, size: int = 0) -> Any:
+        return get(memo, question, rests_on, lambda: (built.append(question), build())[1], size)
+
+    monkeypatch.setattr(Memo, "get", counting)
+    sums = import_module("pumice.volcano.queues.amounts")
+    by = sums.sums_by
+    monkeypatch.setattr(sums, "sums_by", lambda *arguments: (built.append("sums"), by(*arguments))[1])
+    with off(SWITCHES.get(without)):
+        cycle = one_cycle(6, 4)
+        built.clear()
+        cycle()
+    return len(built)
+
+
+def test_a_cycle_sums_nothing_up_if_nothing_changes_while_jobs_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sums_of_a_cycle(monkeypatch) == 0
+
+
+def test_without_the_sums_it_looks_at_all_jobs_and_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sums_of_a_cycle(monkeypatch, "sums") > 0
+
+
+@pytest.mark.parametrize("name", ["memo", "sums", "overcommit", "drf"])
+def test_a_moving_cluster_decides_the_same_without_a_mechanism(name: str) -> None:
+    plan = Moving(nodes=8, queues=3, waiting=6, cycles=4)
+    expected = decide(plan, DEFAULT_CONF)
+    with off(SWITCHES[name]):
+        assert decide(plan, DEFAULT_CONF) == expected
+    assert expected != decide(Moving(nodes=6, queues=3, waiting=6, cycles=4), DEFAULT_CONF)

@@ -14,7 +14,7 @@ def enqueue(ssn: Session) -> None:
     if not kinds:
         return
     admission = Admission(ssn)
-    if admission.rejects_all(kinds, remembered=True):
+    if admission.rejects_all(kinds):
         return
     # Admission changes neither the order of queues nor that of jobs, so each queue is processed once and not job by
     # job.

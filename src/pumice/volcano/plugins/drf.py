@@ -123,17 +123,10 @@ def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
 
 def _held(ssn: Session) -> tuple[F64, F64]:
     """Return what jobs hold when the session begins (J, R), and their shares (J,). Read-only."""
-    jobs, total = ssn.tables.jobs, ssn.total.tobytes()
-    assert jobs.stamps is not None
-    # Only shares of jobs that changed are computed again.
-    shares = ssn.memo.by_row("drf.share", (total,), jobs.stamps, lambda rows: _shares(ssn, rows))
-    return read_only(jobs.allocated.copy()), shares
-
-
-def _shares(ssn: Session, rows: AnyArray) -> F64:
-    """Return the shares of jobs when the session begins, 0 for jobs without a queue. Shape (rows,)."""
     jobs = ssn.tables.jobs
-    return dominant_share(jobs.allocated[rows], ssn.total) * (jobs.queue[rows] >= 0)
+    # Jobs without a queue have no share.
+    shares = dominant_share(jobs.allocated, ssn.total) * (jobs.queue >= 0)
+    return read_only(jobs.allocated.copy()), read_only(shares)
 
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:

@@ -32,8 +32,10 @@ from pumice.api import (
     parse_duration,
     plugin,
     points,
+    read_only,
 )
 from pumice.columns.tasks import NO_GATE
+from pumice.framework.memo import ground
 from pumice.model.blockers import GangIncomplete
 from pumice.volcano.gangs.partially_bound import (
     below_minimum_since,
@@ -120,14 +122,20 @@ class Gang:
     def figures(self) -> Mapping[str, AnyArray]:
         """Return for each job how many tasks it lacks, whether it is ready, and if there is such a job, whether it is
         admitted and holds its queue no more. Shapes (J,)."""
+        columns = [self.ssn.tables.jobs[name] for name in ("min_available", "counts", "best_effort")]
+        found = dict(self.ssn.memo.get("gang.figures", ground(*columns), self._figures))
+        ready = found["job.ready"]
+        if rows := given_back(self.ssn):
+            found["job.given_back"] = np.isin(np.arange(len(ready)), rows)
+        return found
+
+    def _figures(self) -> dict[str, AnyArray]:
+        """Return for each job how many tasks it lacks, and whether it is ready."""
         jobs = self.ssn.tables.jobs
         # For all jobs in one product, since figures are published for each cycle.
         missing = jobs.min_available - jobs.counts @ READY
         ready = missing <= jobs.best_effort
-        found = {"job.lacking": np.where(ready, 0, missing), "job.ready": ready}
-        if rows := given_back(self.ssn):
-            found["job.given_back"] = np.isin(np.arange(len(ready)), rows)
-        return found
+        return {"job.lacking": read_only(np.where(ready, 0, missing)), "job.ready": read_only(ready)}
 
     @points.job_valid(reads=(ROWS,))
     def job_valid(self, job: Job) -> Invalid | None:

@@ -20,11 +20,9 @@ class Overcommit:
         self.ssn = ssn
         # A factor below 1 would refuse jobs that fit. Source: Volcano overcommit.go.
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
-        rests_on = (factor, ssn.tables.nodes.facts.version, *ground(ssn.tables.nodes["books"]))
         self._most = ssn.total * factor
-        self._used = ssn.memo.get("overcommit.used", rests_on, lambda: read_only(_used(ssn)))
-        idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(self._most - self._used))
-        self.idle = ssn.column("overcommit.idle", values=idle)
+        self._used = ssn.memo.get("overcommit.used", ground(ssn.tables.nodes["books"]), lambda: _used(ssn))
+        self.idle = ssn.column("overcommit.idle", values=read_only(self._most - self._used))
         # Per queue for other plugins, one sum for this one: the factor is about the cluster as a whole.
         claimed = np.add.reduce(queue_amounts(ssn).claimed, axis=0, keepdims=True)
         self.inqueue = ssn.column("overcommit.inqueue", values=claimed)
@@ -53,5 +51,5 @@ class Overcommit:
 
 
 def _used(ssn: Session) -> F64:
-    """Return what runs on all nodes. Shape (R,)."""
-    return np.asarray(ssn.tables.nodes.books[:, USED].sum(axis=0))
+    """Return what runs on all nodes. Shape (R,). Read-only."""
+    return read_only(ssn.tables.nodes.books[:, USED].sum(axis=0))

@@ -30,7 +30,6 @@ from pumice.api import (
     read_only,
 )
 from pumice.columns.placement import Placement
-from pumice.framework.memo import Ground, ground
 from pumice.volcano.queues.admitted import exceeded, fitting, minimum, queue_limit
 from pumice.volcano.queues.amounts import QueueAmounts, queue_amounts
 
@@ -49,20 +48,16 @@ class Proportion:
         self.ssn = ssn
         # Volcano's proportion has no such hook, so it does not limit which queues a gang reclaims from.
         self.unused_points = () if deservedKept else (points.unified_evictable,)
-        amounts, entitled, memo = queue_amounts(ssn), _entitled_by(ssn), ssn.memo
+        amounts = queue_amounts(ssn)
         self.request, self.takes_part = amounts.request, amounts.has_jobs
-        # Each step is cached under the versions that it rests on, since water filling over many queues is expensive.
-        capability = memo.get("real capability", entitled, lambda: _capability(ssn))
-        wanted = (*entitled, self.request.tobytes(), self.takes_part.tobytes())
-        deserved = memo.get("proportion.deserved", wanted, lambda: _deserved(ssn, amounts, capability))
-        held = (*wanted, amounts.allocated.tobytes())
-        share = memo.get("proportion.share", held, lambda: read_only(queue_share(amounts.allocated, deserved)))
+        capability = _capability(ssn)
+        deserved = _deserved(ssn, amounts, capability)
         self.elastic = ssn.column("proportion.elastic", "queue", values=amounts.elastic)
         self.real_capability = ssn.column("proportion.real_capability", "queue", values=capability)
         self.deserved = ssn.column("proportion.deserved", "queue", values=deserved)
         self.allocated = ssn.column("proportion.allocated", "queue", values=amounts.allocated)
         self.inqueue = ssn.column("proportion.inqueue", "queue", values=amounts.inqueue)
-        self.share = ssn.column("proportion.share", "queue", values=share)
+        self.share = ssn.column("proportion.share", "queue", values=read_only(queue_share(amounts.allocated, deserved)))
 
     def figures(self) -> Mapping[str, AnyArray]:
         """Return the numbers of queues for metrics and reports."""
@@ -203,12 +198,6 @@ def _deserved(ssn: Session, amounts: QueueAmounts, capability: F64) -> F64:
     # Queues without jobs get nothing, so that the others share all of the cluster.
     weight, least = queues.weight * part, queues.guarantee * part[:, None]
     return read_only(water_filling(ssn.total, weight, amounts.request, least, capability))
-
-
-def _entitled_by(ssn: Session) -> Ground:
-    """Return the versions on which limits of queues rest: the size of the cluster, and the queues."""
-    queues = ssn.tables.queues
-    return ssn.tables.nodes.facts.version, *ground(queues["weight"], queues["guarantee"], queues["capability"])
 
 
 def _capability(ssn: Session) -> F64:

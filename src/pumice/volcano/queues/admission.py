@@ -14,7 +14,6 @@ from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Admitted
-from pumice.framework.memo import ground_of_rows
 from pumice.framework.plugin.combine import Rejection
 from pumice.framework.plugin.errors import PluginFault
 from pumice.model.blockers import ADMISSION, Refused
@@ -36,13 +35,6 @@ def waiting_kinds(ssn: Session) -> list[Kind]:
     rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.quarantined).nonzero()[0]
     if not len(rows):
         return []
-    rests_on = (rows.tobytes(), ground_of_rows(jobs.stamps, rows))
-    return ssn.memo.get("waiting by queue and ask", rests_on, lambda: _by_queue_and_ask(ssn, rows), rows.nbytes)
-
-
-def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[Kind]:
-    """Group jobs by queue and request."""
-    jobs = ssn.tables.jobs
     ask = jobs.ask[rows] + 1
     # ``ask`` is -1 for jobs without minResources, so it is moved to begin at 0.
     kinds = int(ask.max()) + 1
@@ -70,31 +62,19 @@ class Admission:
         # By queue and request; valid until an admission.
         self._rejections_by_ask: dict[tuple[int, int], Rejection | None] = {}
 
-    def rejects_all(self, kinds: list[Kind], *, remembered: bool = False) -> bool:
-        """Reject all jobs and return True, if none can be admitted now. ``remembered``: use the answer of an earlier
-        cycle."""
+    def rejects_all(self, kinds: list[Kind]) -> bool:
+        """Reject all jobs and return True, if none can be admitted now."""
         if not self.by_amount:
             return False
         # If every job is rejected, their order does not matter, and sorting them is saved.
         try:
-            texts = self._remembered(kinds) if remembered else self._rejections(kinds)
+            texts = self._rejections(kinds)
         except PluginFault:
             # A fault belongs to the job that was asked about. The regular loop asks again and attributes it.
             return False
         for kind, text in zip(kinds, texts, strict=False):
             self._tell(kind.rows, text)
         return bool(texts)
-
-    def _remembered(self, kinds: list[Kind]) -> tuple[Rejection, ...]:
-        """Return the rejections of an earlier cycle, if all that they rest on is unchanged."""
-        ssn = self.ssn
-        # A plugin outside the core may keep any state, so it is not known what its answers rest on.
-        if ssn.policy.python_plugins:
-            return self._rejections(kinds)
-        reading = ssn.hooks.reading(points.job_enqueueable)
-        rests_on = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
-        question = "rejected", tuple([(kind.queue, kind.ask) for kind in kinds])
-        return ssn.memo.get(question, rests_on, lambda: self._rejections(kinds))
 
     def _rejections(self, kinds: list[Kind]) -> tuple[Rejection, ...]:
         """Return why each kind is rejected, or nothing if a job of some kind would be admitted."""

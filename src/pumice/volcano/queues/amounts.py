@@ -14,11 +14,15 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
+from pumice.framework.memo import ground
 from pumice.volcano.queues.admitted import without_gated
 from pumice.volcano.queues.empty_groups import given_back
 
 #: Columns that ``held_by_queues`` follows from.
 HELD_BY_QUEUES = ("alive", "queue", "allocated")
+#: Columns of jobs and of tasks that ``queue_amounts`` follows from.
+_OF_JOBS = (*HELD_BY_QUEUES, "min_resources", "has_min", "phase", "counts", "min_available", "gated")
+_OF_TASKS = ("job", "cls", "status", "gate")
 
 
 class QueueAmounts(NamedTuple):
@@ -41,7 +45,7 @@ class QueueAmounts(NamedTuple):
 def queue_amounts(ssn: Session) -> QueueAmounts:
     """Return the amounts as they were when first asked for in the session."""
     # Once per session: plugins begin their own columns with these, and then count placements themselves.
-    return ssn.shared(QueueAmounts, lambda: _summed_up(ssn))
+    return ssn.shared(QueueAmounts, lambda: _kept(ssn))
 
 
 def held_by_queues(ssn: Session) -> F64:
@@ -51,12 +55,22 @@ def held_by_queues(ssn: Session) -> F64:
     return _summed(ssn, rows, ssn.tables.jobs.allocated[rows])
 
 
-def _summed_up(ssn: Session) -> QueueAmounts:
-    """Sum up what jobs add to the amounts of their queues, in the order of jobs."""
+def _kept(ssn: Session) -> QueueAmounts:
+    """Return the amounts, which are summed up again if jobs, tasks or queues have changed since the last cycle."""
+    tables, back = ssn.tables, given_back(ssn)
+    jobs, tasks = [tables.jobs[name] for name in _OF_JOBS], [tables.tasks[name] for name in _OF_TASKS]
+    rests_on = (len(tables.queues), len(tables.axis), *back, *ground(*jobs, *tasks))
+    # Otherwise a cycle in which jobs wait and nothing has changed would look at each job and each pod.
+    return ssn.memo.get("amounts of queues", rests_on, lambda: _summed_up(ssn, back))
+
+
+def _summed_up(ssn: Session, back: list[int]) -> QueueAmounts:
+    """Sum up what jobs add to the amounts of their queues, in the order of jobs. ``back``: admitted jobs that are
+    promised nothing."""
     jobs, rows, width = ssn.tables.jobs, _jobs_of_queues(ssn), len(ssn.tables.axis)
     held, least = jobs.allocated[rows], jobs.min_resources[rows]
     admitted, running = _promised(ssn.tables, rows)
-    admitted &= ~np.isin(rows, given_back(ssn))
+    admitted &= ~np.isin(rows, back)
     # Of jobs without minResources, all that is held counts as elastic, since their minimum is 0.
     over = held - least
     missing = without_gated(ssn, rows, np.maximum(least - held, 0.0)) * (admitted | running)[:, None]

@@ -17,6 +17,7 @@ from pumice.columns.rows import TaskRows
 from pumice.columns.tasks import QUEUE_GATE_ONLY
 from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.session import Session
+from pumice.framework.memo import ground
 from pumice.model.decisions import GateRemoval
 from pumice.volcano import points
 
@@ -24,6 +25,12 @@ from pumice.volcano import points
 # Found once and for all jobs, so that allocate does nothing for the others, which are nearly all.
 def gated_jobs(ssn: Session) -> frozenset[int]:
     """Return the rows of jobs with pods whose only gate is the one that the queue may remove."""
+    columns = [ssn.tables.tasks[name] for name in ("alive", "asks_queue", "gate", "status", "job")]
+    return ssn.memo.get("jobs with gated pods", ground(*columns), lambda: _gated_jobs(ssn))
+
+
+def _gated_jobs(ssn: Session) -> frozenset[int]:
+    """Look for them among all tasks."""
     tasks = ssn.tables.tasks
     found = tasks.alive & tasks.asks_queue & (tasks.gate == QUEUE_GATE_ONLY) & (tasks.status == PENDING)
     return frozenset(tasks.job[found & (tasks.job >= 0)].tolist())

@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.dtypes import F64, Bool, read_only
-from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
-from pumice.framework.memo import ground
 
 #: Seconds after which a measurement is stale. Source: Volcano usage plugin.
 FRESH_S = 300.0
@@ -33,12 +31,6 @@ class NodeUsages(NamedTuple):
 def node_usage(ssn: Session) -> NodeUsages:
     """Return the usage of nodes in a session's snapshot."""
     tables = ssn.tables
-    rests_on = (tables.nodes.facts.version, *ground(*tables.usages.columns.values()))
-    return ssn.memo.get("node usage", rests_on, lambda: _along_nodes(tables))
-
-
-def _along_nodes(tables: Tables) -> NodeUsages:
-    """Return the usage in the order of nodes."""
     row_of, usages = tables.nodes.facts.row_of, tables.usages
     # Usage of a node that has just been removed may still be there.
     nodes = np.array([row_of.get(name, -1) for name in usages.names], dtype=np.int64)
