@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:
-        print(json.dumps(_here(*options.child)))
+        print(json.dumps(run_here(*options.child)))
         return 0
     if options.runs < 1:
         parser.error(f"--runs: found {options.runs}, wanted at least 1")
@@ -121,7 +121,7 @@ def _measured(name: str, workload: str, *, count: bool = False) -> Cost:
     return Cost(**json.loads(ended.stdout))
 
 
-def _here(name: str, workload: str, what: str) -> dict[str, Any]:
+def run_here(name: str, workload: str, what: str) -> dict[str, Any]:
     """Run a workload in this process, and return its cost."""
     from pumice.cli.main import main as pumice
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from bench.mechanisms import answers
 from bench.mechanisms.__main__ import Row, line
 from bench.mechanisms.idle import one_cycle
 from bench.mechanisms.moving import Moving, decide
 from bench.mechanisms.switches import SWITCHES, off
-from bench.mechanisms.workloads import WORKLOADS
+from bench.mechanisms.workloads import WORKLOADS, Workload
 from pumice.framework import memo
 from pumice.framework.memo import Memo
 from pumice.volcano.table import DEFAULT_CONF
@@ -100,3 +102,10 @@ def test_a_moving_cluster_decides_the_same_without_a_mechanism(name: str) -> Non
     with off(SWITCHES[name]):
         assert decide(plan, DEFAULT_CONF) == expected
     assert expected != decide(Moving(nodes=6, queues=3, waiting=6, cycles=4), DEFAULT_CONF)
+
+
+def test_what_an_answer_saves_is_named_by_its_module(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch.dict(WORKLOADS, {"tiny": Workload(conf=DEFAULT_CONF, moving=Moving(4, 2, 4, cycles=3))}):
+        assert answers.main(["tiny"]) == 0
+    assert re.search(r"% framework.plugin.hooks: wiring$", capsys.readouterr().out, re.MULTILINE)
+    assert answers.main(["tiny"]) == 2
