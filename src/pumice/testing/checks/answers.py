@@ -19,7 +19,7 @@ from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.hooks import Hook, Hooks
 from pumice.kai.engine.groups import Subset
 from pumice.testing.checks.breach import Breach
-from pumice.testing.checks.questions import Names, Question, hooks_of
+from pumice.testing.checks.questions import Names, Question, about_task, about_tasks_in_turn, hooks_of
 
 Answers = dict[Question, Hashable]
 
@@ -32,7 +32,10 @@ class Asking:
 
     def __init__(self, ssn: Session, plugins: Sequence[str]) -> None:
         self.ssn, self.names = ssn, Names(ssn.tables)
-        self.hooks = hooks_of(ssn, plugins)
+        hooks = hooks_of(ssn, plugins)
+        self.hooks = {key: about_task(hook) for key, hook in hooks.items()}
+        #: Those that answer for a class what to ask about its tasks, as hooks about tasks placed one after the other.
+        self.in_turn = {key: each for key, hook in hooks.items() if (each := about_tasks_in_turn(hook)) is not None}
         self._arguments: dict[Question, list[Any] | None] = {}
 
     def hook(self, question: Question) -> Hook | None:

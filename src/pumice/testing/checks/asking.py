@@ -224,7 +224,7 @@ def _is_near(left: Hashable, right: Hashable) -> bool:
     return left == right
 
 
-def several_follow_placements(asking: Asking, dice: Random) -> None:
+def tasks_in_turn_follow_placements(asking: Asking, dice: Random) -> None:
     """Check that what is said of tasks placed one after the other is said of each once those before it are placed.
     Raises: Breach."""
     ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
@@ -234,12 +234,11 @@ def several_follow_placements(asking: Asking, dice: Random) -> None:
     count = len(tables.nodes.facts.names)
     nodes = NodeRows(tables, np.array(sorted(dice.sample(range(count), dice.randint(1, count)))))
     tasks, followers = TaskRows(tables, np.array(rows)), []
-    for key, hook in asking.hooks.items():
-        if hook.several is not None and hook.form == "task":
-            asked = Question(*key, (Subject("task", (tables.tasks.pods[rows[0]].key,)), Subject("nodes", ())))
-            follower = asking.call(hook._replace(call=hook.several), asked, [tasks, nodes])
-            if follower is not ALONE:
-                followers.append(_Follower(asking, hook, asked, follower, nodes))
+    for key, hook in asking.in_turn.items():
+        asked = Question(*key, (Subject("task", (tables.tasks.pods[rows[0]].key,)), Subject("nodes", ())))
+        follower = asking.call(hook, asked, [tasks, nodes])
+        if follower is not ALONE:
+            followers.append(_Follower(asking, asking.hooks[key], asked, follower, nodes))
     with ssn.statement() as stmt:
         for step, row in enumerate(rows):
             for each in followers:
@@ -335,8 +334,10 @@ def silence_lasts(asking: Asking, questions: Iterable[Question], dice: Random) -
 def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question]:
     """Return questions about a task and nodes to hooks whose silence counts for the whole class."""
     about = [q for q in questions if [each.kind for each in q.subjects[:2]] == ["task", "nodes"]]
-    hooks = [asking.hooks[q.plugin, q.point, q.hook] for q in about]
-    shared = [hook.form == "task" and (hook.several is not None or hook.for_equals) for hook in hooks]
+    keys = [(q.plugin, q.point, q.hook) for q in about]
+    shared = [
+        key in asking.in_turn or (asking.hooks[key].form == "task" and asking.hooks[key].for_equals) for key in keys
+    ]
     return [q for q, is_shared in zip(about, shared, strict=True) if is_shared and q.point in _OF_NODES]
 
 

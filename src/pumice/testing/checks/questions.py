@@ -361,12 +361,15 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
     return None
 
 
-def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[tuple[str, str, str], Hook]:
-    """Return every hook that some plugins have in a session, by plugin, point and name of the function. A hook that
-    answers for a class what to ask about its tasks is returned as a hook about tasks, with ``several``."""
+#: Plugin, point and name of the function: what a hook is known by in any session.
+HookKey = tuple[str, str, str]
+
+
+def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[HookKey, Hook]:
+    """Return every hook that some plugins have in a session."""
     wanted = frozenset(plugins)
     return {
-        (hook.plugin, point.name, name_of(hook)): _about_tasks(hook)
+        (hook.plugin, point.name, name_of(hook)): hook
         for point in ssn.policy.dialect.points.values()
         if ssn.policy.plugins_at(point)
         for hook in ssn.hooks.at(point)
@@ -374,14 +377,24 @@ def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[tuple[str, str, str],
     }
 
 
-def _about_tasks(hook: Hook) -> Hook:
-    """Return a hook that answers for a class as one about tasks, and others as they are."""
+def about_task(hook: Hook) -> Hook:
+    """Return a hook that answers for a class what to ask about its tasks as one about a task, and others as they
+    are."""
     if hook.form != "of_tasks":
         return hook
-    filters = hook.point is points.predicate
-    one: MultiFormQuestion[Any, Any] = points.task_filters if filters else points.task_scores
-    several: MultiFormQuestion[Any, Any] = points.filters_in_turn if filters else points.scores_in_turn
-    return hook._replace(form="task", call=hook.answers(one), several=hook.answers(several))
+    one: MultiFormQuestion[Any, Any]
+    one = points.task_filters if hook.point is points.predicate else points.task_scores
+    return hook._replace(form="task", call=hook.answers(one))
+
+
+def about_tasks_in_turn(hook: Hook) -> Hook | None:
+    """Return a hook that answers for a class what to ask about its tasks as one about tasks that are placed one after
+    the other, None for any other hook."""
+    if hook.form != "of_tasks":
+        return None
+    following: MultiFormQuestion[Any, Any]
+    following = points.filters_in_turn if hook.point is points.predicate else points.scores_in_turn
+    return hook._replace(form="task", call=hook.answers(following))
 
 
 def name_of(hook: Hook) -> str:

@@ -225,7 +225,7 @@ class Walk:
         if self._is_due(3, 4):
             # Last, because these place tasks, which are taken back afterwards.
             ask.rows_after_more_are_what_they_will_be(asking, dice)
-            ask.several_follow_placements(asking, dice)
+            ask.tasks_in_turn_follow_placements(asking, dice)
             ask.silence_is_for_the_class(asking, questions, dice)
             ask.silence_lasts(asking, questions, dice)
 
