@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from msgspec.structs import replace
 
 from pumice.runtime.serving.listening import Place
 from pumice.testing.build import policy
+from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.feed import Feed
 from pumice.web.policy_trials import PolicyTrials, in_world
 from pumice.web.questions import Questions
 from pumice.web.server import serving
 from pumice.web.simulation import results_in
-from tests.unit.web.worlds import CONF, sample, summary_of, world
+from tests.unit.web.worlds import CONF, expected, sample, summary_of, world
 from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
 
@@ -29,7 +31,7 @@ SHOWN = {
     "/queues": ["default", "team", "org"],
     "/jobs": ["ns/below", "ns/starts", "QueueLimit"],
     "/nodes": ["3 nodes", "cordoned"],
-    "/gantt": ["Jobs over time", "not yet"],
+    "/gantt": ["Jobs over time", "Frame: the expected start"],
     "/policy": ["proportion", "enqueue", "What would change"],
     "/cycles": ["Where the time went", "allocate", "Plugin faults", "gang"],
 }
@@ -51,6 +53,7 @@ async def served() -> AsyncIterator[Served]:
         spans = {"open session": 0.01, "allocate": 0.02 * second, "plugin gang": 0.001}
         feed.history.take(replace(sample(spans), number=second + 1, at=100.0 + second))
     feed.publish(summary_of(found))
+    feed.starts = ExpectedStarts(expected, time.monotonic, changes=False)
     policies = PolicyTrials(lambda: CONF, policy, in_world(found))
     async with serving(feed, Place(), Questions(found, "d").explain, policies) as url:
         yield Served(url, feed)
@@ -68,6 +71,7 @@ async def page(tmp_path: Path) -> AsyncIterator[Page]:
 @pytest.mark.parametrize("path", SHOWN)
 async def test_each_page_is_drawn_and_fits(served: Served, page: Page, path: str, width: int, scheme: str) -> None:
     await page.open(served.url + path, width, scheme=scheme)
+    await wait_for(page, f"{json.dumps(SHOWN[path])}.every((part) => {TEXT}.includes(part))")
     text = await page.js(TEXT)
     assert [part for part in SHOWN[path] if part not in text] == []
     assert await page.js(FITS), "the page scrolls sideways"
@@ -96,6 +100,22 @@ async def test_a_job_is_explained_with_ways_out(served: Served, page: Page) -> N
     await wait_for(page, "document.querySelector('#ways li')")
     text = await page.js(TEXT)
     assert "not now" in text and "Checked" in text and "Shortage" in text
+    assert page.complaints == []
+
+
+async def test_a_job_says_when_it_is_expected_to_start(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/job?name=ns/large")
+    await wait_for(page, "document.querySelector('#start').innerText.includes('80 %')")
+    text = await page.js("document.getElementById('start').innerText")
+    assert "about 1970-01-01 00:03:40 UTC; 80 %: 1970-01-01 00:02:40 to not within the time" in text
+    assert "8 simulations of 1 h" in text
+    await page.open(f"{served.url}/job?name=ns/below")
+    await wait_for(page, "document.querySelector('#start').innerText.includes('not known')")
+
+
+async def test_expected_starts_are_drawn_when_they_are_there(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/gantt")
+    await wait_for(page, "document.querySelectorAll('#gantt .expected').length === 1")
     assert page.complaints == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,12 +56,20 @@ async def show_pages(
     if at is None:
         return None
     from pumice.runtime.serving.viewers import this_machine
+    from pumice.web.expected_starts import ExpectedStarts, StartsUnknown
     from pumice.web.feed import Feed
     from pumice.web.history import History
     from pumice.web.publisher import Publisher
     from pumice.web.server import serving
 
+    async def starts() -> dict[str, Any]:
+        try:
+            return await answers.starts()
+        except ValueError as error:
+            raise StartsUnknown(str(error)) from None
+
     feed = Feed(History(span_max_s=HISTORY_S))
+    feed.starts = ExpectedStarts(starts, time.monotonic, changes=True)
     try:
         url = await stack.enter_async_context(serving(feed, at, answers.explain, beyond=beyond or this_machine))
     except OSError as error:

@@ -20,7 +20,7 @@ from pumice.model.workloads.estimate import expected_end_s, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.run import simulate
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.settings import SimSettings
+from pumice.sim.settings import NO_OBSERVERS, Observers, SimSettings
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 from pumice.sim.workloads.work import LooseGang, Work
 
@@ -59,6 +59,7 @@ def forecast(
     lasts: Lasts | None = None,
     arriving: Sequence[Work] = (),
     awaited: frozenset[str] = frozenset(),
+    observers: Observers = NO_OBSERVERS,
 ) -> Forecast:
     """Simulate a cluster from ``now`` (seconds since the epoch) for ``until_s`` seconds.
 
@@ -73,7 +74,7 @@ def forecast(
             stay.append(gang.key)
         works.append(_lasting(gang, lasts_s))
     settings = SimSettings(start=now, until=until_s, try_alone=False, awaited=awaited)
-    run = simulate(Scene(tuple(others), (*works, *arriving)), policy, settings)
+    run = simulate(Scene(tuple(others), (*works, *arriving)), policy, settings, observers)
     jobs = {
         each.key: JobTimes(each.queue, _since(each.started, now), _since(each.ended, now)) for each in run.history.jobs
     }

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from pumice.web import documents
+from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.history import History
 from pumice.web.jobs_query import JobsIndex
 from pumice.web.past_jobs import PastJobs
@@ -39,6 +40,8 @@ class Feed:
         self.number = 0
         self.history = history or History()
         self.past = PastJobs()
+        #: When waiting jobs are expected to start, None where nothing works that out.
+        self.starts: ExpectedStarts | None = None
         self.notes: list[str] = []
         #: Results of a simulation, of which there is one page and no cycle.
         self.simulation: dict[str, Any] | None = None

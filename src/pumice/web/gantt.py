@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.web.expected_starts import SeenStarts
 from pumice.web.jobs_query import JobsIndex, JobsQuery
 from pumice.web.past_jobs import PastJob
 from pumice.web.summary import CODES, STATES
@@ -18,10 +19,13 @@ _WAITING = ("reserved", "waits")
 _RUNNING = ("starts", "partly runs", "runs")
 
 
-def gantt(index: JobsIndex, past: Iterable[PastJob], query: JobsQuery) -> dict[str, Any]:
+def gantt(
+    index: JobsIndex, past: Iterable[PastJob], query: JobsQuery, starts: SeenStarts | None = None
+) -> dict[str, Any]:
     """Return rows of the jobs that a query matches, by their start or arrival, and how many are left out of each kind.
 
-    Those that run longest, that wait longest with reservations first, and that ended last. Raises: QueryError.
+    Those that run longest, that wait longest with reservations first, and that ended last. ``starts``: when jobs that
+    wait are expected to start. Raises: QueryError.
     """
     jobs, matching = index.jobs, index.matching(query)
     state = np.array([*STATES])[jobs.state]
@@ -32,11 +36,16 @@ def gantt(index: JobsIndex, past: Iterable[PastJob], query: JobsQuery) -> dict[s
     ended = [each for each in past if _is_meant(index, each, query)][::-1]
     rows = [_row(index, row) for row in (*running[:KIND_MAX].tolist(), *waiting[:KIND_MAX].tolist())]
     rows += [_past_row(each) for each in ended[:KIND_MAX]]
+    if starts is not None:
+        for row in rows:
+            if row["state"] in _WAITING:
+                row["start"] = starts.of(row["name"])
     rows.sort(key=lambda row: (row["started"] or row["created"], row["name"]))
     return {
         "now": index.summary.at,
         "reserves_from": index.summary.reserves_from,
         "rows": rows,
+        "basis": None if starts is None else starts.basis,
         "left_out": {
             "run": max(len(running) - KIND_MAX, 0),
             "wait": max(len(waiting) - KIND_MAX, 0),
@@ -64,6 +73,7 @@ def _row(index: JobsIndex, row: int) -> dict[str, Any]:
         "started": _known(jobs.started[row]),
         "ends": _known(jobs.ends[row]),
         "ended": None,
+        "start": None,
         "code": CODES[code].value if code >= 0 else "",
         "sentence": jobs.sentences[row],
     }
@@ -78,6 +88,7 @@ def _past_row(job: PastJob) -> dict[str, Any]:
         "started": _known(job.started),
         "ends": None,
         "ended": job.ended,
+        "start": None,
         "code": "",
         "sentence": "",
     }

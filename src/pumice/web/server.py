@@ -22,11 +22,12 @@ from pumice import __version__
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Handler, Place, connections_here, listening
 from pumice.runtime.serving.viewers import Guard, Scope, Viewer, guard_of, namespaces_of, this_machine
 from pumice.web.assets import PAGES, asset, shell
+from pumice.web.expected_starts import SeenStarts
 from pumice.web.feed import DOCUMENTS, Feed
 from pumice.web.gantt import gantt
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError, query_of
 from pumice.web.policy_trials import PolicyTrials
-from pumice.web.seen import SeenJobs
+from pumice.web.seen import SeenJobs, hidden_names
 
 _AT_WORK_MAX = 256  # each page that is open holds one connection for its stream
 _BEAT_S = 15.0  # a stream says that it is alive, so that a page notices a server that is gone
@@ -152,7 +153,18 @@ class Pages:
     async def _gantt(self, request: web.Request) -> web.Response:
         scope = await self._scope(request)
         past = [job for job in self._feed.past.jobs if scope.has(job.name)]
-        return self._asked(request, await self._index(request), lambda index, query: gantt(index, past, query))
+        starts = await self._starts(request)
+        return self._asked(request, await self._index(request), lambda index, query: gantt(index, past, query, starts))
+
+    async def _starts(self, request: web.Request) -> SeenStarts | None:
+        """Return expected starts if they are asked for, which may take half a minute, and if they can be worked out."""
+        starts = self._feed.starts if request.query.get("starts") == "1" else None
+        if starts is None:
+            return None
+        await starts.renew()
+        index = self._feed.index
+        names = [] if index is None else index.jobs.names
+        return SeenStarts(starts, hidden_names(names, await self._scope(request)))
 
     def _asked(
         self,
@@ -162,7 +174,7 @@ class Pages:
     ) -> web.Response:
         """Answer a question about the jobs that the parameters of the address name."""
         try:
-            query = query_of(request.query)
+            query = query_of({name: value for name, value in request.query.items() if name != "starts"})
             found = self._feed.encoded(lambda _: {} if index is None else answer(index, query), index)
         except QueryError as error:
             raise web.HTTPBadRequest(text=f"{error}\n") from None
@@ -175,7 +187,10 @@ class Pages:
         rows = [] if index is None else [row for row, each in enumerate(index.jobs.names) if each == name]
         if index is None or not rows:
             raise web.HTTPNotFound(text="no such job in the newest cycle\n")
-        found: dict[str, Any] = {"job": index.row(rows[0]), "explanation": None}
+        found: dict[str, Any] = {"job": index.row(rows[0]), "explanation": None, "start": None, "basis": None}
+        starts = await self._starts(request)
+        if starts is not None:
+            found |= {"start": starts.of(name), "basis": starts.basis}
         if self._explain is not None and request.query.get("explain") == "1":
             try:
                 found["explanation"] = await self._explain(name, request[_VIEWER])

@@ -76,6 +76,8 @@ async def test_questions_are_answered_from_the_newest_snapshot() -> None:
         assert status == 200 and "waits     ns/g  Shortage" in text
         status, text = await got(f"{url}/nodes")
         assert status == 200 and "n0" in text
+        status, text = await got(f"{url}/starts")
+        assert status == 200 and '"ns/g"' in text and '"why_not": "in 8 of 8 simulations' in text and '"at"' in text
         status, text = await got(f"{url}/explain?job=ns/h")
         assert status == 400 and "did you mean ns/g?" in text
 

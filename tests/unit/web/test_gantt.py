@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from pumice.answers.seen import HiddenNames
+from pumice.web.expected_starts import ExpectedStarts, JobStart, SeenStarts
 from pumice.web.feed import Feed
 from pumice.web.gantt import KIND_MAX, gantt
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError
 from pumice.web.past_jobs import PAST_MAX, PastJob, PastJobs
 from pumice.web.summary import STATES, CycleSummary
-from tests.unit.web.worlds import summary
+from tests.unit.web.worlds import expected, summary
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +70,27 @@ def test_rows_and_memory_are_bounded_and_what_is_left_out_is_counted(shown: Cycl
     ended = [row for row in found["rows"] if row["state"] == "ended"]
     assert len(ended) == KIND_MAX and max(row["ended"] for row in ended) == PAST_MAX + 4
     assert found["left_out"] == {"run": 0, "wait": 0, "ended": PAST_MAX - KIND_MAX}
+
+
+async def test_jobs_that_wait_have_their_expected_start(shown: CycleSummary) -> None:
+    starts = ExpectedStarts(expected, lambda: 0.0, changes=False)
+    await starts.renew()
+    found = gantt(JobsIndex(shown), (), JobsQuery(), SeenStarts(starts, HiddenNames(())))
+    assert found["basis"] == {"at": 100.0, "samples": 8, "until_s": 3600.0}
+    rows = {row["name"]: row["start"] for row in found["rows"]}
+    assert rows["ns/large"] == JobStart(220.0, 160.0, None)
+    assert rows["ns/below"].why_not and rows["ns/runs"] is None and rows["ns/starts"] is None
+
+
+async def test_why_no_start_is_expected_names_no_job_of_others(shown: CycleSummary) -> None:
+    async def of_others() -> dict[str, Any]:
+        waits = {"why_not": "without an estimate, so taken to stay: 1 running (other/secret)"}
+        return {"jobs": {"ns/large": waits}, "at": 100.0, "samples": 8, "until_s": 3600.0}
+
+    starts = ExpectedStarts(of_others, lambda: 0.0, changes=False)
+    await starts.renew()
+    found = SeenStarts(starts, HiddenNames({"other"})).of("ns/large")
+    assert "secret" not in found.why_not and "1 running" in found.why_not
 
 
 def test_a_feed_compares_each_summary_with_the_one_before(shown: CycleSummary) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from pumice.answers.world import Trials, World
 from pumice.model.events import Object
@@ -51,6 +52,13 @@ def sample(spans: Mapping[str, float] = EMPTY_MAP) -> CycleSample:
     """Return the sums of the cycle on the world."""
     base = Trials(world(), 1).base
     return sample_of(CycleEnd(1, base.outcome, base.decisions, "d", spans), amounts_of(base.outcome))
+
+
+async def expected() -> dict[str, Any]:
+    """Return when jobs of the world are expected to start: of one that is known, of another that is not."""
+    ahead = {"middle_s": 120.0, "interval_80_s": [60.0, None], "why_not": ""}
+    stays = {"middle_s": None, "interval_80_s": [None, None], "why_not": "in 8 of 8 simulations it does not start"}
+    return {"at": 100.0, "samples": 8, "until_s": 3600.0, "jobs": {"ns/large": ahead, "ns/below": stays}}
 
 
 def _gang(name: str, count: int, of: str = "default", on: str = "", created: float = 0.0) -> list[Object]:

@@ -26,6 +26,7 @@ _PARAMETERS = {
     "/jobs": (),
     "/queues": (),
     "/nodes": (),
+    "/starts": (),
 }
 
 server_option = click.option(

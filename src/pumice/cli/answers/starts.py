@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pumice.sim.starts.predicted import Predictions, StartPrediction
 
 SAMPLES_MAX = 200
+_NAMES_MAX = 3
+#: About ten CPU seconds on 1,000 nodes with 5,000 jobs.
+_PAGE_STEPS_MAX = 600_000
 
 
 def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Predictions:
@@ -34,6 +37,15 @@ def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
     return replace(found, by_job=shown)
 
 
+def page_starts(world: World) -> dict[str, Any]:
+    """Return what pages show of starts: in bounded steps, with ``at``, the time that they count from."""
+    from pumice.sim.starts.predicted import predicted_starts
+    from pumice.sim.starts.samples import Horizon
+
+    found = predicted_starts(world.objects.values(), world.policy, world.now, Horizon(steps_max=_PAGE_STEPS_MAX))
+    return starts_described(found) | {"at": world.now}
+
+
 def print_starts(found: Predictions, job: str = "") -> None:
     """Print when a job is expected to start, or all that wait ("")."""
     out = console()
@@ -46,6 +58,10 @@ def print_starts(found: Predictions, job: str = "") -> None:
     out.print()
     out.print_table(lines)
     learnt = f"run times of {counted(found.learnt, 'ended job')}" if found.learnt else "no ended jobs"
+    if found.stay:
+        more = ", …" if len(found.stay) > _NAMES_MAX else ""
+        names = f"{', '.join(found.stay[:_NAMES_MAX])}{more}"
+        out.print(f"running without an estimate, so taken to stay: {len(found.stay)} ({escaped(names)})", style="dim")
     basis = f"{counted(found.samples, 'simulation')} of {duration(found.until_s)}, by estimates and {learnt}"
     out.print(f"{basis}; not yet compared with what happened", style="dim")
 
@@ -83,5 +99,6 @@ def starts_described(found: Predictions, job: str = "") -> dict[str, Any]:
         "samples": found.samples,
         "until_s": found.until_s,
         "ended_jobs": found.learnt,
+        "without_estimate": list(found.stay),
         "compared": None,
     }

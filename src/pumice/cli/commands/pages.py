@@ -13,7 +13,7 @@ import click
 from pumice.cli.answers.world import WorldOptions, conf_option, namespaces_option, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
-from pumice.cli.output import say
+from pumice.cli.output import print_json, say
 from pumice.cli.run_flags import place
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--print",
     "document",
-    type=click.Choice(["overview", "jobs", "queues", "nodes", "cycles"]),
+    type=click.Choice(["overview", "jobs", "queues", "nodes", "cycles", "starts"]),
     help="Print what a page shows as JSON, and serve nothing.",
 )
 @namespaces_option
@@ -85,6 +85,11 @@ async def _print(source: Source, document: str, seen: frozenset[str] | None) -> 
     from pumice.web.jobs_query import JobsQuery
     from pumice.web.seen import SeenJobs
 
+    if document == "starts":
+        if source.starts is None:
+            raise InputError("--print starts: wanted files or a snapshot, of one cycle")
+        print_json(source.starts())
+        return
     feed = Feed()
     await source.fill(feed)
     await asyncio.sleep(0)  # what was handed on from a thread is taken in
@@ -107,6 +112,7 @@ async def _serve(source: Source, address: str, port: int) -> None:
     if not is_loopback(address):
         raise InputError(f"--listen {address or ':'}: pages are for this machine only; wanted a loopback address")
     feed = Feed()
+    feed.starts = source.expected_starts()
     try:
         async with serving(feed, Place(address, port), source.explain, source.policies) as url:
             say(f"pages on {url}; Ctrl-C stops")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from pumice.cli.answers.starts import page_starts
 from pumice.cli.answers.world import Question, WorldOptions, read_world
 from pumice.cli.errors import InputError
 from pumice.cli.policies import registry_of
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
+    from pumice.web.expected_starts import ExpectedStarts
     from pumice.web.feed import Feed
     from pumice.web.policy_trials import PolicyTrials
     from pumice.web.server import Explain
@@ -22,11 +26,20 @@ if TYPE_CHECKING:
 
 class Source(Struct, frozen=True):
     """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job.
-    ``policies``: tries policies."""
+    ``policies``: tries policies. ``starts``: works out when waiting jobs are expected to start, as JSON."""
 
     fill: Callable[[Feed], Awaitable[None]]
     explain: Explain | None = None
     policies: PolicyTrials | None = None
+    starts: Callable[[], dict[str, Any]] | None = None
+
+    def expected_starts(self) -> ExpectedStarts | None:
+        """Return what works starts out once, in a thread; None where nothing can."""
+        from pumice.web.expected_starts import ExpectedStarts
+
+        if self.starts is None:
+            return None
+        return ExpectedStarts(partial(asyncio.to_thread, self.starts), time.monotonic, changes=False)
 
 
 def policy_reader(plugins_dir: str) -> Callable[[str], Policy]:
@@ -85,4 +98,4 @@ def _of_world(asked: Question, plugins_dir: str) -> Source:
 
     shown = shown_text(asked.chosen.text)
     policies = PolicyTrials(lambda: shown, policy_reader(plugins_dir), in_world(asked.world))
-    return Source(fill, Questions(asked.world, digest).explain, policies)
+    return Source(fill, Questions(asked.world, digest).explain, policies, partial(page_starts, asked.world))

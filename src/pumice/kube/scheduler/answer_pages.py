@@ -47,7 +47,7 @@ class WordsOf(Protocol):
     ) -> list[str]: ...
 
 
-PATHS = ("/explain", "/whatif", "/next", "/jobs", "/queues", "/nodes")
+PATHS = ("/explain", "/whatif", "/next", "/jobs", "/queues", "/nodes", "/starts")
 ANSWER_S = 30.0
 WAITING_MAX, WAITING_EACH = 8, 2  # in all, and of one user
 _FRESH_S = 1.0  # for how long a snapshot is used at least
@@ -65,6 +65,16 @@ class _Answer(Struct, frozen=True):
     body: bytes
     is_json: bool = False
     exit_code: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Return an answer in words, such as why there is none."""
+        return self.body.decode("utf-8", "replace").strip().removeprefix("error: ")
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(self.body)
+        return found
 
 
 class AnswerPages:
@@ -111,12 +121,18 @@ class AnswerPages:
         that cannot be explained, HTTPException where there is no answer now."""
         found = await self._asked("/explain", [("job", job)], viewer)
         if found.exit_code in _DONE:
-            answer: dict[str, Any] = msgspec.json.decode(found.body)
-            return answer
-        text = found.body.decode("utf-8", "replace").strip().removeprefix("error: ")
+            return found.document
         if found.status == 400:
-            raise KeyError(text)
-        raise web.HTTPServiceUnavailable(text=f"{text}\n")
+            raise KeyError(found.text)
+        raise web.HTTPServiceUnavailable(text=f"{found.text}\n")
+
+    async def starts(self) -> dict[str, Any]:
+        """Return when waiting jobs are expected to start, as ``pumice pages --print starts`` does. Raises: ValueError
+        with a sentence where there is no answer now. They are about all jobs: callers show what a viewer may see."""
+        found = await self._asked("/starts", (), Viewer())
+        if found.exit_code in _DONE:
+            return found.document
+        raise ValueError(found.text)
 
     async def _asked(self, path: str, given: Sequence[tuple[str, str]], viewer: Viewer) -> _Answer:
         own, count = viewer.name, self._waiting.total()

@@ -18,8 +18,6 @@ from pumice.ours.start_scores import LEVELS, Record, StartScores
 from pumice.sim.starts.samples import WEEK, Horizon, Starts, as_past_job, sampled_starts
 from pumice.sim.workloads.work import LooseGang
 
-_NAMES_MAX = 3
-
 
 class StartPrediction(Struct, frozen=True):
     """Seconds from now until a job is expected to start; inf for not within the horizon.
@@ -38,12 +36,14 @@ class StartPrediction(Struct, frozen=True):
 
 class Predictions(Struct, frozen=True):
     """By ``namespace/name``. ``samples`` simulations over ``until_s`` seconds, with what ``learnt`` ended jobs say.
-    ``record``: how often earlier predictions were right, None if there were none."""
+    ``stay``: running jobs of which nothing says when they end. ``record``: how often earlier predictions were right,
+    None if there were none."""
 
     by_job: Mapping[str, StartPrediction]
     samples: int
     until_s: float
     learnt: int
+    stay: tuple[str, ...] = ()
     record: Record | None = None
 
 
@@ -71,7 +71,8 @@ def predicted_starts(
             predictor.learn(job)
     starts = sampled_starts(found, policy, now, predictor, past, horizon)
     by_job = {key: _prediction(key, now, each, starts, horizon, scores) for key, each in starts.by_job.items()}
-    return Predictions(by_job, horizon.samples, horizon.until_s, len(predictor), scores.record() if scores else None)
+    record = scores.record() if scores else None
+    return Predictions(by_job, starts.samples, starts.until_s, len(predictor), starts.stay, record)
 
 
 def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
@@ -101,18 +102,19 @@ def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
 def _prediction(
     key: str, now: float, starts_s: np.ndarray, starts: Starts, horizon: Horizon, scores: StartScores | None
 ) -> StartPrediction:
-    # Waits beyond the horizon are unknown: the horizon is what is known of them.
-    raw = np.quantile(np.minimum(starts_s, horizon.until_s), LEVELS, method="nearest")
+    if not len(starts_s):
+        why_not = f"no simulation ended within {horizon.steps_max:,} steps"
+        return StartPrediction(np.inf, np.inf, np.inf, np.inf, np.inf, why_not)
+    # Waits beyond the time that is simulated are unknown: that time is what is known of them.
+    raw = np.quantile(np.minimum(starts_s, starts.until_s), LEVELS, method="nearest")
     quantiles = raw if scores is None else scores.add(key, now, raw).quantiles_s
     why_not = _why_not(starts_s, starts) if not np.isfinite(np.quantile(starts_s, 0.5, method="nearest")) else ""
-    low_95, low_80, middle, high_80, high_95 = np.where(quantiles >= horizon.until_s, np.inf, quantiles).tolist()
+    low_95, low_80, middle, high_80, high_95 = np.where(quantiles >= starts.until_s, np.inf, quantiles).tolist()
     return StartPrediction(middle, low_80, high_80, low_95, high_95, why_not)
 
 
 def _why_not(starts_s: np.ndarray, starts: Starts) -> str:
     count = int(np.isinf(starts_s).sum())
     text = f"in {count} of {len(starts_s)} simulations it does not start within the time that is simulated"
-    if not starts.stay:
-        return text
-    named = f"{', '.join(starts.stay[:_NAMES_MAX])}{', …' if len(starts.stay) > _NAMES_MAX else ''}"
-    return f"{text}; without an estimate, so taken to stay: {len(starts.stay)} running ({named})"
+    # Names of others are not for everyone who may see this job.
+    return text if not starts.stay else f"{text}; without an estimate, so taken to stay: {len(starts.stay)} running"

@@ -8,6 +8,7 @@ Source: Politis and Romano, The Stationary Bootstrap, 1994, with blocks of equal
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from msgspec import Struct
@@ -22,7 +23,9 @@ from pumice.model.workloads.past_job import PastJob, stem_of
 from pumice.ours.predictor import Predictor
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.sim.forecast import by_estimate, forecast, gangs_of, started_at
+from pumice.sim.settings import Observers
 from pumice.sim.workloads.work import USER_LABEL, LooseGang, SimJob, SimTask, Work
+from pumice.sim.world import Progress
 
 BLOCK_S = 6 * 3_600.0
 #: Jobs of one sample that come later, at most.
@@ -30,22 +33,64 @@ ARRIVALS_MAX = 2_000
 
 
 class Horizon(Struct, frozen=True):
-    """How far and how often it is simulated: ``until_s`` seconds, ``samples`` times, with a ``seed``."""
+    """How far and how often it is simulated: ``until_s`` seconds, ``samples`` times, with a ``seed``.
+
+    ``steps_max``: a bound on the jobs that wait or run, summed over all cycles of all samples, which look only as far
+    as that allows. 0: no bound.
+    """
 
     until_s: float = 7 * 86_400.0
     samples: int = 8
     seed: int = 0
+    steps_max: int = 0
 
 
 WEEK = Horizon()
 
 
 class Starts(Struct, frozen=True):
-    """Seconds until jobs start, by ``namespace/name``. Shape (samples,), inf for not within the time. ``stay``: running
-    jobs of which nothing says when they end."""
+    """Seconds until jobs start, by ``namespace/name``. Shape (samples,), inf for not within ``until_s``. ``stay``:
+    running jobs of which nothing says when they end. ``samples``: those that ended within the steps of the horizon."""
 
     by_job: dict[str, F64]
-    stay: tuple[str, ...] = ()
+    stay: tuple[str, ...]
+    samples: int
+    until_s: float
+
+
+class _StepsSpent(Exception):
+    """The steps are spent."""
+
+
+class _Steps:
+    """Counts the jobs of each cycle, which are what its time depends on. ``reached``: the time of the last cycle."""
+
+    def __init__(self, most: float) -> None:
+        self.left, self.reached = most, 0.0
+
+    def take(self, progress: Progress) -> None:
+        """Take a cycle. Raises: _StepsSpent."""
+        self.left -= 1 + progress.waiting + progress.running
+        if self.left < 0:
+            raise _StepsSpent
+        self.reached = progress.now
+
+
+class _Present(Struct, frozen=True):
+    """What all samples begin with. ``ages``: for how many seconds jobs have been running."""
+
+    objects: Sequence[Object]
+    policy: Policy
+    now: float
+    gangs: Sequence[LooseGang]
+    about: dict[str, PastJob]
+    ages: dict[str, float]
+    past: Sequence[PastJob]
+    predictor: Predictor
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        return frozenset(self.about.keys() - self.ages.keys())
 
 
 def sampled_starts(
@@ -65,34 +110,61 @@ def sampled_starts(
     gangs = gangs_of(found)
     about = {gang.key: as_past_job(gang) for gang in gangs}
     ages = {gang.key: now - since for gang in gangs if (since := started_at(gang)) is not None}
-    waiting = frozenset(about.keys() - ages.keys())
-    if not waiting:
-        return Starts({})
+    present = _Present(found, policy, now, gangs, about, ages, past, predictor)
+    if not present.waiting:
+        return Starts({}, (), horizon.samples, horizon.until_s)
     predictor.watch((about[key], age_s) for key, age_s in ages.items())
-    starts: dict[str, list[float]] = {key: [] for key in sorted(waiting)}
-    drawn: dict[str, float | None] = {}
     with old_objects_left_alone():
-        for number in range(horizon.samples):
-            dice = np.random.Generator(np.random.PCG64([horizon.seed, number]))
-            # In the order of the objects, so that the same input draws the same numbers.
-            for gang in gangs:
-                age_s = ages.get(gang.key, 0.0)
-                runs_s = predictor.draw(about[gang.key], dice, age_s)
-                drawn[gang.key] = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
-            ahead = forecast(
-                found,
-                policy,
-                now,
-                horizon.until_s,
-                lasts=lambda gang: drawn[gang.key],
-                arriving=_arrivals(past, now, horizon.until_s, predictor, dice),
-                awaited=waiting,
-            )
-            for key, times in starts.items():
-                start = ahead.jobs[key].starts_s if key in ahead.jobs else None
-                times.append(float("inf") if start is None else start)
-    stay = (gang.key for gang in gangs if gang.key in ages and drawn[gang.key] is None)
-    return Starts({key: np.array(times) for key, times in starts.items()}, tuple(sorted(stay)))
+        until_s, left = _reach(present, horizon)
+        starts, stay = list[dict[str, float]](), frozenset[str]()
+        steps = _Steps(left)
+        with suppress(_StepsSpent):
+            for number in range(horizon.samples):
+                sample, stay = _sample(present, horizon.seed, number, until_s, steps)
+                starts.append(sample)
+    by_job = {key: np.array([sample[key] for sample in starts]) for key in sorted(present.waiting)}
+    return Starts(by_job, tuple(sorted(stay)), len(starts), until_s)
+
+
+def _reach(present: _Present, horizon: Horizon) -> tuple[float, float]:
+    """Return how far samples can look within the steps, by the first of them, and the steps that are left then."""
+    if not horizon.steps_max:
+        return horizon.until_s, float("inf")
+    # One part more than there are samples: this one is run again.
+    part = horizon.steps_max // (horizon.samples + 1)
+    steps = _Steps(part)
+    try:
+        _sample(present, horizon.seed, 0, horizon.until_s, steps)
+    except _StepsSpent:
+        return max(steps.reached - present.now, 0.0), horizon.steps_max - part
+    return horizon.until_s, horizon.steps_max - part + steps.left
+
+
+def _sample(
+    present: _Present, seed: int, number: int, until_s: float, steps: _Steps
+) -> tuple[dict[str, float], frozenset[str]]:
+    """Return the seconds until each waiting job starts, in one simulation, and the running jobs that stay. Raises:
+    _StepsSpent."""
+    now, predictor, drawn = present.now, present.predictor, dict[str, float | None]()
+    dice = np.random.Generator(np.random.PCG64([seed, number]))
+    # In the order of the objects, so that the same input draws the same numbers.
+    for gang in present.gangs:
+        age_s = present.ages.get(gang.key, 0.0)
+        runs_s = predictor.draw(present.about[gang.key], dice, age_s)
+        drawn[gang.key] = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
+    ahead = forecast(
+        present.objects,
+        present.policy,
+        now,
+        until_s,
+        lasts=lambda gang: drawn[gang.key],
+        arriving=_arrivals(present.past, now, until_s, predictor, dice),
+        awaited=present.waiting,
+        observers=Observers(progress=steps.take),
+    )
+    found = {key: ahead.jobs[key].starts_s if key in ahead.jobs else None for key in present.waiting}
+    starts = {key: float("inf") if start is None else start for key, start in found.items()}
+    return starts, frozenset(key for key in present.ages if drawn[key] is None)
 
 
 def as_past_job(gang: LooseGang) -> PastJob:

@@ -4,7 +4,9 @@ const STATE_COLOURS = { ended: "var(--other)", runs: "var(--accent)", "partly ru
 async function ganttPage() {
   const given = parameters();
   const [{ data: choices }, { data }] = await Promise.all([document_of("/data/choices"), document_of(link("/data/gantt", { queue: given.queue, text: given.text }))]);
-  const first = Math.min(data.now, ...data.rows.map((row) => row.created)), last = Math.max(data.now, data.reserves_from ?? 0, ...data.rows.map((row) => row.ends ?? 0));
+  addStarts(data, given);
+  const first = Math.min(data.now, ...data.rows.map((row) => row.created));
+  const last = Math.max(data.now, data.reserves_from ?? 0, ...data.rows.map((row) => row.ends ?? row.start?.high ?? row.start?.middle ?? 0));
   const span = Math.max(last - first, 1);
   showTimeOf({ from: first, parts: 1, width_s: 1.02 * span });
   const go = (changes) => { history.pushState(null, "", link("/gantt", { ...given, ...changes })); refresh(); };
@@ -14,10 +16,36 @@ async function ganttPage() {
       ...[["", "any"], ...choices.queues.map((name) => [name, name])].map(([value, text]) => h("option", { value, selected: value === (given.queue || "") ? "" : null }, text)))));
   const kept = data.reserves_from === null ? "" : ` The plugin reserve keeps room for the job that waits longest from ${when(data.reserves_from)} UTC on (dashed line).`;
   const more = Object.entries(data.left_out).filter(([, count]) => count).map(([kind, count]) => `${number(count)} more that ${kind}`).join(", ");
-  const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} When a waiting job will start: not yet. ${more ? `Left out: ${more}.` : ""}`;
+  const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} ${startsAbout()} ${more ? `Left out: ${more}.` : ""}`;
   const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]));
   return [card("Jobs over time", "Those that run and wait longest, and the last that ended while these pages were open.", [form], true, "filter"),
     timeControls([]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" })];
+}
+// Expected starts take a while to work out: the page is shown without them, or with those of before, and again when
+// they are there.
+const STARTS = { of: new Map(), basis: null, about: null, asked: false, isLost: false };
+function addStarts(data, given) {
+  const about = JSON.stringify([given.queue, given.text]);
+  for (const row of data.rows) if (["waits", "reserved"].includes(row.state)) row.start = STARTS.of.get(row.name) ?? null;
+  if (STARTS.asked || (STARTS.about === about && STARTS.number === NUMBER)) return;
+  STARTS.asked = true;
+  const number = NUMBER;
+  fetch(link("/data/gantt", { queue: given.queue, text: given.text, starts: 1 })).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((found) => {
+    const old = JSON.stringify([STARTS.basis, STARTS.about]);
+    Object.assign(STARTS, { asked: false, about, number, isLost: !found });
+    if (!found) return;
+    STARTS.basis = found.data.basis;
+    STARTS.of = new Map(found.data.rows.filter((row) => row.start).map((row) => [row.name, row.start]));
+    if (location.pathname === "/gantt" && JSON.stringify([STARTS.basis, about]) !== old) renew();
+  });
+}
+function startsAbout() {
+  if (STARTS.isLost) return "When waiting jobs are expected to start could not be asked.";
+  const basis = STARTS.basis;
+  if (STARTS.about === null) return "When waiting jobs are expected to start is being worked out.";
+  const [first] = STARTS.of.values();
+  if (!basis) return first ? `Expected starts are ${startWords(first)}.` : "Expected starts are not worked out here: pumice explain --starts does, on a snapshot.";
+  return `Frame: the expected start of a job that waits is within it with a probability of 80 %; bar in it: the middle, of ${counted(basis.samples, "simulation")} of ${duration(basis.until_s)} from ${when(basis.at)} UTC on.`;
 }
 function ganttPlot(data) {
   const rows = data.rows, now = data.now - ORIGIN;
@@ -51,13 +79,31 @@ function ganttBars(row, y, high, { within, left, narrow, now }) {
     bar(moment(row.created), Math.min(waited, until), 4, row.state === "reserved" ? colour : "var(--mark)", 0.8),
     started !== null || row.state === "ended" ? bar(started ?? moment(row.created), until, 11, colour, 1) : null,
     row.ends !== null && moment(row.ends) > now ? bar(now, moment(row.ends), 11, colour, 0.3) : null,
+    ...(row.start && row.start.middle !== null ? expectedBars(row.start, middle, { within, moment }) : []),
   ].filter((part) => part);
+}
+// Beyond the time that was simulated nothing is known: the frame is open there, until the end of the picture.
+function expectedBars(start, middle, { within, moment }) {
+  const [low, high] = [moment(start.low ?? start.middle), start.high === null ? VIEW.to : moment(start.high)], at = moment(start.middle);
+  const sees = (from, to) => to >= VIEW.from && from <= VIEW.to;
+  return [
+    sees(low, high) ? s("rect", { class: "expected", x: within(low) - 1, width: Math.max(2, within(high) - within(low) + 2), y: middle - 6, height: 12, rx: 2 }) : null,
+    sees(at, at) ? s("rect", { x: within(at) - 1, width: 3, y: middle - 6, height: 12, fill: "var(--good)" }) : null,
+  ];
+}
+// The start of a job in words: when, with its interval, or why that is not known.
+function startWords(start) {
+  if (!start) return "";
+  if (start.why_not) return `not known: ${start.why_not}`;
+  if (start.middle === null) return "not within the time that was simulated";
+  return `about ${when(start.middle)} UTC; 80 %: ${when(start.low)} to ${start.high === null ? "not within the time that was simulated" : when(start.high)}`;
 }
 function ganttFacts(row, now) {
   const facts = [[STATE_COLOURS[row.state], "state", row.state], [null, "queue", row.queue], [null, "came", when(row.created)]];
   if (row.started !== null) facts.push([null, "started", when(row.started)]);
   if (row.ended !== null) facts.push([null, "was gone at", when(row.ended)]);
   if (row.ends !== null) facts.push([null, row.ends < now ? "should have ended" : "ends by its estimate", when(row.ends)]);
+  if (row.start) facts.push([null, "expected to start", shortened(startWords(row.start), 100)]);
   if (row.code) facts.push([null, row.code, shortened(row.sentence, 80)]);
   return facts;
 }

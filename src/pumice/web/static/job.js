@@ -10,8 +10,22 @@ async function jobPage() {
   const head = card(job.name, "", [h("p", {}, stateWord(job.state), job.code ? ` ${job.code}: ${job.sentence}` : ""),
     h("dl", { class: "facts" }, ...facts.map(([what, value]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))))], true, "facts");
   const place = h("div", { "aria-live": "polite" });
+  const expected = h("div", { "aria-live": "polite" });
   if (job.code) explain(name, place);
-  return [head, place];
+  if (job.code) expect(name, expected);
+  return [head, expected, place];
+}
+async function expect(name, place) {
+  const shown = (about) => place.replaceChildren(card("Expected start", about, [], true, "start"));
+  shown("The cluster is being simulated on.");
+  try {
+    const { data } = await document_of(link("/data/job", { name, starts: 1 }));
+    if (!data.start) return shown("These pages have no cluster to simulate on: pumice explain --starts does, on a snapshot.");
+    const basis = data.basis ? ` By ${counted(data.basis.samples, "simulation")} of ${duration(data.basis.until_s)} from ${when(data.basis.at)} UTC on.` : "";
+    return shown(`${data.start.why_not ? "" : "It is expected to start: "}${startWords(data.start)}.${basis}`.replace("It is expected to start: not within", "It is not expected to start within"));
+  } catch (trouble) {
+    return shown(`This could not be worked out: ${trouble.message}`);
+  }
 }
 async function explain(name, place) {
   place.replaceChildren(card("Why it waits", "Cycles are being tried on changed copies of the cluster.", [], true, "why"));

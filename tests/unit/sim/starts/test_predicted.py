@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.events import Object
@@ -49,7 +50,7 @@ def test_a_job_starts_when_the_one_before_it_ends_by_its_estimate() -> None:
 def test_without_an_estimate_the_job_in_the_way_is_named() -> None:
     found = predicted_starts(cluster(job("a", started=0.0), job("b")), policy(), HOUR, DAY).by_job["ns/b"]
     assert np.isinf(found.middle_s)
-    assert "without an estimate, so taken to stay: 1 running (ns/a)" in found.why_not
+    assert "without an estimate, so taken to stay: 1 running" in found.why_not
 
 
 def test_run_times_of_ended_jobs_give_an_interval() -> None:
@@ -94,6 +95,24 @@ def test_the_same_input_gives_the_same_starts() -> None:
     objects = cluster(job("a", estimate="3h", started=0.0), job("b", estimate="1h"), job("c", estimate="1h"))
     first, again = (predicted_starts(objects, policy(), HOUR, DAY) for _ in range(2))
     assert first == again
+
+
+def test_steps_bound_how_far_simulations_look() -> None:
+    waiting = [job(f"b{i}", estimate="1h") for i in range(6)]
+    objects = cluster(job("a", estimate="3h", started=0.0), *waiting)
+    whole = predicted_starts(objects, policy(), HOUR, DAY)
+    assert predicted_starts(objects, policy(), HOUR, replace(DAY, steps_max=10**6)) == whole
+    some = predicted_starts(objects, policy(), HOUR, replace(DAY, steps_max=120))
+    assert some.samples == DAY.samples and some.until_s < whole.until_s
+    assert some.by_job["ns/b0"] == whole.by_job["ns/b0"]
+    last = some.by_job["ns/b5"]
+    assert np.isinf(last.middle_s) and "does not start within the time that is simulated" in last.why_not
+
+
+def test_too_few_steps_for_one_simulation_are_said() -> None:
+    objects = cluster(job("a", estimate="3h", started=0.0), job("b", estimate="1h"))
+    found = predicted_starts(objects, policy(), HOUR, replace(DAY, steps_max=1))
+    assert found.samples == 0 and found.by_job["ns/b"].why_not == "no simulation ended within 1 steps"
 
 
 def test_predictions_are_told_to_the_scores() -> None:
