@@ -15,7 +15,7 @@ from pumice.runtime.serving.listening import Place
 from pumice.testing.build import policy
 from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.feed import Feed
-from pumice.web.policy_trials import PolicyTrials, in_world
+from pumice.web.policy_trials import in_world, trials_here
 from pumice.web.questions import Questions
 from pumice.web.server import serving
 from pumice.web.simulation import results_in
@@ -54,7 +54,7 @@ async def served() -> AsyncIterator[Served]:
         feed.history.take(replace(sample(spans), number=second + 1, at=100.0 + second))
     feed.publish(summary_of(found))
     feed.starts = ExpectedStarts(expected, time.monotonic, changes=False)
-    policies = PolicyTrials(lambda: CONF, policy, in_world(found))
+    policies = trials_here(lambda: CONF, policy, in_world(found))
     async with serving(feed, Place(), Questions(found, "d").explain, policies) as url:
         yield Served(url, feed)
 

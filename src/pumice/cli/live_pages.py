@@ -59,6 +59,7 @@ async def show_pages(
     from pumice.web.expected_starts import ExpectedStarts, StartsUnknown
     from pumice.web.feed import Feed
     from pumice.web.history import History
+    from pumice.web.policy_trials import PolicyTrials
     from pumice.web.publisher import Publisher
     from pumice.web.server import serving
 
@@ -68,10 +69,15 @@ async def show_pages(
         except ValueError as error:
             raise StartsUnknown(str(error)) from None
 
+    async def tried(text: str, cycles: int) -> dict[str, Any]:
+        return await answers.try_policy(text)
+
+    policies = PolicyTrials(answers.policy_text, tried)
     feed = Feed(History(span_max_s=HISTORY_S))
     feed.starts = ExpectedStarts(starts, time.monotonic, changes=True)
     try:
-        url = await stack.enter_async_context(serving(feed, at, answers.explain, beyond=beyond or this_machine))
+        guard = beyond or this_machine
+        url = await stack.enter_async_context(serving(feed, at, answers.explain, policies, beyond=guard))
     except OSError as error:
         raise InputError(f"--pages {at.address}:{at.port}: {error.strerror or error}") from None
     say(f"pages on {url}")

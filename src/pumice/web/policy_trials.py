@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -76,23 +76,34 @@ def _run(cycle: CycleInput, policy: Policy) -> Trial:
     return Trial(run_cycle(cycle.snapshot, policy, cycle.now, planner), tuple(planner.taken))
 
 
-class PolicyTrials:
-    """Tries policies, one at a time. ``text``: of the policy in force; ``cycles_max``: how many can be tried.
+class PolicyTrials(Struct, frozen=True):
+    """``text``: returns that of the policy in force. ``run``: returns what is wrong with a policy, or what it would do
+    in the last so many cycles, as JSON. ``cycles_max``: how many can be tried."""
 
-    ``policy_of``: makes a policy of a text. Raises: PolicyError.
-    """
+    text: Callable[[], str]
+    run: Callable[[str, int], Awaitable[dict[str, Any]]]
+    cycles_max: int = 1
 
-    def __init__(
-        self, text: Callable[[], str], policy_of: Callable[[str], Policy], tried: Try, cycles_max: int = 1
-    ) -> None:
-        self.text, self.cycles_max = text, cycles_max
-        self._policy_of, self._tried = policy_of, tried
+
+def trials_here(
+    text: Callable[[], str], policy_of: Callable[[str], Policy], tried: Try, cycles_max: int = 1
+) -> PolicyTrials:
+    """Return what tries policies in a thread of this process. ``policy_of``: makes a policy of a text; may raise
+    PolicyError."""
+    return PolicyTrials(text, _TrialsHere(policy_of, tried, cycles_max).run, cycles_max)
+
+
+class _TrialsHere:
+    """Tries policies, one at a time."""
+
+    def __init__(self, policy_of: Callable[[str], Policy], tried: Try, cycles_max: int) -> None:
+        self._policy_of, self._tried, self._cycles_max = policy_of, tried, cycles_max
         self._one = asyncio.Lock()
 
     async def run(self, text: str, count: int) -> dict[str, Any]:
-        """Return what is wrong with a policy, or what it would do in the last so many cycles, as JSON."""
+        """See PolicyTrials."""
         async with self._one:
-            return await asyncio.to_thread(self._run, text, min(count, self.cycles_max))
+            return await asyncio.to_thread(self._run, text, min(count, self._cycles_max))
 
     def _run(self, text: str, count: int) -> dict[str, Any]:
         try:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 
 import aiohttp
 import pytest
+from aiohttp import web
 from click.testing import CliRunner
 
 import pumice
@@ -80,6 +81,29 @@ async def test_questions_are_answered_from_the_newest_snapshot() -> None:
         assert status == 200 and '"ns/g"' in text and '"why_not": "in 8 of 8 simulations' in text and '"at"' in text
         status, text = await got(f"{url}/explain?job=ns/h")
         assert status == 400 and "did you mean ns/g?" in text
+
+
+#: Without the plugin gang, what fits is placed.
+MORE = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: predicates}]\n'
+
+
+@pytest.mark.slow
+async def test_a_policy_is_tried_on_the_newest_snapshot() -> None:
+    async with asked() as (url, answers):
+        assert answers.policy_text() == DEFAULT_CONF
+        found = await answers.try_policy(MORE)
+        assert found["problems"] == [] and [each["placed"] for each in found["cycles"]] == [1]
+        assert found["last"]["placed"] == {"ns/g": 2}
+        found = await answers.try_policy("actions: nonsense")
+        assert "nonsense" in found["problems"][0] and found["cycles"] == []
+        assert (await got(f"{url}/policy?conf=/etc/passwd"))[0] == 404, "only pages try policies"
+
+
+async def test_a_policy_is_tried_only_where_a_scheduler_runs() -> None:
+    with closing(AnswerPages(words_of(()))) as answers:
+        assert answers.policy_text() == ""
+        with pytest.raises(web.HTTPServiceUnavailable):
+            await answers.try_policy(MORE)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ _PARAMETERS = {
     "/queues": (),
     "/nodes": (),
     "/starts": (),
+    "/policy": ("conf",),
 }
 
 server_option = click.option(
@@ -58,6 +59,8 @@ def words_of(flags: Sequence[str]) -> WordsOf:
             return ["next", *flags, *json, "--", snapshot]
         if path == "/whatif":
             return ["whatif", *flags, *json, *_changes(given), "--", snapshot]
+        if path == "/policy":
+            return ["pages", *flags, f"--try-policy={dict(given)['conf']}", "--", snapshot]
         return ["pages", *flags, *(only if path == "/jobs" else []), f"--print={path[1:]}", "--", snapshot]
 
     return words

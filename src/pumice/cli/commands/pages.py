@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     help="Print what a page shows as JSON, and serve nothing.",
 )
 @namespaces_option
+@click.option(
+    "--try-policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="F.conf",
+    help="Print as JSON what the page Policy answers about this policy, tried on the newest cycle; serve nothing.",
+)
 def pages(
     files: tuple[str, ...],
     conf: Path | None,
@@ -47,6 +53,7 @@ def pages(
     listen: str,
     document: str | None,
     seen: frozenset[str] | None,
+    try_policy: Path | None,
     strict: bool,
 ) -> None:
     """Serve pages about one cycle on FILES (manifests, as pumice schedule reads them), a SNAPSHOT or standard input
@@ -70,6 +77,9 @@ def pages(
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     if seen is not None and document != "jobs":
         raise InputError("--for-namespaces: wanted --print jobs as well")
+    if try_policy is not None:
+        asyncio.run(_try(source_of(files, options), try_policy))
+        return
     if document is not None:
         asyncio.run(_print(source_of(files, options), document, seen))
         return
@@ -77,6 +87,15 @@ def pages(
     address, port = place("--listen", listen)
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(source_of(files, options), address, port))
+
+
+async def _try(source: Source, path: Path) -> None:
+    from pumice.web.feed import Feed
+
+    if source.policies is None:
+        raise InputError("--try-policy: wanted a cluster or a record of cycles")
+    await source.fill(Feed())
+    print_json(await source.policies.run(path.read_bytes().decode("utf-8", "replace"), 1))
 
 
 async def _print(source: Source, document: str, seen: frozenset[str] | None) -> None:

@@ -27,14 +27,14 @@ _SHARE = 1.0
 def recorded_source(folder: Path, plugins_dir: str) -> Source:
     """Return what runs a record again for pages. Raises: InputError if it has nothing to run."""
     from pumice.runtime.record.reading import RecordError, read_record
-    from pumice.web.policy_trials import CYCLES_MAX, PolicyTrials, on_cycles
+    from pumice.web.policy_trials import CYCLES_MAX, on_cycles, trials_here
 
     try:
         next(iter(read_record(folder)), None)
     except RecordError as error:
         raise InputError(str(error)) from None
     found = _Recorded(folder, recorded_policy(plugins_dir))
-    policies = PolicyTrials(found.text, policy_reader(plugins_dir), on_cycles(found.kept), CYCLES_MAX)
+    policies = trials_here(found.text, policy_reader(plugins_dir), on_cycles(found.kept), CYCLES_MAX)
     return Source(found.fill, found.explain, policies)
 
 

@@ -85,7 +85,7 @@ def _of_world(asked: Question, plugins_dir: str) -> Source:
     from pumice.runtime.cycle_end import CycleEnd
     from pumice.runtime.digest import digest_of
     from pumice.runtime.policy.conf import shown_text
-    from pumice.web.policy_trials import PolicyTrials, in_world
+    from pumice.web.policy_trials import in_world, trials_here
     from pumice.web.publisher import Publisher
     from pumice.web.questions import Questions
 
@@ -97,5 +97,5 @@ def _of_world(asked: Question, plugins_dir: str) -> Source:
         publisher.show(CycleEnd(1, base.outcome, base.decisions, digest))
 
     shown = shown_text(asked.chosen.text)
-    policies = PolicyTrials(lambda: shown, policy_reader(plugins_dir), in_world(asked.world))
+    policies = trials_here(lambda: shown, policy_reader(plugins_dir), in_world(asked.world))
     return Source(fill, Questions(asked.world, digest).explain, policies, partial(page_starts, asked.world))

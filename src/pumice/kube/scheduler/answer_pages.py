@@ -134,6 +134,21 @@ class AnswerPages:
             return found.document
         raise ValueError(found.text)
 
+    async def try_policy(self, text: str) -> dict[str, Any]:
+        """Return what another policy would do with the newest snapshot, as ``pumice pages --try-policy`` prints it.
+        Raises: HTTPException where there is no answer now."""
+        with TemporaryDirectory(prefix="pumice-") as folder:
+            path = Path(folder, "policy.conf")
+            path.write_bytes(text.encode("utf-8", "replace"))
+            found = await self._asked("/policy", [("conf", str(path))], Viewer())
+        if found.exit_code in _DONE:
+            return found.document
+        raise web.HTTPServiceUnavailable(text=f"{found.text}\n")
+
+    def policy_text(self) -> str:
+        """Return the text of the policy in force, without passwords, "" while there is no scheduler."""
+        return "" if self.live is None else self.live.conf.current.file
+
     async def _asked(self, path: str, given: Sequence[tuple[str, str]], viewer: Viewer) -> _Answer:
         own, count = viewer.name, self._waiting.total()
         if count >= WAITING_MAX:

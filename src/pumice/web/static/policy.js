@@ -13,7 +13,7 @@ async function policyPage() {
   ], rows, { label: "Plugins" });
   const warnings = data.warnings.length ? [h("ul", { class: "notes" }, ...data.warnings.map((text) => h("li", {}, h("span", { class: "tag warning" }, "warning"), text)))] : [nothing("Nothing to warn of.")];
   return [h("div", { class: "grid" }, card("Actions", `In this order, in the language ${data.dialect}.`, [actions], false, "actions"), card("Check", "What is likely not meant, as pumice check-conf says it.", warnings, false, "check")),
-    card("Plugins", "", [tiers], true, "plugins"), data.text === null ? card("What would change", "For a scheduler that runs, not yet: dump its input (SIGUSR2), and show that with pumice pages.", [], true, "try") : tryCard(data)];
+    card("Plugins", "", [tiers], true, "plugins"), data.text === null ? card("What would change", "These pages have no cycle to try a policy on: pumice whatif --conf does, on a snapshot.", [], true, "try") : tryCard(data)];
 }
 function tryCard(data) {
   const place = h("div", { "aria-live": "polite" });
@@ -30,7 +30,7 @@ function tryCard(data) {
     if (!answer) return place.replaceChildren(nothing("The server does not answer."));
     place.replaceChildren(...(answer.ok ? tried(await answer.json()) : [nothing((await answer.text()).trim())]));
   } }, h("label", { class: "whole" }, "Another policy", text), data.cycles_max > 1 ? h("label", {}, `On how many of the last cycles (at most ${data.cycles_max})`, cycles) : null, button);
-  return card("What would change", "Change the policy and try it: cycles that are over are run under both. Nothing else happens.", [form, place], true, "try");
+  return card("What would change", "Change the policy and try it: cycles that are over, or one on the newest snapshot of the scheduler, are run under both. Nothing else happens.", [form, place], true, "try");
 }
 function tried(found) {
   if (found.problems.length) return [h("h3", {}, "It cannot be used"), h("ul", { class: "notes" }, ...found.problems.map((text) => h("li", {}, h("span", { class: "tag error" }, "error"), text)))];
