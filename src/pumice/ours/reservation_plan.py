@@ -61,9 +61,12 @@ class Plan:
         waits = (jobs.waits[rows] > 0) & (jobs.counts[rows][:, _HOLDING].sum(axis=1) == 0)
         plain = ~jobs.has_topology[rows] & ~jobs.has_policy[rows] & ~jobs.quarantined[rows]
         rows = rows[old & waits & plain & (jobs.phase[rows] != PENDING_PHASE) & (jobs.gated[rows] == 0)]
-        order = np.lexsort((rows, jobs.creation[rows]))
-        found: AnyArray = rows[order][:PLANS_MAX]
-        return found
+        created = jobs.creation[rows]
+        # Texts are slow to compare, so only jobs that can be among the oldest are sorted by name.
+        if len(rows) > PLANS_MAX:
+            rows = rows[created <= np.partition(created, PLANS_MAX - 1)[PLANS_MAX - 1]]
+        oldest = sorted(rows.tolist(), key=lambda job: (jobs.creation[job], jobs.uids[job]))[:PLANS_MAX]
+        return np.array(oldest, dtype=np.int64)
 
     def _fill(self) -> None:
         """Find the first job that does not fit now, once those before it have started, and reserve room for it."""

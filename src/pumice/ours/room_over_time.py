@@ -14,6 +14,9 @@ import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 
+#: Places on one node that are counted at most.
+PLACES_MAX = 1_000_000
+
 
 class Demand(NamedTuple):
     """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,)."""
@@ -65,11 +68,11 @@ class RoomOverTime:
             self._end = np.insert(self._end, at, np.full(len(nodes), until))
 
 
-def places(free: F64, demand: Demand) -> I64:
-    """Return how many pods of a demand each node has room for. Shape (N,)."""
+def places(free: F64, demand: Demand, most: int = PLACES_MAX) -> I64:
+    """Return how many equal pods each node has room for, up to ``most`` on one node. Shape (N,)."""
     asks = demand.each > 0
-    each = np.floor((free[:, asks] + EPS) / demand.each[asks]).min(axis=1, initial=demand.pods)
-    # More than all of them are never wanted of one node, which also bounds pods that ask for nothing.
+    # A pod that asks for nothing has room without end, which no sum over nodes could hold.
+    each = np.floor((free[:, asks] + EPS) / demand.each[asks]).min(axis=1, initial=most)
     return np.where(demand.nodes, np.maximum(each, 0), 0).astype(np.int64)
 
 
@@ -79,7 +82,7 @@ def fits(free: F64, demands: Sequence[Demand]) -> list[I64] | None:
     # Unlike pods share nodes, so each demand sees what the ones before it have left.
     found, left = [], free if len(demands) < 2 else free.copy()
     for demand in demands:
-        room = places(left, demand)
+        room = places(left, demand, demand.pods)
         before = np.cumsum(room) - room
         counts = np.clip(demand.pods - before, 0, room)
         if counts.sum() < demand.pods:

@@ -147,3 +147,15 @@ def test_the_refusal_is_a_reason_of_its_own() -> None:
 def test_a_wrong_duration_is_named() -> None:
     with pytest.raises(PolicyError, match="argument holdsUpTo: found '400d', wanted 1s to 366d"):
         policy(holdsUpTo="400d")
+
+
+def test_places_that_are_spared_on_one_large_node_may_be_taken() -> None:
+    found = cluster(
+        node("n0", cpu=32), *job("runs", 6, "10h", on="n0"), *job("whole", 4, "1h"), *job("late", 2, "9d", 60.0)
+    )
+    assert started(found) == ["late"]  # of 8 places that are free at 10 h the reserved job needs 4
+
+
+def test_of_jobs_of_one_second_the_first_by_name_gets_the_reservation() -> None:
+    # Rows are in the order in which the store met the jobs, which is no order of age.
+    assert started(four(job("late", 3, "9d"), job("a-whole", 4, "1h"))) == []
