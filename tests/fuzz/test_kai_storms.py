@@ -18,7 +18,7 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from tests.unit.kai.cluster import Ran, cycle, job, node, policy, queue, store
 
-NODES, STEPS = 6, 4
+NODES, STEPS = 6, 200
 #: No node has it, which sums cannot tell.
 NOWHERE = {"node_selector": (("rack", "nowhere"),)}
 

@@ -13,7 +13,7 @@ from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.points import consolidate_victims
 from pumice.kai.amounts import gpu_column
-from pumice.kai.engine.budget import STEPS_MAX
+from pumice.kai.engine.budget import CONSOLIDATION_STEPS_MAX
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.points import consolidate_valid
 from pumice.kai.engine.search import search
@@ -22,7 +22,9 @@ from pumice.kai.victims import let_through
 from pumice.model.status import TaskStatus
 
 
-def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16, maxSearchSteps: int = STEPS_MAX) -> None:
+def consolidation(
+    ssn: Session, *, maxConsolidationPreemptees: int = 16, maxSearchSteps: int = CONSOLIDATION_STEPS_MAX
+) -> None:
     """Move jobs for each waiting preemptible job.
 
     ``maxConsolidationPreemptees``: largest number of jobs to move for one job; -1: no limit; 0: the action does

@@ -1,8 +1,9 @@
-"""Count the steps of KAI's searches in the shared ``Budget``.
+"""Count the steps of KAI's searches in the shared ``Budget``, each by what it costs.
 
-A step is a simulated scenario of a few tasks, a query for node subsets, a placement within one subset, or a number of
-comparisons of queues. A scenario of many tasks counts as several steps. Subsets that are rejected by counting are free.
-A search that reaches the limit proves nothing, and reports that.
+A step takes about 25 µs, as in Volcano's actions. Jobs for which victims are sought, sets of victims, placed tasks,
+comparisons of queues and candidates count as many as they take; the weights were fitted to CPU times of the scenarios
+of ``pumice bench``. Sets of nodes that are rejected by counting are free. A search that reaches the limit proves
+nothing, and reports that.
 """
 
 from __future__ import annotations
@@ -10,20 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pumice.columns.dtypes import AnyArray
-from pumice.framework.cycle.budget import Budget
+from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.tree_order import TreeOrder
 
-#: Default of ``maxSearchSteps`` of KAI's actions. A step costs more than one of Volcano's: it places jobs again.
-STEPS_MAX = 2048
-#: Tasks of a scenario that make one step. Each task is evicted or placed, so the work grows with their number.
-_TASKS_A_STEP = 8
-#: Comparisons of sibling queues that make one step.
-_COMPARISONS_A_STEP = 32
+#: Default of ``maxSearchSteps`` of KAI's actions.
+STEPS_MAX = SEARCH_STEPS_MAX
+#: Default of consolidation, which places each victim again for every set that it tries: some 50 jobs are moved for in
+#: one run.
+CONSOLIDATION_STEPS_MAX = 32_768
+#: Steps of a query for node subsets, and of a placement within one.
+SUBSET_STEPS = 10
+#: Steps of a search that begins; of a set of victims; of a victim that is offered a place; and of each placed task.
+SEARCH_STEPS, SET_STEPS, OFFER_STEPS, TASK_STEPS = 4, 4, 1, 7
+#: Shares of a step, of which it has ``_SHARES``: of a comparison of sibling queues, of each queue in it, of a task that
+#: is evicted in a trial, and of a candidate for eviction.
+_SHARES, _COMPARISON, _QUEUE, _EVICTED, _CANDIDATE = 16, 24, 6, 2, 1
 #: Steps with which an account begins at least: a base, and some for each task and sub-group of its first job, so that
 #: a large gang is searched for to the end in the cycle in which it comes first.
-_FIRST, _FOR_EACH = 16, 2
+_FIRST, _FOR_EACH = 64, 64
 
 
 class Steps:
@@ -31,23 +38,34 @@ class Steps:
 
     def __init__(self) -> None:
         self.budget: Budget | None = None
-        self._comparisons = 0
+        self._shares = 0
 
     @property
     def cut(self) -> bool:
         """True if the current job reached its limit, so that its failure proves nothing."""
         return self.budget is not None and self.budget.is_cut()
 
-    def spend(self, tasks: int = 0) -> bool:
-        """Take one step, or as many as a scenario of so many tasks counts. Return False if they are not left."""
-        return self.budget is None or self.budget.spend(1 + tasks // _TASKS_A_STEP)
+    def spend(self, steps: int) -> bool:
+        """Take steps. Return False if they are not left."""
+        return self.budget is None or self.budget.spend(steps)
 
     def compare(self, queues: int) -> bool:
         """Count the comparison of so many queues. Return False if no step is left for it."""
-        self._comparisons += queues
-        # The rest is carried over: a comparison is cheap, and only many of them make a step.
-        steps, self._comparisons = divmod(self._comparisons, _COMPARISONS_A_STEP)
-        return not steps or self.budget is None or self.budget.spend(steps)
+        return self._spend_shares(_COMPARISON + _QUEUE * queues)
+
+    def evict(self, tasks: int) -> bool:
+        """Count a set of so many victims. Return False if no step is left for it."""
+        return self.spend(SET_STEPS) and self._spend_shares(_EVICTED * tasks)
+
+    def consider(self) -> bool:
+        """Count a candidate for eviction. Return False if no step is left for it."""
+        return self._spend_shares(_CANDIDATE)
+
+    def _spend_shares(self, shares: int) -> bool:
+        """Take shares of a step."""
+        # The rest is carried over: each is cheap, and only many of them make a step.
+        steps, self._shares = divmod(self._shares + shares, _SHARES)
+        return not steps or self.spend(steps)
 
 
 def steps_of(ssn: Session) -> Steps:

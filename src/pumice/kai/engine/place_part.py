@@ -23,7 +23,7 @@ from pumice.columns.views import Node, Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
-from pumice.kai.engine.budget import steps_of
+from pumice.kai.engine.budget import SUBSET_STEPS, steps_of
 from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
 from pumice.kai.engine.parts import Part, active_of
@@ -166,7 +166,7 @@ class Placer:
     def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
         """Place all tasks of a group in the first node subset that takes it. Return False if none does or no steps are
         left."""
-        if not self._steps.spend():
+        if not self._steps.spend(SUBSET_STEPS):
             return False
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
@@ -180,7 +180,7 @@ class Placer:
             ):
                 self.why = NoRoom()
                 continue
-            if not self._steps.spend():
+            if not self._steps.spend(SUBSET_STEPS):
                 return False
             with stmt.trial() as trial:
                 if group.sub >= 0:

@@ -14,7 +14,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.kai.engine.budget import steps_of
+from pumice.kai.engine.budget import OFFER_STEPS, TASK_STEPS, steps_of
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count, needs_gpus
@@ -127,17 +127,19 @@ class Replacement:
         entries = self._entries
         passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
-            leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
-            # Only a pending job was passed over, which has no placement of its own.
-            if leaf not in entries:
-                # Their number is what a tenant chooses: each that asks for something else is one more comparison.
+            leaf = next(iter(entries))
+            if len(entries) > 1:
+                # Pending jobs are passed over one by one, and their number is what a tenant chooses.
                 if not self._steps.compare(len(passed)):
                     return False
+                leaf = self._next(passed)
+            # Only a pending job was passed over, which has no placement of its own.
+            if leaf not in entries:
                 continue
             _, job = entries[leaf].pop()
             if job == self._part.job:
                 # Without the part, the rest of the simulation would be for nothing.
-                if not placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True):
+                if not self._place(self._part, self._within):
                     return False
             elif not self._offer(job):
                 if self._every:
@@ -149,14 +151,21 @@ class Replacement:
 
     def _offer(self, job: int) -> bool:
         """Offer a victim its next chunk. Return True if it takes the chunk or has none."""
+        if not self._steps.spend(OFFER_STEPS):
+            return False
         if self._ssn.tables.jobs.groups[job].leaves_whole:
             return self._stays_whole(job)
         chunk = self._chunk(job)
         if chunk is None:
             return True
-        placing, within = placer(self._ssn), self._room_of(chunk)
+        within = self._room_of(chunk)
         # Counting first: most victims fit nowhere else, and a placement with all its questions would find the same.
-        return not placing.refutes(chunk, within) and placing.place(self._stmt, chunk, within, virtual=True)
+        return not placer(self._ssn).refutes(chunk, within) and self._place(chunk, within)
+
+    def _place(self, part: Part, within: Bool) -> bool:
+        """Place a part, all of it or nothing. Return False also if no step is left for it."""
+        enough = self._steps.spend(TASK_STEPS * len(part.rows))
+        return enough and placer(self._ssn).place(self._stmt, part, within, virtual=True)
 
     def _room_of(self, chunk: Part) -> Bool:
         """Return the nodes to which a victim may go: those of the part, and all if it has a task without a GPU."""
@@ -167,14 +176,14 @@ class Replacement:
     def _stays_whole(self, job: int) -> bool:
         """Let a gang that leaves only together keep its nodes. Return False, with nothing changed, if one of its tasks
         has no room there."""
-        tables, placing = self._ssn.tables, placer(self._ssn)
+        tables = self._ssn.tables
         with self._stmt.trial() as trial:
             for row in self._evicted[job]:
                 # A task that moved would be evicted alone.
                 there = np.zeros(len(self._within), dtype=bool)
                 there[tables.tasks.node[row]] = True
                 part = Part(job, {int(tables.tasks.sub[row]): [row]})
-                if not placing.place(self._stmt, part, there, virtual=True):
+                if not self._place(part, there):
                     return False
             trial.keep()
         return True

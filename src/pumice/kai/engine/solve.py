@@ -22,7 +22,7 @@ from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.point import Point, Question
-from pumice.kai.engine.budget import steps_of
+from pumice.kai.engine.budget import SEARCH_STEPS, steps_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
@@ -73,11 +73,13 @@ def solve(
 ) -> Solution | NoSolution:
     """Place a part of a job by evictions, in the statement. Return NoSolution, with nothing changed, if that is
     impossible."""
+    if not steps_of(ssn).spend(SEARCH_STEPS):
+        return NoSolution.AFTER_TRIES
     # Chosen once per job: which queues may give does not change while the victims of one job are sought.
     queues = [leaf for leaf in sorted_jobs.leaves if rules.of_queue(ssn, part.job, leaf)]
     candidates = Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job), most=rules.most)
     if not candidates:
-        return NoSolution.WITHOUT_A_TRY
+        return NoSolution.AFTER_TRIES if steps_of(ssn).cut else NoSolution.WITHOUT_A_TRY
     ssn.ask(solution_start)
     search = _Search(ssn, stmt, part, rules, waiting, candidates)
     # If ``allocate`` tries a limited number of jobs, this one may fit without victims.
@@ -209,7 +211,7 @@ class _Search:
     def _try(self, part: Part, rows: Sequence[int], within: Bool) -> tuple[int, ...] | None:
         """Evict, place and validate. Return the victims, or None with nothing changed."""
         ssn, tables = self.ssn, self.ssn.tables
-        if not self._allowed.spend(len(rows) + len(part.rows)):
+        if not self._allowed.evict(len(rows)):
             return None
         self.tries += 1
         tally(ssn, Tally.SIMULATED)

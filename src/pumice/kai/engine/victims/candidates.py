@@ -170,6 +170,8 @@ class Candidates:
                     # order.
                     insort(lines[leaf].back, (self._key(job, rest), job))
             if rows and not skipped:
+                if not self._steps.consider():
+                    return
                 yield Chunk(job, tuple(rows), tuple(dict.fromkeys(tables.tasks.node[rows].tolist())))
 
     def _alone(self, line: _Line, recorded: Collection[int]) -> Iterator[Chunk]:
@@ -189,6 +191,8 @@ class Candidates:
             line.pop(entry)
             # A pod may name a node that does not exist. Its eviction would free nothing.
             if chunk.rows[0] not in recorded and chunk.nodes[0] >= 0:
+                if not self._steps.consider():
+                    return
                 yield chunk
 
     def _last(self, last: dict[int, Entry], left: dict[int, _Left], popped: dict[int, F64]) -> int:
