@@ -38,6 +38,7 @@ class _Job:
     pipelined: dict[str, str] = field(default_factory=dict)
     evicted: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
+    devices: dict[str, str] = field(default_factory=dict)
 
 
 def print_answer(
@@ -81,7 +82,8 @@ def _is_wanted(job: _Job, jobs: Sequence[str], queues: Sequence[str]) -> bool:
 
 def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
     jobs = {obj.key: _Job(obj.key, obj) for obj in objects if isinstance(obj, PodGroup)}
-    binds, evicted = answer.binds, {evict.pod: f"{evict.node}: {evict.reason}" for evict in answer.evicts}
+    binds, devices = answer.binds, answer.devices
+    evicted = {evict.pod: f"{evict.node}: {evict.reason}" for evict in answer.evicts}
     for pod in objects:
         if not isinstance(pod, Pod):
             continue
@@ -97,13 +99,17 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
         for table, source in tables:
             if pod.key in source:
                 table[pod.name] = source[pod.key]
+        named = {"gpu_groups": "shared GPU "}
+        given = [f"{named.get(of, '')}{each}" for of, several in devices.get(pod.key, {}).items() for each in several]
+        if given:
+            job.devices[pod.name] = some(given, NAMES_SHOWN)
     return list(jobs.values())
 
 
 def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
     head = [(escaped(job.key), "bold")]
     if job.group is not None:
-        phase = answer.statuses[job.key].phase
+        phase = _phase(job, job.group, answer)
         facts = f"queue {job.group.queue}, {counted(len(job.pods), 'pod')}, minMember {job.group.min_member}, {phase}"
         head.append((f"  {escaped(facts)}", "dim"))
     out.print()
@@ -112,6 +118,8 @@ def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
     for what, style, placed in (("bound", "green", job.bound), ("pipelined", "yellow", job.pipelined)):
         if placed:
             lines.add((what, style), f"{len(placed):,}", escaped(_by_node(placed)))
+    for given, pods in _by_reason(job.devices):
+        lines.add(("devices", "green"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {given}"))
     for pod, where in job.evicted.items():
         lines.add(("evicted", "red"), "1", escaped(f"{pod} from {where}"))
     for why, pods in _by_reason(job.waiting):
@@ -123,6 +131,13 @@ def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
             said = f"{condition.type}, {condition.reason}: {condition.message}"
             lines.add(("condition", "dim"), "", (escaped(said), "dim"))
     out.print_table(lines)
+
+
+def _phase(job: _Job, group: PodGroup, answer: Answer) -> str:
+    """The phase of a PodGroup; groups of KAI have none, so for these what became of their pods."""
+    if group.gang is None or not job.bound:
+        return answer.statuses[job.key].phase
+    return "Partly bound" if job.waiting or job.pipelined else "Bound"
 
 
 def _by_node(placed: Mapping[str, str]) -> str:

@@ -90,7 +90,10 @@ def choose_policy(
     if conf is None:
         return _chosen(loaded_from_text(DEFAULT_CONF, registry, where="default"), "default", tell=tell)
     require_there((str(conf),))
-    return _chosen(loaded_from_file(conf, registry, strict=strict), str(conf), tell=tell)
+    read = loaded_from_file(conf, registry, strict=strict)
+    if read.added_dialect and tell:
+        say(f"note: {conf} names no dialect and is read with dialect: kai, because of its name")
+    return _chosen(read, str(conf), tell=tell)
 
 
 def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> PolicyChoice:

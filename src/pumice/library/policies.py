@@ -14,7 +14,7 @@ from pumice.framework.plugin.plugin import PLUGIN_ATTRIBUTE
 from pumice.framework.plugin.policy_file import Policy
 from pumice.framework.plugin.registry import Registry
 from pumice.library.errors import InputError
-from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
+from pumice.runtime.policy.conf import KAI_CONF, loaded_from_file, loaded_from_text, with_kai_dialect
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.policy.user_plugins import with_plugins_of
 
@@ -109,12 +109,13 @@ def _text_of(given: str | Path) -> tuple[str, str]:
 
 def _raw(path: Path) -> str:
     try:
-        return path.read_text("utf-8-sig")
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         # The reader of files says which byte is wrong.
         return loaded_from_file(path, builtin_registry()).text
+    return with_kai_dialect(text, str(path)) if path.name == KAI_CONF else text
 
 
 def _with_functions(

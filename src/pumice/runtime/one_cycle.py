@@ -11,7 +11,7 @@ from pumice.cycle import run_cycle
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.blockers import Blocker
-from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.decisions import CLAIMS, Bind, ClaimGrant, Decision, Evict, device_grant
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
@@ -55,6 +55,16 @@ class Answer(Struct, frozen=True):
     @property
     def binds(self) -> dict[str, str]:
         return {decision.pod: decision.node for decision in self.decisions if isinstance(decision, Bind)}
+
+    @property
+    def devices(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """By pod key: the devices that its bind gives it; pods without any are left out.
+
+        ``gpu_groups``: groups of pods that share a GPU, one a device. Other keys are claims, with
+        ``driver/pool/device``.
+        """
+        found = {each.pod: _devices(each) for each in self.decisions if isinstance(each, Bind)}
+        return {pod: devices for pod, devices in found.items() if devices}
 
     @property
     def evicts(self) -> list[Evict]:
@@ -105,6 +115,17 @@ def decide(
         statuses,
         _unscheduled(objects, groups, placed, why_pods_wait(outcome), scheduler_names),
     )
+
+
+def _devices(bind: Bind) -> dict[str, tuple[str, ...]]:
+    shared, claims = device_grant(bind), bind.context.get(CLAIMS)
+    found = {"gpu_groups": shared.gpu_groups} if shared is not None and shared.gpu_groups else {}
+    for grant in claims if isinstance(claims, tuple) else ():
+        # A claim that has its devices already is left out: no bind gives them.
+        if isinstance(grant, ClaimGrant) and grant.allocation is not None:
+            given = grant.allocation.devices
+            found[grant.claim] = tuple(f"{each.driver}/{each.pool}/{each.device}" for each in given)
+    return found
 
 
 def _unscheduled(

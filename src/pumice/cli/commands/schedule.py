@@ -165,6 +165,7 @@ def _described(answer: Answer) -> dict[str, Any]:
     return {
         "digest": answer.digest,
         "binds": answer.binds,
+        "devices": answer.devices,
         "pipelined": dict(sorted(answer.pipelined.items())),
         "evicts": [evict.pod for evict in answer.evicts],
         "podgroups": {

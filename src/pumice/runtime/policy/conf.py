@@ -21,6 +21,9 @@ from pumice.runtime.problems.problem import Problem, not_utf8, unforeseen
 SIZE_MAX = 1 << 20
 #: The key of the conf in Volcano's ConfigMap.
 CONF_KEY = "volcano-scheduler.conf"
+#: The name of KAI's conf in a folder. KAI's own files name no dialect.
+KAI_CONF = "kai.conf"
+_KAI_DIALECT = "dialect: kai"
 HIDDEN = "(not shown)"
 _SECRET = ("password", "token", "secret")
 #: Sections that are not the core's: functions that yield their problems, used if a conf has them.
@@ -38,11 +41,13 @@ _KINDS: OnDemand[Callable[[Mapping[str, Any], str], tuple[Any, tuple[str, ...]]]
 
 
 class LoadedPolicy(Struct, frozen=True):
-    """The policy of a conf, and its ``text``. ``left_out``: actions that a lenient reading ignored."""
+    """The policy of a conf, and its ``text``. ``left_out``: actions that a lenient reading ignored. ``added_dialect``:
+    the file names no dialect, and the text has one."""
 
     policy: Policy
     text: str
     left_out: tuple[str, ...] = ()
+    added_dialect: bool = False
 
 
 def policy_of(
@@ -64,22 +69,32 @@ def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> 
             raw = file.read(SIZE_MAX + 1)
     except OSError as error:
         raise PolicyError([f"{path}: cannot be read: {error.strerror or error}"]) from None
-    return loaded_from_bytes(raw, registry, where=str(path), strict=strict)
+    return loaded_from_bytes(raw, registry, where=str(path), strict=strict, is_kai=path.name == KAI_CONF)
 
 
-def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: bool = True) -> LoadedPolicy:
-    """Return the policy in the bytes of a file. Raises: PolicyError."""
+def loaded_from_bytes(
+    raw: bytes, registry: Registry, *, where: str, strict: bool = True, is_kai: bool = False
+) -> LoadedPolicy:
+    """Return the policy in the bytes of a file. ``is_kai``: without a dialect it is KAI's. Raises: PolicyError."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
-    return loaded_from_text(text, registry, where=where, strict=strict)
+    return loaded_from_text(text, registry, where=where, strict=strict, is_kai=is_kai)
 
 
 def loaded_from_text(
-    text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
+    text: str,
+    registry: Registry,
+    *,
+    where: str = "conf",
+    strict: bool = True,
+    unset_switches: bool = True,
+    is_kai: bool = False,
 ) -> LoadedPolicy:
     """Return the policy of a conf text, of a ConfigMap that contains one, or of a SchedulingShard of KAI.
+
+    ``is_kai``: a text without a dialect is KAI's.
 
     A lenient reading ignores unknown actions and says so in the policy's warnings; at least one must be known. Raises:
     PolicyError with all problems.
@@ -87,7 +102,9 @@ def loaded_from_text(
     if len(text) > SIZE_MAX:
         raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])
     try:
-        return _loaded(text, registry, where, strict, unset_switches)
+        whole = with_kai_dialect(text, where) if is_kai else text
+        found = _loaded(whole, registry, where, strict, unset_switches)
+        return found if whole == text else replace(found, added_dialect=True)
     except PolicyError:
         raise
     except Exception as error:
@@ -132,6 +149,20 @@ def _document_of(text: str, where: str) -> Any:
             raise PolicyError([f"{where}: {document.what}"])
         return document.obj
     return None
+
+
+def with_kai_dialect(text: str, where: str) -> str:
+    """Return a conf text with KAI's dialect, if it names none. Raises: PolicyError."""
+    document = _document_of(text, where)
+    # A ConfigMap contains the conf, and a SchedulingShard is KAI's in any case.
+    if not isinstance(document, Mapping) or document.keys() & {"dialect", "kind"}:
+        return text
+    whole = f"{text.rstrip()}\n{_KAI_DIALECT}\n"
+    # A text in which a line more means something else is left as it is: a mapping in braces.
+    try:
+        return whole if _document_of(whole, where) == {**document, "dialect": "kai"} else text
+    except PolicyError:
+        return text
 
 
 def _conf_in(document: Any, where: str) -> tuple[str, str] | None:

@@ -13,6 +13,7 @@ from pumice.model.node import Node
 from pumice.model.queue import DEFAULT_QUEUE, Queue
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.policy.conf import CONF_KEY, KAI_CONF
 from pumice.runtime.printing import escaped
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.sim.scenes.scene import Scene
@@ -23,7 +24,7 @@ from pumice.sim.traces.trace import Trace, TraceError
 from pumice.sim.workloads.work import LooseGang, Work
 
 #: Names of policy files that are taken from a folder.
-CONF_NAMES = ("volcano-scheduler.conf", "kai.conf")
+CONF_NAMES = (CONF_KEY, KAI_CONF)
 
 
 class Inputs(Struct, frozen=True):
