@@ -146,6 +146,7 @@ class _Search:
         for i in range(start, len(fit) - count + 1):
             face = self.faces[fit[i]]
             # All that can follow a device can follow an equal one before it, which has failed.
+            # Devices that differ in what they consume are not equal: where the whole fails, a partition may fit.
             consumed = self.offers.counters.of_device[fit[i]]
             if (face, consumed) in tried:
                 continue
@@ -164,6 +165,7 @@ class _Search:
 
     def _take(self, row: int, request: int, option: int) -> None:
         self.taken.append((row, request, option))
+        # Kept up to date and not summed over what is taken, which would cost each step up to 32 devices.
         if self.left is not None:
             for each, amount in self.offers.counters.of_device[row]:
                 self.left[each] -= amount

@@ -49,6 +49,7 @@ class Counters:
                     totals.append(_UNDEFINED)
                 consumed.append((number[key], use.amount))
             self.of_device.append(tuple(consumed))
+        # As arrays beside the tuples: what is left is asked for anew whenever a device moves, over all pools.
         self._totals: F64 = np.array(totals, dtype=np.float64)
         entries = [(row, each, amount) for row, consumed in enumerate(self.of_device) for each, amount in consumed]
         self._rows: I32 = np.array([row for row, _, _ in entries], dtype=np.int32)
@@ -74,6 +75,8 @@ class Counters:
 
         Counters are named by their order on the node, so that equal nodes look equal.
         """
+        # Exact amounts and no ranks, because answers of a search are kept under these bytes and looked up later, when
+        # the rank may mean another amount.
         local: dict[int, int] = {}
         uses = []
         for device in devices:

@@ -110,6 +110,7 @@ class ClaimFilter:
 
 def _share_counters(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:
     """Return True if a device that may be given to the claims consumes counters."""
+    # Two devices may each be free, and only one of them can be given, so that their number proves nothing.
     counters = ledger.offers.counters
     options = (option for claim in claims for request in claim.requests for option in request.options)
     masks = (ledger.offers.matching(option) for option in options if counters)
