@@ -17,7 +17,7 @@ Obj = dict[str, Any]
 CONFS = {"volcano": "", "native": "", "kai": "dialect: kai\n"}
 #: API groups of kinds that the server has.
 _SERVED = {"", "apps", "batch", "scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"}
-_NOT_SERVED = {("batch/v1", "CronJob"), ("scheduling.k8s.io/v1alpha2", "PodGroup")}
+_NOT_SERVED = {("batch/v1", "CronJob")}
 
 
 def documents(path: Path) -> list[Obj]:
@@ -85,7 +85,7 @@ async def create_all(user: User, namespace: str, objects: list[Obj]) -> None:
 async def test_all_pods_run_to_their_end(tmp_path: Path, form: str) -> None:
     (tmp_path / "policy.conf").write_text(CONFS[form])
     conf = ("--scheduler-conf", str(tmp_path / "policy.conf")) if CONFS[form] else ()
-    manifests = [each for each in MANIFESTS if each.parent.name == form and "v1alpha2" not in each.stem]
+    manifests = [each for each in MANIFESTS if each.parent.name == form]
     everything = {each.stem: documents(each) for each in manifests}
     pods = sum(obj["kind"] == "Pod" for objects in everything.values() for obj in objects)
     with serving_command(tmp_path, str(CLUSTERS[form]), "--schedule", "--speed", "10", *conf) as served:

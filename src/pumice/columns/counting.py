@@ -100,6 +100,11 @@ class Counters(Row):
         return ready_in(self.counts.tolist())
 
     @property
+    def valid_count(self) -> int:
+        """The number of tasks that are ready, promised a place, or pending."""
+        return int(self.counts @ VALID)
+
+    @property
     def waiting_count(self) -> int:
         """The number of tasks that are promised a place (Pipelined)."""
         return int(self.counts[TaskStatus.PIPELINED])

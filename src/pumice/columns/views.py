@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.counting import HELD, PENDING, VALID, Counters, Row, scheduled_in
+from pumice.columns.counting import HELD, PENDING, Counters, Row, scheduled_in
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.jobs import PHASES
 from pumice.columns.nodes import FUTURE, IDLE, USED
@@ -274,11 +274,6 @@ class Job(Counters):
     def held_count(self) -> int:
         """The number of tasks that hold resources. Succeeded tasks do not."""
         return int(self.counts @ HELD)
-
-    @property
-    def valid_count(self) -> int:
-        """The number of tasks that are ready, promised a place, or pending."""
-        return int(self.counts @ VALID)
 
     @property
     def scheduled_count(self) -> int:

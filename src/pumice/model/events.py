@@ -16,12 +16,14 @@ from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
 
 Object = (
     Pod
     | Node
     | PodGroup
+    | CompositePodGroup
     | Queue
     | PriorityClass
     | HyperNode

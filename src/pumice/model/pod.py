@@ -39,6 +39,9 @@ GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
 #: Marks a pod whose ``spec.schedulingGroup`` names its group. The value is what an annotation of the pod names instead,
 #: "" if none differs. No annotation of the API: it is set when the pod is read.
 NATIVE_GROUP_MARK = "pumice.dev/scheduling-group"
+#: Names the PodGroup of a pod in the tree of a CompositePodGroup, to which the whole tree belongs as one gang. Set like
+#: the mark above.
+NATIVE_SUB_GROUP_MARK = "pumice.dev/pod-group"
 #: KAI's labels of a pod: its queue, while it has no PodGroup (of a claim: the owner's queue), and its order among the
 #: pods of its gang, larger first.
 KAI_QUEUE_LABEL = "kai.scheduler/queue"

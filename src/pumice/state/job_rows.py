@@ -200,7 +200,7 @@ class JobKeeper:
         tables = self._tables
         group = tables.jobs.groups[job]
         key = tables.jobs.uids[job]
-        found = sub_job_of(pod.labels, group) if group is not None and has_parts(group) else None
+        found = sub_job_of(pod.labels, group, pod.annotations) if group is not None and has_parts(group) else None
         uid = found.id if found is not None else key
         row = self._subs[job].get(uid)
         return row if row is not None else self._new_sub(job, uid, found)

@@ -74,6 +74,12 @@ _BODIES: Final[dict[tuple[str, str], dict[str, Any]]] = {
         "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
     },
     ("scheduling.k8s.io", "PodGroup"): {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}},
+    ("scheduling.k8s.io", "CompositePodGroup"): {
+        "spec": {
+            "schedulingPolicy": {"gang": {"minGroupCount": 1}},
+            "workloadRef": {"workloadName": "w", "templateName": "t"},
+        }
+    },
     ("scheduling.k8s.io", "PriorityClass"): {"value": 1},
     ("scheduling.k8s.io", "Workload"): {
         "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": {"basic": {}}}]},

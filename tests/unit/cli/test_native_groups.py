@@ -104,14 +104,6 @@ def test_what_comes_later_goes_where_the_gang_is(tmp_path: Path, dialect: str) -
     assert sorted(found["binds"].values()) == ["b", "c"]
 
 
-@pytest.mark.parametrize("dialect", SCHEDULERS)
-def test_a_group_in_a_composite_waits_whole_and_says_why(tmp_path: Path, dialect: str) -> None:
-    inside = group(1, parentCompositePodGroupName="all")
-    found = schedule(tmp_path, dialect, node("n", 8), inside, *pods(dialect, 2))
-    assert not found.json["binds"] and len(found.json["unscheduled"]) == 2
-    assert "spec.parentCompositePodGroupName" in found.out and "not yet supported" in found.out
-
-
 def sized(dialect: str, *cpus: int) -> list[Raw]:
     found = pods(dialect, len(cpus))
     for i, cpu in enumerate(cpus):

@@ -8,6 +8,7 @@ import yaml
 
 from pumice.kube.api.kinds import (
     BIND_REQUESTS,
+    COMPOSITE_POD_GROUPS,
     EVENTS,
     FOLLOWED,
     KAI_FOLLOWED,
@@ -84,6 +85,7 @@ SCHEDULER = (
     | rights(QUEUES, "patch", below="status")
     | rights(NODE_SHARDS, "patch", below="status")  # kube/scheduler/node_shards
     | rights(NATIVE_POD_GROUPS, "patch", below="status")
+    | rights(COMPOSITE_POD_GROUPS, "patch", below="status")
     | CLAIMED
     | REVIEWED
 )
@@ -118,6 +120,8 @@ KAI_SCHEDULER = (
     | rights(KAI_QUEUES, "patch", below="status")
     | rights(NATIVE_POD_GROUPS, "patch")
     | rights(NATIVE_POD_GROUPS, "patch", below="status")
+    | rights(COMPOSITE_POD_GROUPS, "patch")
+    | rights(COMPOSITE_POD_GROUPS, "patch", below="status")
     | rights(BIND_REQUESTS, "get", "create", "delete")  # kube/binding/bind_requests
 )
 KAI_GROUPING = (

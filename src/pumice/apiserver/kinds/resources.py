@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.workloads.native_group import NATIVE_GROUP
 
 CRDS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -127,8 +128,13 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", short=("netpol",), idle=True),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", status=True, short=("pdb",)),
     _wide("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc"),
-    Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", status=True),
-    Resource("scheduling.k8s.io", "v1beta1", "workloads", "Workload", idle=True),
+    # All versions share a table, as those of one kind do: an object is served in each.
+    *(
+        Resource(NATIVE_GROUP, version, "podgroups", "PodGroup", status=True)
+        for version in ("v1beta1", "v1alpha3", "v1alpha2")
+    ),
+    Resource(NATIVE_GROUP, "v1alpha3", "compositepodgroups", "CompositePodGroup", status=True),
+    *(Resource(NATIVE_GROUP, version, "workloads", "Workload", idle=True) for version in ("v1beta1", "v1alpha3")),
     _wide("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds", status=True),
     _wide(_STORAGE, "storageclasses", "StorageClass", "sc"),
     _wide(_STORAGE, "csinodes", "CSINode"),

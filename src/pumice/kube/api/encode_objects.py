@@ -12,6 +12,7 @@ from typing import Any
 
 from pumice.kube.api.encode_claims import claim_object, device_class_object, resource_slice_object
 from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
+from pumice.kube.api.encode_native import composite_pod_group_object
 from pumice.kube.api.encode_numa import divided_containers, node_resource_topology_object, numa_topology_object
 from pumice.kube.api.encode_volumes import (
     csi_node_object,
@@ -44,6 +45,7 @@ from pumice.model.resources import CPU, MEMORY, PODS, Resource
 from pumice.model.topology import HyperNode, HyperNodeMember, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.encode import podgroup_object
 
@@ -61,6 +63,8 @@ def object_of(value: Object) -> Obj:
             return _node(value)
         case PodGroup():
             return _pod_group(value) if value.gang is None else kai_pod_group(value, value.gang, _metadata(value))
+        case CompositePodGroup():
+            return composite_pod_group_object(value, _metadata(value))
         case Queue():
             return _queue(value) if value.sharing is None else kai_queue(value, value.sharing, _metadata(value))
         case PriorityClass():
@@ -113,7 +117,7 @@ def _instant(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=digits).replace("+00:00", "Z")
 
 
-def _metadata(value: Pod | Node | PodGroup | Queue) -> Obj:
+def _metadata(value: Pod | Node | PodGroup | CompositePodGroup | Queue) -> Obj:
     annotations = {key: text for key, text in value.annotations.items() if key not in WHOLE_OBJECT_ANNOTATIONS}
     return _some(
         namespace=getattr(value, "namespace", ""),

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.queue import Queue
-from pumice.model.workloads.native_group import NATIVE_GROUP, NATIVE_VERSIONS
+from pumice.model.workloads.native_group import COMPOSITE_VERSIONS, NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.model.workloads.podgroup import PodGroup
 
 
@@ -108,6 +108,15 @@ NATIVE_POD_GROUPS = Kind(
     also=NATIVE_VERSIONS[1:],
     seldom=True,
 )
+COMPOSITE_POD_GROUPS = Kind(
+    NATIVE_GROUP,
+    COMPOSITE_VERSIONS[0],
+    "compositepodgroups",
+    "CompositePodGroup",
+    gives="trees of Kubernetes' own gangs",
+    also=COMPOSITE_VERSIONS[1:],
+    seldom=True,
+)
 EVENTS = Kind("", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 TOKEN_REVIEWS = Kind("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
@@ -140,6 +149,7 @@ FOLLOWED = (
     NUMA_TOPOLOGIES,
     NODE_SHARDS,
     *_CLAIMED,
+    COMPOSITE_POD_GROUPS,
     # Native ones first: where two kinds have an object of one name, that of the kind listed first counts.
     NATIVE_POD_GROUPS,
     POD_GROUPS,
@@ -154,6 +164,7 @@ KAI_FOLLOWED = (
     NODES,
     NODE_ZONES,
     TOPOLOGIES,
+    COMPOSITE_POD_GROUPS,
     NATIVE_POD_GROUPS,
     KAI_POD_GROUPS,
     BIND_REQUESTS,
@@ -163,10 +174,11 @@ KAI_FOLLOWED = (
 
 
 def kind_of_group(group: PodGroup) -> Kind:
-    """Return the kind of a PodGroup: Volcano's, KAI's, or Kubernetes' own in the version in which it was read."""
+    """Return the kind of a PodGroup: Volcano's, KAI's, or Kubernetes' own in the version in which it was read. A tree
+    has that of its root."""
     if group.native is not None:
-        read_in = group.native.api_version
-        return next((kind for kind in NATIVE_POD_GROUPS.versions if kind.api_version == read_in), NATIVE_POD_GROUPS)
+        of_kind, read_in = COMPOSITE_POD_GROUPS if group.native.is_tree else NATIVE_POD_GROUPS, group.native.api_version
+        return next((kind for kind in of_kind.versions if kind.api_version == read_in), of_kind)
     return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
 
 

@@ -13,7 +13,9 @@ from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.state.group_trees import GroupTrees
 
 ENDED = ("Succeeded", "Failed")
 
@@ -41,6 +43,7 @@ class InformerCache:
         }
         self._placed: dict[str, set[str]] = {}  # PodGroup -> its pods that hold nodes or have succeeded
         self._news: list[Event] = []
+        self._trees = GroupTrees()
         self._spared = RefusedEvictions()
         self._lock = Lock()
 
@@ -48,7 +51,13 @@ class InformerCache:
         """Apply events, oldest first. The caller decides whether they may change a decision."""
         with self._lock:
             for event in events:
-                self._take_in(event)
+                self._take_in_trees(event)
+
+    def members_of(self, tree: str) -> tuple[CompositePodGroup | PodGroup, ...]:
+        """Return the objects of the tree of a CompositePodGroup as the API has them, the root first, by the key of its
+        PodGroup in ``groups``, or ()."""
+        with self._lock:
+            return self._trees.members_of(tree)
 
     def give_back(self, decision: Decision) -> None:
         """Give back a decision that could not be carried out. A pod whose eviction failed is spared for a while."""
@@ -74,7 +83,7 @@ class InformerCache:
         with self._lock:
             known = self.pods.get(pod.key)
             if known is not None and known.uid == pod.uid and is_older(known.resource_version, pod.resource_version):
-                self._take_in(Seen(pod))
+                self._take_in_trees(Seen(pod))
         self._on_news()
 
     def hear_of_end(self, key: str, uid: str) -> None:
@@ -82,7 +91,7 @@ class InformerCache:
         with self._lock:
             known = self.pods.get(key)
             if known is not None and known.uid == uid:
-                self._take_in(Gone(Pod, key))
+                self._take_in_trees(Gone(Pod, key))
         self._on_news()
 
     def placed_of(self, group: str) -> frozenset[str]:
@@ -116,6 +125,14 @@ class InformerCache:
             if not placed:
                 del self._placed[group]
             self.member_lost(group)
+
+    def _take_in_trees(self, event: Event) -> None:
+        """Apply an event of the API. What it says of a group in a tree becomes an event of the tree."""
+        if isinstance(event, Undone):
+            self._take_in(event)
+            return
+        for each in self._trees.pass_on(event):
+            self._take_in(each)
 
     def _take_in(self, event: Event) -> None:
         if isinstance(event, Seen) and isinstance(event.obj, Pod):

@@ -46,6 +46,7 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
+from pumice.model.workloads.composite import CompositePodGroup, tree_key
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.outside_sessions import notices_outside
 from pumice.volcano.status import rejections
@@ -179,6 +180,8 @@ class KubeCluster:
                 return ours
             case PodGroup():
                 return self._statuses.groups.heard(obj.key, obj.resource_version)
+            case CompositePodGroup():
+                return self._statuses.groups.heard(tree_key(obj.key), obj.resource_version)
             case Queue():
                 return self._statuses.queues.heard(obj.name, obj.resource_version)
             case _:
@@ -196,6 +199,8 @@ class KubeCluster:
             self._forgive(event.key)
         elif event.kind is PodGroup:
             self._statuses.group_gone(event.key)
+        elif event.kind is CompositePodGroup:
+            self._statuses.group_gone(tree_key(event.key))
         elif event.kind is Queue:
             self._statuses.queue_gone(event.key)
         elif event.kind is BindRequest and self._asking is not None:

@@ -24,6 +24,7 @@ from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import Bind, Decision
 from pumice.model.instants import stamp
 from pumice.model.pod import Pod
+from pumice.model.workloads.composite import COMPOSITE_PREFIX
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.writes import Ref
 
@@ -180,6 +181,6 @@ def about_unparsable(kind: Kind, unparsable: Unparsable) -> Ref:
 
 
 def about_group(group: PodGroup) -> Ref:
-    """Return a reference to a PodGroup."""
+    """Return a reference to a PodGroup, or to the root of a tree."""
     kind = kind_of_group(group)
-    return Ref(kind.api_version, kind.kind, group.namespace, group.name, group.uid)
+    return Ref(kind.api_version, kind.kind, group.namespace, group.name.removeprefix(COMPOSITE_PREFIX), group.uid)

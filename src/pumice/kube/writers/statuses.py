@@ -8,7 +8,8 @@ refused are held back for a while, because otherwise each cycle would be refused
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,8 +25,10 @@ from pumice.kube.writers.pending_writes import PendingWrites, version_of
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.instants import stamp
+from pumice.model.pod import NATIVE_SUB_GROUP_MARK
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
+from pumice.model.workloads.composite import COMPOSITE_PREFIX
 from pumice.model.workloads.gang import GangTimes
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.runtime.controllers.writes import merge_patch
@@ -131,6 +134,7 @@ class Statuses:
         if group is None or self._refused_groups.holds_back(update.job):
             return False
         wanted = bool(group_difference(group, update.status, self._now()) or times_difference(group, update.times))
+        wanted = wanted or any(change for _, change in self._changes_in_tree(group, update))
         return wanted and self.groups.begin(update.job, _said(update))
 
     def group_gone(self, job: str) -> None:
@@ -157,12 +161,33 @@ class Statuses:
     async def _write_group(self, group: PodGroup, update: PodGroupUpdate) -> str:
         """Write differences. Return the version of the last write, "" if nothing was written."""
         kind, version = kind_of_group(group), ""
+        key = update.job.replace(COMPOSITE_PREFIX, "")
         if annotations := times_difference(group, update.times):
             body = {"metadata": {"uid": group.uid, "annotations": annotations}}
-            version = await self._patch(kind.path(update.job), body, update.job, self._refused_groups)
+            version = await self._patch(kind.path(key), body, update.job, self._refused_groups)
         if change := group_difference(group, update.status, self._now()):
-            version = await self._merge(kind, update.job, group.uid, change, self._refused_groups)
+            version = await self._merge(kind, key, group.uid, change, self._refused_groups)
+        for member, change in self._changes_in_tree(group, update):
+            if change:
+                written = await self._merge(kind_of_group(member), member.key, member.uid, change, self._refused_groups)
+                version = version or (written and group.resource_version)
         return version
+
+    def _changes_in_tree(self, group: PodGroup, update: PodGroupUpdate) -> Iterator[tuple[PodGroup, dict[str, Any]]]:
+        """Yield the PodGroups of a tree, each with what to merge into its status; none for other groups."""
+        if group.native is None or not group.native.is_tree:
+            return
+        placed = Counter(
+            pod.annotations.get(NATIVE_SUB_GROUP_MARK)
+            for key in self._cache.placed_of(update.job)
+            if (pod := self._cache.pods.get(key)) is not None
+        )
+        for member in self._cache.members_of(update.job)[1:]:
+            assert isinstance(member, PodGroup)
+            # One PodGroup of a tree may have its minimum while another waits.
+            has_minimum = placed[member.name] >= member.min_member
+            wanted = PodGroupStatus("Running") if has_minimum else _waiting(update.status)
+            yield member, group_difference(member, wanted, self._now())
 
     def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
         """Return True if a queue's status must be written, as ``begin_group``."""
@@ -209,6 +234,11 @@ class Statuses:
             return ""
         refusals.written(key)
         return version
+
+
+def _waiting(status: PodGroupStatus) -> PodGroupStatus:
+    """Return what a status says about waiting, without what has nodes."""
+    return PodGroupStatus(conditions=status.conditions, scheduling=status.scheduling)
 
 
 def _said(update: PodGroupUpdate) -> object:

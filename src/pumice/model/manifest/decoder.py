@@ -25,7 +25,7 @@ from pumice.model.manifest.kai import (
     read_kai_queue,
     read_topology,
 )
-from pumice.model.manifest.native import read_native_pod_group
+from pumice.model.manifest.native import read_composite_pod_group, read_native_pod_group
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.numa import read_node_resource_topology, read_numa_topology
 from pumice.model.manifest.pod_spec import SpecCache
@@ -34,6 +34,7 @@ from pumice.model.manifest.reading.fields import FieldError, ManifestError, Obj,
 from pumice.model.manifest.reading.unreadable import (
     effect_of,
     salvaged_bind_request,
+    salvaged_composite_pod_group,
     salvaged_hypernode,
     salvaged_kai_queue,
     salvaged_native_pod_group,
@@ -61,15 +62,17 @@ from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.job import BatchJob, VolcanoJob
 from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
-from pumice.model.workloads.native_group import NATIVE_GROUP, NATIVE_VERSIONS
+from pumice.model.workloads.native_group import COMPOSITE_VERSIONS, NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.model.workloads.podgroup import PodGroup
 
 Value = (
     Pod
     | Node
     | PodGroup
+    | CompositePodGroup
     | Queue
     | PriorityClass
     | ResourceQuota
@@ -208,7 +211,12 @@ def _native_reader(version: str) -> Callable[[Decoder, Obj], Value]:
     return lambda decoder, obj: read_native_pod_group(obj, version, decoder.default_queue)
 
 
+def _composite_reader(version: str) -> Callable[[Decoder, Obj], Value]:
+    return lambda decoder, obj: read_composite_pod_group(obj, version, decoder.default_queue)
+
+
 _NATIVE = tuple(f"{NATIVE_GROUP}/{version}" for version in NATIVE_VERSIONS)
+_COMPOSITE = tuple(f"{NATIVE_GROUP}/{version}" for version in COMPOSITE_VERSIONS)
 _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
     ("v1", "Node"): lambda _, obj: read_node(obj),
@@ -243,6 +251,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     **{(version, "ResourceSlice"): lambda _, obj: read_resource_slice(obj) for version in _DEVICES},
     **{(version, "DeviceClass"): lambda _, obj: read_device_class(obj) for version in _DEVICES},
     **{(version, "PodGroup"): _native_reader(version) for version in _NATIVE},
+    **{(version, "CompositePodGroup"): _composite_reader(version) for version in _COMPOSITE},
 }
 
 #: Readers of what counts of an unreadable object. Each uses the strict reader of its kind.
@@ -261,6 +270,7 @@ _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] =
     ("scheduling.run.ai/v1alpha2", "BindRequest"): salvaged_bind_request,
     ("kai.scheduler/v1alpha1", "Topology"): salvaged_topology,
     **{(version, "PodGroup"): salvaged_native_pod_group for version in _NATIVE},
+    **{(version, "CompositePodGroup"): salvaged_composite_pod_group for version in _COMPOSITE},
 }
 
 #: ``(apiVersion, kind)`` of everything that can be decoded.

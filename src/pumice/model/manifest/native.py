@@ -1,6 +1,8 @@
-"""Decode Kubernetes' own PodGroups (``scheduling.k8s.io``). Source: kubernetes/api, ``scheduling/v1alpha2`` to v1."""
+"""Decode Kubernetes' own PodGroups and CompositePodGroups. Source: kubernetes/api, ``scheduling/v1alpha2`` to v1."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
 from pumice.model.manifest.kai import times_of
@@ -22,6 +24,7 @@ from pumice.model.manifest.reading.fields import (
     whole,
     wrong,
 )
+from pumice.model.workloads.composite import COMPOSITE_PREFIX, CompositePodGroup
 from pumice.model.workloads.gang import Gang, TopologyConstraint, gang_at
 from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
@@ -40,14 +43,13 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
     metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
     own_name, namespace = name(metadata, "name", "metadata"), namespace_of(metadata)
     labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
-    is_gang, minimum = _policy(spec)
+    is_gang, minimum = _policy(spec, "minCount")
     conditions = _conditions(status)
     return PodGroup(
         namespace=namespace,
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
-        # The keys of both languages, so that a group keeps its queue when the policy changes its language.
-        queue=annotations.get(GROUP_QUEUE_ANNOTATION) or labels.get(QUEUE_LABEL) or default_queue,
+        queue=_queue(labels, annotations) or default_queue,
         # Of the gang, or 1: pods of a basic group are placed one by one, and each is enough for itself.
         min_member=minimum,
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
@@ -59,25 +61,51 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
         gang=gang_at(Gang(topology=_topology(spec)), times_of(annotations)),
         native=NativeGroup(
             api_version=api_version,
-            parent=_parent(spec),
+            parent=short_text(spec, "parentCompositePodGroupName", "spec"),
             is_gang=is_gang,
             leaves_whole=_leaves_whole(spec),
-            never_preempts=choice(spec, "preemptionPolicy", "spec", ("Never", "PreemptLowerPriority"), "") == "Never",
+            never_preempts=_never_preempts(spec),
         ),
     )
 
 
-def _parent(spec: Obj) -> str:
-    """Return "". Raises: FieldError for a group in a CompositePodGroup, which is not yet read."""
-    parent = short_text(spec, "parentCompositePodGroupName", "spec")
-    # By itself the group could be bound while the others that must start with it find no room.
-    if parent:
-        raise wrong(spec, "parentCompositePodGroupName", "spec", "no parent: CompositePodGroups are not yet supported")
-    return parent
+def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> CompositePodGroup:
+    """Return a CompositePodGroup of that version. Raises: FieldError."""
+    metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
+    own_name, namespace = name(metadata, "name", "metadata"), namespace_of(metadata)
+    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    return CompositePodGroup(
+        namespace=namespace,
+        name=own_name,
+        uid=text(metadata, "uid", "metadata") or f"{namespace}/{COMPOSITE_PREFIX}{own_name}",
+        api_version=api_version,
+        queue=_queue(labels, annotations) or default_queue,
+        parent=short_text(spec, "parentCompositePodGroupName", "spec"),
+        min_groups=_policy(spec, "minGroupCount")[1],
+        topology=_topology(spec),
+        leaves_whole=_leaves_whole(spec),
+        never_preempts=_never_preempts(spec),
+        priority_class_name=short_text(spec, "priorityClassName", "spec"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=labels,
+        annotations=annotations,
+        conditions=_conditions(status),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
 
 
-def _policy(spec: Obj) -> tuple[bool, int]:
-    """Return whether the group is a gang, and its minimum. Without a gang each pod is enough for itself."""
+def _queue(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    # The keys of both languages, so that a group keeps its queue when the policy changes its language.
+    return annotations.get(GROUP_QUEUE_ANNOTATION) or labels.get(QUEUE_LABEL) or ""
+
+
+def _never_preempts(spec: Obj) -> bool:
+    return choice(spec, "preemptionPolicy", "spec", ("Never", "PreemptLowerPriority"), "") == "Never"
+
+
+def _policy(spec: Obj, minimum: str) -> tuple[bool, int]:
+    """Return whether the group is a gang, and its minimum, which is the field ``minimum``. Without a gang each member
+    is enough for itself."""
     policy, path = table(spec, "schedulingPolicy", "spec"), "spec.schedulingPolicy"
     gang, basic = maybe_table(policy, "gang", path), maybe_table(policy, "basic", path)
     # A union of which exactly one member is set. With both or none the author's intent is unknown, and to place pods
@@ -87,9 +115,9 @@ def _policy(spec: Obj) -> tuple[bool, int]:
         raise FieldError(path, found, "one of basic and gang")
     if gang is None:
         return False, 1
-    if gang.get("minCount") is None:
-        raise wrong(gang, "minCount", at(path, "gang"), "an integer of at least 1")
-    return True, whole(gang, "minCount", at(path, "gang"), 1, 1)
+    if gang.get(minimum) is None:
+        raise wrong(gang, minimum, at(path, "gang"), "an integer of at least 1")
+    return True, whole(gang, minimum, at(path, "gang"), 1, 1)
 
 
 def _topology(spec: Obj) -> TopologyConstraint | None:

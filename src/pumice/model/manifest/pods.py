@@ -20,12 +20,13 @@ from pumice.model.manifest.reading.fields import (
     wrong,
 )
 from pumice.model.manifest.terms import Owner
-from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, Pod, PodCondition
+from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, NATIVE_SUB_GROUP_MARK, Pod, PodCondition
 
 #: Read if ``scheduling.k8s.io/group-name`` is absent. A decoded pod always has the latter.
 SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
 #: Read if neither is present. Source: KAI.
 KAI_GROUP_NAME_ANNOTATION = "pod-group-name"
+_MARKS = frozenset({NATIVE_GROUP_MARK, NATIVE_SUB_GROUP_MARK})
 
 
 def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
@@ -124,9 +125,9 @@ def _with_group_name(annotations: Mapping[str, str], native: str) -> Mapping[str
     ``native``: that in the spec. It counts before any annotation, because it cannot be changed.
     """
     # One annotation for all, so that no other module needs to know four names.
-    # Not of the API, so that no author can set it.
-    if NATIVE_GROUP_MARK in annotations:
-        annotations = {key: value for key, value in annotations.items() if key != NATIVE_GROUP_MARK}
+    # Not of the API, so that no author can set them.
+    if not annotations.keys().isdisjoint(_MARKS):
+        annotations = {key: value for key, value in annotations.items() if key not in _MARKS}
     own = annotations.get(GROUP_NAME_ANNOTATION)
     second = annotations.get(SECOND_GROUP_NAME_ANNOTATION) or annotations.get(KAI_GROUP_NAME_ANNOTATION)
     if native:

@@ -6,12 +6,13 @@ sets" in KAI), those with children hold sub-groups ("sub-group sets").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pumice.model.pod import EMPTY_MAP, NATIVE_SUB_GROUP_MARK
 from pumice.model.resources import Resource
 
 #: Label of a pod: its sub-group.
@@ -93,6 +94,19 @@ class Gang(Struct, frozen=True):
             found.setdefault(each.parent, []).append(each)
         return {parent: tuple(inside) for parent, inside in found.items()}
 
+    def is_met(self, ready: Container[str]) -> bool:
+        """Return True if the gang has its minimum. ``ready``: names of the pod sets that have theirs."""
+        inside = self.children()
+
+        def has_enough(members: tuple[SubGroup, ...], least: int | None) -> bool:
+            count = sum(
+                has_enough(inside[each.name], each.min_sub_group) if each.name in inside else each.name in ready
+                for each in members
+            )
+            return count >= (len(members) if least is None else least)
+
+        return has_enough(inside.get("", ()), self.min_sub_group)
+
     def preemptible(self, priority: int) -> bool:
         """Return True if the gang may be preempted. Source: KAI: what it says itself, else a priority below 100."""
         if self.preemptibility:
@@ -143,10 +157,10 @@ def gang_at(gang: Gang | None, times: GangTimes | None) -> Gang | None:
     return replace(gang, **times._asdict())
 
 
-def pod_set_of(labels: Mapping[str, str]) -> str:
-    """Return the name of the pod set in a pod's labels."""
+def pod_set_of(labels: Mapping[str, str], annotations: Mapping[str, str] = EMPTY_MAP) -> str:
+    """Return the name of the pod set of a pod with these labels and annotations."""
     # An empty label counts as none.
-    return labels.get(SUB_GROUP_LABEL) or DEFAULT_POD_SET
+    return annotations.get(NATIVE_SUB_GROUP_MARK) or labels.get(SUB_GROUP_LABEL) or DEFAULT_POD_SET
 
 
 def tree_problem(sub_groups: Iterable[SubGroup]) -> tuple[int, str, str] | None:

@@ -11,20 +11,28 @@ NATIVE_VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
 #: Its name in v1alpha2, where it may become False again.
 SCHEDULED_IN_V1ALPHA2 = "PodGroupScheduled"
+#: The condition of a CompositePodGroup: its minimum of groups has nodes.
+COMPOSITE_INITIALLY_SCHEDULED = "CompositePodGroupInitiallyScheduled"
+#: The versions with CompositePodGroups, the newest first.
+COMPOSITE_VERSIONS = ("v1", "v1beta1", "v1alpha3")
 
 
 class NativeGroup(Struct, frozen=True):
     """A PodGroup of ``scheduling.k8s.io``. ``api_version``: in which it was read. ``parent``: its CompositePodGroup, ""
     at the top. ``is_gang`` False is the policy ``basic``: pods are scheduled one by one. ``leaves_whole``: its pods are
-    evicted only together (disruption mode ``all``). ``never_preempts``: nothing is evicted for it."""
+    evicted only together (disruption mode ``all``). ``never_preempts``: nothing is evicted for it. ``is_tree``: it
+    is a CompositePodGroup with all groups below it."""
 
     api_version: str
     parent: str = ""
     is_gang: bool = True
     leaves_whole: bool = False
     never_preempts: bool = False
+    is_tree: bool = False
 
     @property
     def condition(self) -> str:
         """The type of the condition that says whether the group has got its minimum."""
+        if self.is_tree:
+            return COMPOSITE_INITIALLY_SCHEDULED
         return SCHEDULED_IN_V1ALPHA2 if self.api_version.endswith("/v1alpha2") else INITIALLY_SCHEDULED

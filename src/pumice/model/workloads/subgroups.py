@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from pumice.model.pod import LabelSelector
+from pumice.model.pod import EMPTY_MAP, LabelSelector
 from pumice.model.selectors import matches
 from pumice.model.workloads.gang import Gang, SubGroup, pod_set_of
 from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
@@ -32,11 +32,11 @@ class SubJobKey(Struct, frozen=True):
     pod_set: SubGroup | None = None
 
 
-def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
-    """Return the sub-job of a pod with these labels: its pod set, or the first policy in the list that captures it,
-    else the default."""
+def sub_job_of(labels: Mapping[str, str], group: PodGroup, annotations: Mapping[str, str] = EMPTY_MAP) -> SubJobKey:
+    """Return the sub-job of a pod with these labels and annotations: its pod set, or the first policy in the list that
+    captures it, else the default."""
     if group.gang is not None:
-        return _pod_set_key(labels, group.key, group.gang)
+        return _pod_set_key(pod_set_of(labels, annotations), group.key, group.gang)
     for policy in group.sub_groups:
         values = match_values(policy, labels)
         if values:
@@ -45,10 +45,10 @@ def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
     return SubJobKey(group.key, group.key)
 
 
-def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobKey:
-    """Return the sub-job of a pod in a gang of KAI."""
+def _pod_set_key(pod_set: str, job_key: str, gang: Gang) -> SubJobKey:
+    """Return the sub-job of a pod in a pod set of a gang."""
     # KAI compares names of sub-groups in lower case.
-    name = pod_set_of(labels).lower()
+    name = pod_set.lower()
     found = next((each for each in gang.pod_sets() if each.name == name), None)
     uid = job_key if found is None else f"{job_key}/{name}"
     return SubJobKey(uid, uid, pod_set=found)

@@ -22,8 +22,10 @@ from pumice.model.workloads.job_makers import JobMaker
 from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
 from pumice.runtime.files.kai_pods import KaiPods
 from pumice.runtime.memory import without_collector
+from pumice.runtime.problems.native_groups import tree_problems
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.runtime.problems.validation import validate_cluster
+from pumice.state.group_trees import with_trees
 
 __all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
 
@@ -199,7 +201,9 @@ class _Reading:
         for kind, count in self.unparsable.items():
             where = self.first_unparsable[kind] + (f" and {count - 1} more" if count > 1 else "")
             self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
-        return Manifests(tuple(value for value, _ in self.objects.values()), tuple(self.problems))
+        objects = with_trees(value for value, _ in self.objects.values())
+        self.problems += tree_problems(objects)
+        return Manifests(tuple(objects), tuple(self.problems))
 
 
 def _objects_in(document: Document | Problem) -> Iterator[tuple[str, Any]]:

@@ -40,7 +40,7 @@ def gang_problems(
     sizes = defaultdict[str, Counter[str]](Counter)
     for pod in pods:
         if pod.group_key:
-            sizes[pod.group_key][pod_set_of(pod.labels).lower()] += 1
+            sizes[pod.group_key][pod_set_of(pod.labels, pod.annotations).lower()] += 1
     by_name = {topology.name: topology for topology in topologies}
     for group in groups:
         if group.gang is not None and not group.unparsable:

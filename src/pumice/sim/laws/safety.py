@@ -260,7 +260,7 @@ class Laws:
     def _sub_gangs_are_whole(self, group: PodGroup, counted: list[Pod], placed: dict[str, str]) -> None:
         subs: dict[SubJobKey, list[Pod]] = defaultdict(list)
         for pod in counted:
-            key = sub_job_of(pod.labels, group)
+            key = sub_job_of(pod.labels, group, pod.annotations)
             if key.policy is not None:
                 subs[key].append(pod)
         ready = Counter(

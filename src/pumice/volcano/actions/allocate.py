@@ -28,6 +28,7 @@ from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
 from pumice.volcano.gangs.search import place_small_gang
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks, try_nomination
+from pumice.volcano.gangs.tree_placement import TreePlacer, is_tree
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.label_domains import label_domains
 from pumice.volcano.topology.rules import has_hard, in_label_domain
@@ -181,11 +182,10 @@ class _Allocation:
         if in_domain and not self.budget.begin(job):
             return False
         with ssn.statement() as stmt:
-            return (
-                self._in_best_domain(stmt, job, pending_tasks)
-                if in_domain
-                else self._anywhere(stmt, job, pending_tasks)
-            )
+            if not in_domain:
+                return self._anywhere(stmt, job, pending_tasks)
+            place = self._in_tree if is_tree(ssn.tables, job) else self._in_best_domain
+            return place(stmt, job, pending_tasks)
 
     def _eligible(self, job: int) -> bool:
         """Return True if the job is valid and its topology can be evaluated."""
@@ -243,6 +243,24 @@ class _Allocation:
         ssn.trace.moved.add(job)
         self.pending[job] = left
         return bool(left)
+
+    def _in_tree(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
+        """Place tasks of the tree of a CompositePodGroup. Return True if it has tasks left."""
+        ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)
+        placed = TreePlacer(ssn, stmt, job, pending_tasks, attempt, self.budget).advance()
+        if placed and job_ready(ssn, job):
+            self._commit(stmt, job, attempt)
+            self.pending[job] = pending_tasks
+            return any(pending_tasks.sub_queues.values())
+        if placed:
+            stmt.keep_uncommitted()
+        else:
+            stmt.discard()
+        if placed or not self.budget.is_cut():
+            if not (placed or attempt.findings or attempt.errors):
+                attempt.findings.append(NoDomain())
+            self._note(job, attempt.end(stmt))
+        return False
 
     def _anywhere(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
         """Place a job without topology on all nodes. Return True if it has tasks left."""

@@ -15,12 +15,19 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
 from pumice.model.status import PREEMPTABLE_STATUSES, STATUS_COUNT, TaskStatus
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.volcano.eviction.refuted_nodes import RefutedNodes, Votes
 
 # Preemption may take a pod that is bound and has not started; reclaim takes running ones only. Source: Volcano
 # preempt.go and reclaim.go.
 RUNNING_OR_BOUND = frozenset(PREEMPTABLE_STATUSES)
 RUNNING = frozenset({TaskStatus.RUNNING})
+
+
+def leaves_together(group: PodGroup) -> bool:
+    """Return True if the tasks of a job are evicted only all together."""
+    # Volcano's counting protects the minimum of a job, and not those of the groups in its tree.
+    return group.leaves_whole or (group.native is not None and group.native.is_tree)
 
 
 class Evictable:
@@ -45,7 +52,7 @@ class Evictable:
         self.rows = rows[np.lexsort((*_offer_keys(ssn, rows), tasks.node[rows]))]
         self.queue: AnyArray = jobs.queue[tasks.job[self.rows]]
         self._by_queue: dict[tuple[int, bool, bool], Supply] = {}
-        together = [job for job in distinct(tasks.job[self.rows]).tolist() if jobs.groups[job].leaves_whole]
+        together = [job for job in distinct(tasks.job[self.rows]).tolist() if leaves_together(jobs.groups[job])]
         #: Which of the tasks may be evicted without the others of their job. Shape (rows,).
         self._single: Bool = ~np.isin(tasks.job[self.rows], together)
 

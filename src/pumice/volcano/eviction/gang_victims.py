@@ -21,6 +21,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.pod import PREEMPTABLE_KEY, is_true
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.volcano import points
+from pumice.volcano.eviction.candidates import leaves_together
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.gangs.readiness import sub_missing
 
@@ -99,7 +100,7 @@ def _is_all_or_any(ssn: Session, row: int, job: AnyArray) -> bool:
     """Return False for a job that leaves only together and of which not all tasks are candidates. ``job``: the job of
     each candidate."""
     jobs = ssn.tables.jobs
-    return not jobs.groups[row].leaves_whole or np.count_nonzero(job == row) == int(jobs.counts[row] @ HELD)
+    return not leaves_together(jobs.groups[row]) or np.count_nonzero(job == row) == int(jobs.counts[row] @ HELD)
 
 
 def _by_uid(ssn: Session) -> I64:
@@ -127,7 +128,7 @@ def _can_go(ssn: Session, rows: AnyArray, job: AnyArray) -> Bool:
     found: Bool = np.repeat(surplus < 0, lengths) | (nth < np.repeat(surplus, lengths))
     # Roles and sub-groups have minimums of their own. Only jobs with such minimums are walked task by task.
     for j, start, length in zip(which.tolist(), starts.tolist(), lengths.tolist(), strict=True):
-        if jobs.groups[j].leaves_whole:
+        if leaves_together(jobs.groups[j]):
             found[start : start + length] = False
         elif jobs.has_policy[j] or jobs.role_min[j]:
             of_job = rows[start : start + length].tolist()

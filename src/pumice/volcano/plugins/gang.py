@@ -144,7 +144,7 @@ class Gang:
         # groups, then the job as a whole.
         if not self._roles_meet(job, VALID, with_best_effort=False):
             return _invalid("NotEnoughPodsOfTask", "Not enough valid pods of each task for gang-scheduling", job)
-        if not self._groups_meet(job, lambda sub: True):
+        if not self._groups_meet(job, lambda sub: job.group.gang is None or sub.valid_count >= sub.min_available):
             return _invalid("NotEnoughPodsOfTask", "Not enough valid subGroups of each task for gang-scheduling", job)
         valid = job.valid_count
         if valid < job.min_available:
@@ -293,6 +293,10 @@ class Gang:
         tables = self.ssn.tables
         if not tables.jobs.has_policy[job.row]:
             return True
+        if job.group.gang is not None:
+            # The UID of a pod set is that of its job, a separator, and its name.
+            ready = {tables.subs.uids[s][len(job.key) + 1 :] for s in job.sub_jobs if counts(SubJob(tables, s))}
+            return job.group.gang.is_met(ready)
         minimum = {f"{job.key}/{p.name}": p.min_sub_groups for p in job.group.sub_groups if p.min_sub_groups}
         for gid, wanted in minimum.items():
             subs = [SubJob(tables, s) for s in job.sub_jobs if tables.subs.gids[s] == gid]

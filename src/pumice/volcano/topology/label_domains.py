@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.columns.counting import ACTIVE
-from pumice.columns.dtypes import I32, Bool
+from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
@@ -29,28 +29,47 @@ def label_domains(ssn: Session, job: int, sub: int, rows: Sequence[int]) -> list
     tables = ssn.tables
     gang = tables.jobs.groups[job].gang
     assert gang is not None and gang.topology is not None
-    column = derived(ssn).label(gang.topology.required)
-    codes, held = column.codes, _held(tables, job, column.codes)
+    # A gang that needs less than all of its tasks may fit where not all of them do.
+    need = min(len(rows), max(sub_missing(ssn, sub), 1))
+    there = tables.jobs.tasks[job] if int(tables.jobs.counts[job] @ ACTIVE) else ()
+    return [
+        Domain(ssn, tables.tree.top, NodeRows(tables, within.nonzero()[0]))
+        for within in domains_with_room(ssn, gang.topology.required, there, rows, need)
+    ]
+
+
+def domains_with_room(
+    ssn: Session,
+    label: str,
+    members: Sequence[int] | AnyArray,
+    rows: Sequence[int],
+    need: int,
+    only: Bool | None = None,
+) -> list[Bool]:
+    """Return the domains of a label as masks of nodes (N,): those in which ``need`` of the waiting tasks ``rows`` may
+    have room, that with the least room first. ``only``: the nodes that may be used (N,).
+
+    If some of the tasks ``members`` have nodes, it is their domain alone; none if they are in several, or in none.
+    """
+    column = derived(ssn).label(label)
+    codes, held = column.codes, _held(ssn.tables, members, column.codes)
     # Some domain is known already. With several, an earlier scheduler has broken the constraint, and no place is right.
     numbers = range(len(column.values)) if held is None else held if len(held) == 1 and -1 not in held else ()
-    found: list[tuple[float, str, Domain]] = []
+    found: list[tuple[float, str, Bool]] = []
     for number in numbers:
-        within: Bool = codes == number
+        within: Bool = codes == number if only is None else (codes == number) & only
         room = _room(ssn, rows, within)
-        # A gang that needs less than all of its tasks may fit where not all of them do.
-        if room >= min(len(rows), max(sub_missing(ssn, sub), 1)):
-            nodes = NodeRows(tables, within.nonzero()[0])
-            found.append((room, column.values[number], Domain(ssn, tables.tree.top, nodes)))
+        if room >= need:
+            found.append((room, column.values[number], within))
     # Large domains stay whole for gangs that need them.
-    return [domain for _, _, domain in sorted(found, key=lambda each: each[:2])]
+    return [within for _, _, within in sorted(found, key=lambda each: each[:2])]
 
 
-def _held(tables: Tables, job: int, codes: I32) -> list[int] | None:
-    """Return the domains in which tasks of a job have nodes, None if no task has one."""
-    tasks = tables.tasks
-    if not int(tables.jobs.counts[job] @ ACTIVE):
+def _held(tables: Tables, members: Sequence[int] | AnyArray, codes: I32) -> list[int] | None:
+    """Return the domains in which some of these tasks have nodes, None if none has one."""
+    if not len(members):
         return None
-    rows = tables.jobs.tasks[job]
+    tasks, rows = tables.tasks, np.asarray(members)
     there = tasks.node[rows[(ACTIVE[tasks.status[rows]] > 0) & (tasks.node[rows] >= 0)]]
     return sorted(set(codes[there].tolist())) or None
 

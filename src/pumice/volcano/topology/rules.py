@@ -34,11 +34,8 @@ def sub_bound(tables: Tables, sub: int) -> int | None:
 
 
 def in_label_domain(tables: Tables, job: int) -> bool:
-    """Return True if all pods of a job must be in one domain of a node label."""
-    if not tables.jobs.has_topology[job]:
-        return False
-    group = tables.jobs.groups[job]
-    return group.native is not None and group.gang is not None and group.gang.topology is not None
+    """Return True if all pods of a job, or of a group in its tree, must be in one domain of a node label."""
+    return bool(tables.jobs.has_topology[job]) and tables.jobs.groups[job].native is not None
 
 
 def has_hard(tables: Tables, job: int) -> bool:

@@ -1,4 +1,5 @@
-"""Find keys that objects of Volcano do not have: spelling mistakes, which would be ignored silently.
+"""Find keys that objects of Volcano, and groups of Kubernetes' own, do not have: spelling mistakes, which would be
+ignored silently.
 
 Source: the CustomResourceDefinitions in ``deploy/crds``. A test compares both.
 """
@@ -101,6 +102,32 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
 }
 
 
+_NATIVE_COMMON = (
+    *("parentCompositePodGroupName", "priorityClassName", "priority", "preemptionPolicy"),
+    # In the versions of PodGroup before v1alpha3.
+    "podGroupTemplateRef",
+)
+_NATIVE_BELOW: Keys = {
+    "workloadRef": _plain("workloadName", "templateName"),
+    "disruptionMode": _plain("single", "all"),
+    "schedulingConstraints": _plain(
+        topology=_plain("key", "topologyKey"), topologyConstraints=_plain("key", "topologyKey")
+    ),
+}
+#: Keys of ``spec`` of kinds that Kubernetes defines itself (``scheduling.k8s.io``), of all versions together.
+NATIVE_SPEC_KEYS: Mapping[str, Keys] = {
+    "PodGroup": _plain(
+        *_NATIVE_COMMON,
+        **_NATIVE_BELOW,
+        schedulingPolicy=_plain("basic", gang=_plain("minCount")),
+        resourceClaims=_plain("name", "resourceClaimName", "resourceClaimTemplateName"),
+    ),
+    "CompositePodGroup": _plain(
+        *_NATIVE_COMMON, **_NATIVE_BELOW, schedulingPolicy=_plain("basic", gang=_plain("minGroupCount"))
+    ),
+}
+
+
 class UnknownKey(NamedTuple):
     """An unknown key. ``path``: its place, without indices of items. ``near``: the known key most like it."""
 
@@ -109,8 +136,10 @@ class UnknownKey(NamedTuple):
 
 
 def unknown_keys(obj: Obj) -> list[UnknownKey]:
-    """Return the unknown keys of a Volcano object, none for objects of other kinds."""
-    keys = SPEC_KEYS.get((str(obj.get("apiVersion")), str(obj.get("kind"))))
+    """Return the unknown keys of an object of Volcano, or of a group of Kubernetes' own, none for other kinds."""
+    version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
+    is_native = version.startswith("scheduling.k8s.io/")
+    keys = NATIVE_SPEC_KEYS.get(kind) if is_native else SPEC_KEYS.get((version, kind))
     # Other kinds have keys by the hundred, which change with versions of Kubernetes.
     if keys is None:
         return []

@@ -21,6 +21,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
 
 _ENDED = ("Succeeded", "Failed")
@@ -157,6 +158,13 @@ def salvaged_native_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodG
     found = salvage(obj, read, _NATIVE_POD_GROUP, _least_of_native_pod_group)
     group = replace(found.value, unparsable=found.unparsable)
     return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
+
+
+def salvaged_composite_pod_group(obj: Obj, read: Callable[[Obj], CompositePodGroup]) -> CompositePodGroup:
+    """Return what counts of a CompositePodGroup. Raises: FieldError for one without a name."""
+    found = salvage(obj, read, _NATIVE_POD_GROUP, _least_of_native_pod_group)
+    # Fields that forbid nothing keep no pod from being placed.
+    return replace(found.value, unparsable=found.unparsable if found.forbids else ())
 
 
 #: A policy is required, so an unreadable one is replaced and not removed.
@@ -318,6 +326,8 @@ def effect_of(value: object) -> str:
             return "it accepts no new pods" if value.quarantined else "it still counts"
         case PodGroup():
             return "its pods are not placed" if value.quarantined else "it still counts"
+        case CompositePodGroup():
+            return "pods below it are not placed" if value.unparsable else "it still counts"
         case Queue():
             return "it accepts no jobs" if value.quarantined else "it still counts"
         case PriorityClass():

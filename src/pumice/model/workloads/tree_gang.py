@@ -1,0 +1,111 @@
+"""Make the gang of a CompositePodGroup with all groups below it. Source: ``scheduling.k8s.io``, KEP-6012."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from pumice.model.workloads.composite import LEVELS_MAX, CompositePodGroup
+from pumice.model.workloads.gang import SUB_GROUPS_MAX, Gang, SubGroup
+from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, NativeGroup
+from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup, PodGroupStatus
+
+PARENT_FIELD = "spec.parentCompositePodGroupName"
+Children = Callable[[str], Sequence[CompositePodGroup | PodGroup]]
+
+
+class _Part(Struct, frozen=True):
+    """A sub-group with those below it. ``least``: pods that it needs at least. ``problems``: what is unreadable in
+    it."""
+
+    sub_groups: tuple[SubGroup, ...]
+    least: int
+    leaves_whole: bool = False
+    never_preempts: bool = False
+    problems: tuple[str, ...] = ()
+
+
+def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
+    """Return the PodGroup of a whole tree, or None while no PodGroup is in it. ``children``: the groups below one, by
+    its key."""
+    whole = _inside(root, "", children, LEVELS_MAX - 1)
+    if whole is None:
+        return None
+    problems = whole.problems
+    if len(whole.sub_groups) > SUB_GROUPS_MAX:
+        problems = (*problems, f"found {len(whole.sub_groups)} groups, wanted at most {SUB_GROUPS_MAX}")
+    scheduled = any(each.type == COMPOSITE_INITIALLY_SCHEDULED and each.status == "True" for each in root.conditions)
+    return PodGroup(
+        namespace=root.namespace,
+        name=root.tree_name,
+        uid=root.uid,
+        queue=root.queue,
+        min_member=OUT_OF_REACH if problems else whole.least,
+        priority_class_name=root.priority_class_name,
+        creation=root.creation,
+        labels=root.labels,
+        annotations=root.annotations,
+        status=PodGroupStatus("Running" if scheduled else "Pending", root.conditions),
+        resource_version=root.resource_version,
+        gang=Gang(whole.sub_groups[:SUB_GROUPS_MAX], root.topology, root.min_groups),
+        native=NativeGroup(
+            root.api_version,
+            leaves_whole=whole.leaves_whole,
+            never_preempts=whole.never_preempts,
+            is_tree=True,
+        ),
+        unparsable=problems,
+    )
+
+
+def _inside(composite: CompositePodGroup, name: str, children: Children, levels: int) -> _Part | None:
+    """Return what is below a CompositePodGroup, whose sub-group has that name, or None if no PodGroup is."""
+    if not levels:
+        return None
+    parts = []
+    for each in children(composite.key):
+        if isinstance(each, PodGroup):
+            parts.append(_pod_set(each, name))
+            continue
+        inside = _inside(each, each.tree_name, children, levels - 1)
+        # Without PodGroups it counts as missing, and not as one that needs nothing.
+        if inside is not None:
+            own = SubGroup(each.tree_name, 0, name, each.topology, each.min_groups)
+            parts.append(_joined((inside,), (own,), inside.least))
+    if not parts:
+        return None
+    needed = sorted(each.least for each in parts)[: composite.min_groups]
+    # A group that does not exist yet needs a pod at least.
+    least = min(sum(needed) + composite.min_groups - len(needed), OUT_OF_REACH)
+    found = _joined(parts, (), least)
+    return _Part(
+        found.sub_groups,
+        least,
+        # Evictions look at the gang as a whole, so one of its groups speaks for all.
+        found.leaves_whole or composite.leaves_whole,
+        found.never_preempts or composite.never_preempts,
+        (*found.problems, *(f"CompositePodGroup {composite.key}: {each}" for each in composite.unparsable)),
+    )
+
+
+def _pod_set(group: PodGroup, parent: str) -> _Part:
+    assert group.native is not None
+    topology = group.gang.topology if group.gang is not None else None
+    return _Part(
+        (SubGroup(group.name, group.min_member, parent, topology),),
+        group.min_member,
+        group.native.leaves_whole,
+        group.native.never_preempts,
+        tuple(f"PodGroup {group.key}: {each}" for each in group.unparsable) if group.quarantined else (),
+    )
+
+
+def _joined(parts: Sequence[_Part], own: tuple[SubGroup, ...], least: int) -> _Part:
+    return _Part(
+        (*own, *(sub for each in parts for sub in each.sub_groups)),
+        least,
+        any(each.leaves_whole for each in parts),
+        any(each.never_preempts for each in parts),
+        tuple(problem for each in parts for problem in each.problems),
+    )

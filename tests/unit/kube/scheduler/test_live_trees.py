@@ -1,0 +1,70 @@
+"""The scheduler at work on CompositePodGroups of an API server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.kube.api.kinds import COMPOSITE_POD_GROUPS, NATIVE_POD_GROUPS, PODS, Kind
+from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, INITIALLY_SCHEDULED
+from tests.unit.kube.scheduler.test_live import At, Fault, scheduling, until
+
+COMPOSITE = next(each for each in COMPOSITE_POD_GROUPS.versions if each.version == "v1alpha3")
+GROUP = next(each for each in NATIVE_POD_GROUPS.versions if each.version == "v1beta1")
+
+
+@pytest.fixture
+def fault() -> Fault:
+    return Fault()
+
+
+async def create(at: At, kind: Kind, name: str, policy: dict[str, Any], **spec: Any) -> None:
+    metadata = {"name": name, "annotations": {"scheduling.volcano.sh/queue-name": "q"}}
+    obj = {"metadata": metadata, "spec": {"schedulingPolicy": policy, **spec}}
+    await at.client.post(kind.namespace_path("default"), obj)
+
+
+async def pod(at: At, name: str, of: str) -> None:
+    waiting = at.waiting(name, "")
+    waiting["metadata"].pop("annotations")
+    waiting["spec"]["schedulingGroup"] = {"podGroupName": of}
+    await at.client.post(PODS.namespace_path("default"), waiting)
+
+
+async def test_a_tree_is_bound_whole_and_each_of_its_groups_says_so(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+
+        async def says(kind: Kind, name: str, type_: str, status: str) -> bool:
+            found = (await at.client.get(kind.path(f"default/{name}"))).get("status", {}).get("conditions", [])
+            return any((each["type"], each["status"]) == (type_, status) for each in found)
+
+        async def all_say(status: str) -> bool:
+            root = await says(COMPOSITE, "all", COMPOSITE_INITIALLY_SCHEDULED, status)
+            return root and all(
+                [await says(GROUP, each, INITIALLY_SCHEDULED, status) for each in ("driver", "workers")]
+            )
+
+        # Members first: neither they nor their pods count before the root is there.
+        for name in ("driver", "workers"):
+            await create(at, GROUP, name, {"gang": {"minCount": 1}}, parentCompositePodGroupName="all")
+        await pod(at, "d", "driver")
+        await create(at, COMPOSITE, "all", {"gang": {"minGroupCount": 2}})
+        await until(lambda: all_say("False"))
+        assert not (await at.client.get(PODS.path("default/d")))["spec"].get("nodeName")
+        assert await at.told("Unschedulable", "all")
+        await pod(at, "w", "workers")
+        await at.bound("d")
+        await at.bound("w")
+        await until(lambda: all_say("True"))
+
+
+async def test_a_group_whose_parent_does_not_exist_says_so(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await create(at, GROUP, "lost", {"gang": {"minCount": 1}}, parentCompositePodGroupName="nowhere")
+        await pod(at, "p", "lost")
+        await until(lambda: at.told("FailedScheduling", "p"))
+        assert any(
+            'found "nowhere", wanted the name of an existing' in each for each in await at.told("FailedScheduling", "p")
+        )
+        assert not (await at.client.get(PODS.path("default/p")))["spec"].get("nodeName")

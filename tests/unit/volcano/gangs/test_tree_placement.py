@@ -1,0 +1,201 @@
+"""Trees of CompositePodGroups: ``pumice schedule`` places or holds them as a whole, under both policy languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.test_native_groups import SCHEDULERS, Raw, node, schedule
+
+BASIC: Raw = {"basic": {}}
+both = pytest.mark.parametrize("dialect", SCHEDULERS)
+
+
+def composite(name: str, least: int | None, parent: str = "", rack: str = "", **spec: Any) -> Raw:
+    policy = BASIC if least is None else {"gang": {"minGroupCount": least}}
+    return _object("CompositePodGroup", name, policy, parent, rack, **spec)
+
+
+def group(name: str, least: int | None, parent: str = "all", rack: str = "", **spec: Any) -> Raw:
+    policy = BASIC if least is None else {"gang": {"minCount": least}}
+    return _object("PodGroup", name, policy, parent, rack, **spec)
+
+
+def _object(kind: str, name: str, policy: Raw, parent: str, rack: str, **spec: Any) -> Raw:
+    spec = {"schedulingPolicy": policy, **spec}
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+    if rack:
+        spec["schedulingConstraints"] = {"topology": [{"key": rack}]}
+    metadata = {"name": name, "namespace": "ml"}
+    return {"apiVersion": "scheduling.k8s.io/v1alpha3", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def pods(dialect: str, of: str, *cpus: int, **spec: Any) -> list[Raw]:
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{of}-{i}", "namespace": "ml"},
+            "spec": {
+                "schedulerName": SCHEDULERS[dialect],
+                "schedulingGroup": {"podGroupName": of},
+                "containers": [{"name": "c", "resources": {"requests": {"cpu": str(cpu)}}}],
+                **spec,
+            },
+        }
+        for i, cpu in enumerate(cpus)
+    ]
+
+
+@both
+@pytest.mark.parametrize(("cpu", "bound"), [(4, 3), (3, 0)])
+def test_a_tree_is_bound_whole_or_not_at_all(tmp_path: Path, dialect: str, cpu: int, bound: int) -> None:
+    tree = [composite("all", 2), group("driver", 1), group("workers", 2)]
+    members = pods(dialect, "driver", 2) + pods(dialect, "workers", 1, 1)
+    found = schedule(tmp_path, dialect, node("n", cpu), *tree, *members).json
+    assert len(found["binds"]) == bound and len(found["unscheduled"]) == 3 - bound
+
+
+@both
+def test_a_group_below_its_minimum_holds_the_tree_back(tmp_path: Path, dialect: str) -> None:
+    tree = [composite("all", 2), group("driver", 1), group("workers", 3)]
+    members = pods(dialect, "driver", 1) + pods(dialect, "workers", 1, 1)
+    found = schedule(tmp_path, dialect, node("n", 9), *tree, *members)
+    assert not found.json["binds"] and len(found.json["unscheduled"]) == 3
+
+
+@both
+def test_a_group_that_is_not_there_yet_holds_the_tree_back_and_is_named(tmp_path: Path, dialect: str) -> None:
+    tree = [composite("all", 2), group("workers", 1)]
+    found = schedule(tmp_path, dialect, node("n", 9), *tree, *pods(dialect, "workers", 1, 1))
+    assert not found.json["binds"]
+    assert "CompositePodGroup ml/all: minGroupCount is 2, but it has 1 groups" in " ".join(found.err.split())
+
+
+@both
+def test_enough_groups_start_and_the_others_come_whole(tmp_path: Path, dialect: str) -> None:
+    """Of three pairs, two fit; the third is not begun."""
+    tree = [composite("all", 1), *(group(name, 2) for name in "abc")]
+    members = [pod for name in "abc" for pod in pods(dialect, name, 1, 1)]
+    found = schedule(tmp_path, dialect, node("n", 5), *tree, *members).json
+    assert sorted(found["binds"]) == ["ml/a-0", "ml/a-1", "ml/b-0", "ml/b-1"]
+
+
+@both
+def test_groups_of_a_basic_composite_start_one_by_one(tmp_path: Path, dialect: str) -> None:
+    tree = [composite("all", None), group("a", 2), group("b", 2)]
+    members = pods(dialect, "a", 1, 1) + pods(dialect, "b", 1, 1)
+    found = schedule(tmp_path, dialect, node("n", 3), *tree, *members).json
+    assert sorted(found["binds"]) == ["ml/a-0", "ml/a-1"]
+
+
+@both
+def test_each_inner_group_stays_in_one_rack_and_the_tree_in_one_zone(tmp_path: Path, dialect: str) -> None:
+    tree = [
+        composite("all", 2, rack="zone"),
+        *(composite(name, 2, "all", rack="rack") for name in ("left", "right")),
+        *(group(f"{name}-{i}", 1, name) for name in ("left", "right") for i in (0, 1)),
+    ]
+    members = [pod for name in ("left", "right") for i in (0, 1) for pod in pods(dialect, f"{name}-{i}", 1)]
+    racks = [
+        *(node(f"a{i}", 1, zone="a", rack=f"a{i}") for i in range(4)),  # a zone with room, but not in its racks
+        *(node(f"b{i}", 1, zone="b", rack=f"b{i // 2}") for i in range(4)),
+    ]
+    found = schedule(tmp_path, dialect, *racks, *tree, *members).json["binds"]
+    rack_of = {pod: int(name[1]) // 2 for pod, name in found.items()}
+    assert set(found.values()) == {"b0", "b1", "b2", "b3"}
+    for name in ("left", "right"):
+        assert rack_of[f"ml/{name}-0-0"] == rack_of[f"ml/{name}-1-0"]
+
+
+@both
+def test_what_comes_later_to_a_group_is_bound_where_it_is(tmp_path: Path, dialect: str) -> None:
+    tree = [composite("all", 1), group("workers", 1, rack="rack")]
+    running = pods(dialect, "workers", 1, nodeName="b")
+    running[0]["status"] = {"phase": "Running"}
+    later = pods(dialect, "workers", 1, 1)[1:]
+    racks = [node("a", 8, rack="a"), node("b", 2, rack="b")]
+    found = schedule(tmp_path, dialect, *racks, *tree, *running, *later).json
+    assert found["binds"] == {"ml/workers-1": "b"}
+
+
+def _levels(count: int) -> list[Raw]:
+    """Return a chain of so many CompositePodGroups, the PodGroup g below the last."""
+    chain = [composite(f"c{i}", 1, f"c{i - 1}" if i else "") for i in range(count)]
+    return [*chain, group("g", 1, f"c{count - 1}")]
+
+
+WRONG: dict[str, tuple[list[Raw], str]] = {
+    "no such parent": ([group("g", 1, "al")], 'found "al", wanted the name of an existing CompositePodGroup'),
+    "itself": ([composite("all", 1, "all"), group("g", 1)], "found a circle of parents (all -> all), wanted a tree"),
+    "circle": (
+        [composite("all", 1, "b"), composite("b", 1, "all"), group("g", 1)],
+        "found a circle of parents (all -> b -> all), wanted a tree",
+    ),
+    "long circle": (
+        [*(composite(name, 1, up) for name, up in ("ab", "bc", "cd", "de", "ea")), group("g", 1, "a")],
+        "found a circle of parents (a -> b -> c -> …), wanted a tree",
+    ),
+    "five levels": (_levels(4), "found more than 4 levels of groups, wanted at most 4"),
+}
+
+
+@both
+@pytest.mark.parametrize("case", WRONG)
+def test_a_group_in_no_tree_waits_and_is_named(tmp_path: Path, dialect: str, case: str) -> None:
+    objects, problem = WRONG[case]
+    found = schedule(tmp_path, dialect, node("n", 8), *objects, *pods(dialect, "g", 1, 1))
+    assert not found.json["binds"] and len(found.json["unscheduled"]) == 2
+    assert f"PodGroup ml/g: spec.parentCompositePodGroupName: {problem}" in " ".join(found.err.split())
+
+
+@both
+def test_four_levels_are_a_tree(tmp_path: Path, dialect: str) -> None:
+    found = schedule(tmp_path, dialect, node("n", 8), *_levels(3), *pods(dialect, "g", 1, 1)).json
+    assert len(found["binds"]) == 2
+
+
+UNREADABLE: dict[str, tuple[Raw, str]] = {
+    "no minimum": ({"schedulingPolicy": {"gang": {}}}, "spec.schedulingPolicy.gang.minGroupCount: found nothing"),
+    "minimum 0": ({"schedulingPolicy": {"gang": {"minGroupCount": 0}}}, "gang.minGroupCount: found 0"),
+    "both policies": (
+        {"schedulingPolicy": {"gang": {"minGroupCount": 1}, "basic": {}}},
+        "spec.schedulingPolicy: found basic and gang",
+    ),
+    "two topologies": (
+        {"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}},
+        "spec.schedulingConstraints.topology: found 2 constraints",
+    ),
+}
+
+
+@both
+@pytest.mark.parametrize("case", UNREADABLE)
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_tree_with_an_unreadable_group_waits_whole(tmp_path: Path, dialect: str, case: str, level: int) -> None:
+    spec, problem = UNREADABLE[case]
+    chain = [composite("top", 1), composite("all", 1, "top")]
+    chain[level]["spec"].update(spec)
+    members = [*pods(dialect, "g", 1), *pods(dialect, "h", 1)]
+    found = schedule(tmp_path, dialect, node("n", 8), *chain, group("g", 1), group("h", 1, "top"), *members)
+    assert not found.json["binds"] and len(found.json["unscheduled"]) == 2
+    assert problem in found.err and "pods below it are not placed" in found.err
+
+
+@both
+def test_a_composite_and_a_group_may_have_one_name(tmp_path: Path, dialect: str) -> None:
+    objects = [composite("all", 1), group("all", 2), composite("g", 1), group("inner", 1, "g"), group("other", 1, "")]
+    members = [pod for name in ("all", "inner", "other") for pod in pods(dialect, name, 1)]
+    found = schedule(tmp_path, dialect, node("n", 8), *objects, *members).json
+    assert sorted(found["binds"]) == ["ml/inner-0", "ml/other-0"]
+
+
+def test_misspelt_fields_are_named(tmp_path: Path) -> None:
+    objects = [composite("all", 1, disruptionMod={"all": {}}), group("g", 1)]
+    objects[1]["spec"]["schedulingPolicy"]["gang"]["mincount"] = 2
+    found = " ".join(schedule(tmp_path, "volcano", node("n", 8), *objects, *pods("volcano", "g", 1)).err.split())
+    assert "spec.disruptionMod unknown field (ignored); did you mean disruptionMode?" in found
+    assert "spec.schedulingPolicy.gang.mincount unknown field (ignored); did you mean minCount?" in found
