@@ -24,7 +24,7 @@ from pumice.model.workloads.podgroup import PodGroup
 
 #: Every taint, and every cordon.
 TOLERATES_ALL = (Toleration(operator="Exists"),)
-#: A weight beside which others do not matter, and that whole numbers of 64 bits still hold.
+#: Beside no other weight, and one that whole numbers of 64 bits still hold.
 _WEIGHT_MAX = 1_000_000
 _FACTOR_MAX = 1e6
 
@@ -222,6 +222,8 @@ def _deserving(draft: Draft, job: str) -> None:
     names = [each.name for each in line_of(draft.world, job)]
     for queue in draft.queues():
         if queue.name not in names:
+            # With any weight a small part of what it asks nothing of would be kept for it.
+            draft.put(replace(queue, weight=0))
             continue
         share = queue.sharing
         if share is not None:

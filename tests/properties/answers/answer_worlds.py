@@ -18,6 +18,7 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.volcano.table import DEFAULT_CONF
+from tests.properties.answers.claimed_worlds import after, claimed
 
 Raw = dict[str, Any]
 LANGUAGES = ("volcano", "kai")
@@ -50,6 +51,8 @@ def random_world(dice: random.Random, language: str) -> World:
     jobs = [_job(dice, f"j{i}", leaves, language) for i in range(dice.randint(2, 6))]
     beside = [_raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()]
     beside += _topology(nodes, language)
+    # Last, so that all else of a seed is as it was before there were claims.
+    beside += claimed(dice, nodes, jobs, is_kai=language == "kai")
     first = max(1, len(jobs) // 2)
     old = [each for job in jobs[:first] for each in job]
     new = [each for job in jobs[first:] for each in job]
@@ -57,9 +60,11 @@ def random_world(dice: random.Random, language: str) -> World:
     decoder = Decoder()
     base: list[Object] = [decoder.decode(each) for each in (*nodes, *queues, *beside, *old)]  # type: ignore[misc]
     world = World([each for each in base if each is not None], policy, NOW, names)
-    binds = Trials(world, 0).base.binds
+    base_cycle = Trials(world, 0).base
+    binds = base_cycle.binds
     running = {key.rpartition("-")[0] for key in binds}
-    placed = [_running(each, binds, running) for each in world.objects.values()]
+    given = after(base_cycle.decisions, list(world.objects.values()))
+    placed = [_running(each, binds, running) for each in given]
     later = [decoder.decode(each) for each in new]
     return World([*placed, *(each for each in later if each is not None)], policy, NOW, names)  # type: ignore[list-item]
 

@@ -135,6 +135,11 @@ def test_a_job_starts_without_its_reason_and_not_without_a_part_of_it(language: 
     assert wrong_reasons(random_world(random.Random(seed), language)) == []
 
 
+def test_a_queue_that_deserves_almost_all_has_a_reason() -> None:
+    """Of GPUs of which its job asks for all, a part was kept for a queue that asks for none."""
+    assert wrong_reasons(random_world(random.Random(50027), "volcano")) == []
+
+
 @pytest.mark.long
 @each_language
 @pytest.mark.parametrize("part", range(100))
