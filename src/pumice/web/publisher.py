@@ -16,6 +16,8 @@ from pumice.web.summary import summarize
 _log = logging.getLogger("pumice.run")
 #: How long a summary is made for after the last request of a page.
 _OPEN_S = 30.0
+#: Changes that follow each other within seconds are shown one by one, on 5,000 nodes up to three.
+_AHEAD_S = 2.0
 #: As ``SHARE``, for sums, which are made while no page is open too.
 _SAMPLE_SHARE = 100.0
 
@@ -38,7 +40,8 @@ class Publisher:
     ) -> None:
         self._feed, self._loop, self._clock = feed, loop, clock
         self._always, self._failed_until = always, 0.0
-        self._summaries, self._samples = TimeShare(clock, share), TimeShare(clock, _SAMPLE_SHARE)
+        self._summaries = TimeShare(clock, share, ahead_s=0.0 if always else _AHEAD_S)
+        self._samples = TimeShare(clock, _SAMPLE_SHARE)
         self._shown: object = None
         self._amounts: Amounts | None = None
         self._amounts_of: object = None

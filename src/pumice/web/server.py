@@ -12,6 +12,7 @@ import gzip
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -247,9 +248,15 @@ def _answer(request: web.Request, body: bytes | str, content_type: str) -> web.R
     content = body.encode() if isinstance(body, str) else body
     headers = {**_HEADERS, "Content-Type": f"{content_type}; charset=utf-8"}
     if len(content) >= _GZIP_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
-        content = gzip.compress(content, compresslevel=1)
+        content = _gzipped(content)
         headers["Content-Encoding"] = "gzip"
     return web.Response(body=content, headers=headers)
+
+
+# All viewers read the same few documents of a cycle, and to compress them costs more than all else of an answer.
+@lru_cache(maxsize=16)
+def _gzipped(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=1)
 
 
 @asynccontextmanager
