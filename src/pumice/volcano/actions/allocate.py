@@ -100,7 +100,8 @@ class _Allocation:
         self.gated = gated_jobs(ssn)
         self.small = SmallGangs(ssn, placing_of(ssn).feasible, for_all=self.second_tries)
         self.equal = EqualJobs(ssn, failures, tried=self.gated)
-        self.budget = Budget(ssn, rows[[self._is_in_domain(job) for job in rows.tolist()]], self.steps)
+        in_domain = rows[[self._is_in_domain(job) for job in rows.tolist()]]
+        self.budget = Budget(ssn, in_domain, self.steps, least=self._least_steps)
         if self.promised_first:
             rows = self._promised_first(rows)
         lines = ssn.order.lines(rows)
@@ -151,6 +152,13 @@ class _Allocation:
         promised = promised[[not over[queue] for queue in ssn.tables.jobs.queue[promised].tolist()]]
         done = [job for job in ssn.order.jobs_in_order(promised) if not self._try_job(job)]
         return rows[~np.isin(rows, done)] if done else rows
+
+    def _least_steps(self, job: int) -> int:
+        """Return the steps that a job may need, for an account that begins with it."""
+        # Imported late: few clusters have gangs with a topology.
+        from pumice.volcano.topology.domains import steps_in_domains
+
+        return steps_in_domains(self.ssn, job)
 
     # -- one try of one job -------------------------------------------------------------------------------------------
 

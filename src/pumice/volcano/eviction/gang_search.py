@@ -59,6 +59,8 @@ PODS_A_STEP = 4
 #: Steps for each pod that a trial evicts. It is counted out of its node, its queue and what plugins keep, and back in
 #: at the end of the trial, which costs about four times as much as a question about one task and one node.
 STEPS_AN_EVICTION = 4
+#: Steps of a domain for which it is found out, by sums, whether the gang would fit if all victims left.
+DOMAIN_STEPS = 3
 #: How many times the steps of a plan a trial takes that is made for what it leaves. It decides nothing, so that it may
 #: use a small part of the time of an action.
 TIMES_TO_REPORT = 4
@@ -110,6 +112,9 @@ class GangSearch:
         for hypernode in domains:
             # Victims are sought only where the gang would fit if all of them left: listing them costs most.
             if self._budget.is_cut():
+                return {}
+            # A domain that sums refute takes about as long as a few pods that are looked at.
+            if not self._budget.spend(DOMAIN_STEPS):
                 return {}
             if not self._could_place(job, sub_queues, hypernode, emptied):
                 self.findings.append(self._too_small(job, hypernode))

@@ -30,6 +30,10 @@ from pumice.volcano.topology.rules import has_hard, job_bound, sub_bound
 
 ALLOCATE, EVICT = "allocate", "evict"
 
+#: Steps of a query for the hypernodes of a sub-job; of a trial in one, and of each class of tasks in it, since equal
+#: tasks are placed together.
+_QUERY_STEPS, _TRIAL_STEPS = 2, 7
+
 #: Points that a trial asks about the job and its sub-jobs.
 ASKS = (
     points.job_ready,
@@ -281,11 +285,14 @@ class JobTrials:
             return None
         if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sub_queue, self.attempt):
             return 0.0
+        # A trial that may be recalled was paid as a whole, with this.
+        spend = self.budget.spend if self.kind is None and self.budget is not None else None
+        if spend is not None and not spend(_QUERY_STEPS):
+            return None
         for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
             tried: list[tuple[int, Plan, SubJobQueue]] = []
             for hypernode in gradient:
-                # A trial that may be recalled was paid as a whole.
-                if self.kind is None and self.budget is not None and not self.budget.spend(_cost(sub_queue)):
+                if spend is not None and not spend(_cost(sub_queue)):
                     return None
                 # Only the errors of the hypernode that is tried last are reported.
                 self.attempt.forget(sub)
@@ -341,8 +348,15 @@ def allocate_for_job(
 
 
 def _cost(sub_queue: SubJobQueue) -> int:
-    """Return the steps of a trial of tasks in a domain: equal tasks are placed together."""
-    return 1 + len(set(sub_queue.classes))
+    """Return the steps of a trial of tasks in a domain."""
+    return _TRIAL_STEPS * (1 + len(set(sub_queue.classes)))
+
+
+def steps_in_domains(ssn: Session, job: int) -> int:
+    """Return the steps that a job may need: of a trial in each hypernode."""
+    tables = ssn.tables
+    classes = len(set(tables.tasks.cls[tables.jobs.tasks[job]].tolist()))
+    return len(tables.tree.names) * (_QUERY_STEPS + _TRIAL_STEPS * (1 + classes))
 
 
 def is_for_allocate(ssn: Session, job: int, budget: Budget | None = None) -> bool:
