@@ -17,13 +17,11 @@ Obj = dict[str, Any]
 CONFS = {"volcano": "", "native": "", "kai": "dialect: kai\n"}
 #: API groups of kinds that the server has.
 _SERVED = {"", "apps", "batch", "scheduling.k8s.io", "scheduling.volcano.sh", "scheduling.run.ai"}
-_NOT_SERVED = {("batch/v1", "CronJob")}
 
 
 def documents(path: Path) -> list[Obj]:
-    """Return the objects of a file, without kinds that the embedded server does not have."""
-    found = yaml.safe_load_all(path.read_text())
-    return [each for each in found if (each["apiVersion"], each["kind"]) not in _NOT_SERVED]
+    """Return the objects of a file."""
+    return list(yaml.safe_load_all(path.read_text()))
 
 
 def group_of(obj: Obj) -> str:

@@ -14,6 +14,7 @@ from random import Random
 from msgspec import Struct
 
 from pumice.apiserver.actors.collector import Collector
+from pumice.apiserver.actors.cron_jobs import CronJobs
 from pumice.apiserver.actors.jobs import Jobs
 from pumice.apiserver.actors.kubelets import Kubelets
 from pumice.apiserver.actors.node_life import NodeLife
@@ -40,12 +41,13 @@ class Cluster(Struct, frozen=True):
     kubelets: Kubelets
     node_life: NodeLife
     jobs: Jobs
+    cron_jobs: CronJobs
     _parts: tuple[Supervised, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """Return the health of the parts that act on objects."""
         spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
-        spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared}
+        spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared, "cron-jobs": self.cron_jobs.spared}
 
         def check(part: Supervised) -> Health:
             health = part.health()
@@ -73,7 +75,7 @@ class Cluster(Struct, frozen=True):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run nodes, jobs and garbage collection."""
+        """Run nodes, jobs, CronJobs and garbage collection."""
         tasks = [asyncio.create_task(part.run()) for part in self._parts]
         try:
             yield
@@ -97,10 +99,11 @@ def make_cluster(
     objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
     objects.at_start()
     collector, kubelets, life = Collector(objects), Kubelets(objects, now, speed), NodeLife(objects, now)
-    jobs = Jobs(objects, now)
+    jobs, cron_jobs = Jobs(objects, now), CronJobs(objects, now)
     works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run, "jobs": jobs.run}
+    works["cron-jobs"] = cron_jobs.run
     parts = tuple(Supervised(_log, name, work) for name, work in works.items())
-    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, parts)
+    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, cron_jobs, parts)
     for definition in definitions:
         cluster.place(definition)
     return cluster

@@ -40,6 +40,7 @@ _BODIES: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("apps", "Deployment"): _WORKLOAD,
     ("apps", "ReplicaSet"): _WORKLOAD,
     ("apps", "StatefulSet"): {"spec": {**_WORKLOAD["spec"], "serviceName": "s"}},
+    ("batch", "CronJob"): {"spec": {"schedule": "@daily", "jobTemplate": {"spec": {"template": {"spec": _ONCE}}}}},
     ("batch", "Job"): {"spec": {"template": {"spec": _ONCE}}},
     ("batch.volcano.sh", "CronJob"): {"spec": {"schedule": "@daily", "jobTemplate": {"spec": _JOB}}},
     ("batch.volcano.sh", "Job"): {"spec": _JOB},

@@ -43,6 +43,7 @@ def settle(world: Cluster) -> None:
         before = world.store.version
         world.kubelets.step()
         world.node_life.step()
+        world.cron_jobs.step()
         world.jobs.step()
         while world.collector.step():
             pass

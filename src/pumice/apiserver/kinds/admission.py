@@ -336,7 +336,7 @@ def _established(obj: Obj, now: str) -> Obj:
 
 _WORKLOADS = (
     *("deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps"),
-    "jobs.batch",
+    *("jobs.batch", "cronjobs.batch"),
 )
 _NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
     "pods": _new_pod,

@@ -21,7 +21,7 @@ _PATH_SEGMENT = re.compile(r"(?!\.\.?$)[^/%\x00-\x1f]+")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words appear
-_WITH_GENERATION = ("jobs.batch", "pods", "priorityclasses.scheduling.k8s.io")
+_WITH_GENERATION = ("jobs.batch", "cronjobs.batch", "pods", "priorityclasses.scheduling.k8s.io")
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields")
 
 

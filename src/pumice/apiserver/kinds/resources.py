@@ -153,6 +153,7 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     _idle("apps", "statefulsets", "StatefulSet", "sts"),
     _idle("apps", "daemonsets", "DaemonSet", "ds"),
     Resource("batch", "v1", "jobs", "Job", status=True, categories=("all",)),
+    Resource("batch", "v1", "cronjobs", "CronJob", status=True, short=("cj",), categories=("all",)),
 )
 
 

@@ -1,5 +1,5 @@
-"""Defaults of kinds that create pods from a template. No part acts on them here (``Resource.idle``) except Jobs, but
-readers get complete objects. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
+"""Defaults of kinds that create pods from a template. No part acts on them here (``Resource.idle``) except Jobs and
+CronJobs, but readers get complete objects. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
 
 from __future__ import annotations
 
@@ -38,6 +38,12 @@ _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
         "manualSelector": False,
         "suspend": False,
         "podReplacementPolicy": "TerminatingOrFailed",
+    },
+    "CronJob": {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
     },
 }
 _GENERATION: Final = "deprecated.daemonset.template.generation"

@@ -57,6 +57,11 @@ def is_finished(job: Obj) -> bool:
     return bool(_condition(job, "Complete") or _condition(job, "Failed"))
 
 
+def is_complete(job: Obj) -> bool:
+    """Return True if a job has succeeded."""
+    return _condition(job, "Complete") is not None
+
+
 def reconcile_batch_job(job: Obj, pods: Sequence[Obj], now: float) -> list[Write]:
     """Return what to write for a Job now. ``pods``: those that it controls. ``now``: seconds since the epoch."""
     if leaving(job):

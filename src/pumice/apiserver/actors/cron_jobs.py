@@ -1,0 +1,160 @@
+"""Run ``batch/v1`` CronJobs: carry out what ``runtime.controllers.cron_jobs`` wants written."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Callable
+
+from pumice.apiserver.actors.loop import work_for_ever
+from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.kinds.resources import Resource
+from pumice.apiserver.objects import Deletion, Objects, Options, Target
+from pumice.apiserver.store import Change, Stored
+from pumice.model.instants import stamp
+from pumice.model.manifest.reading.fields import Obj
+from pumice.runtime.controllers.cron_jobs import BATCH_FORM, reconcile_cron_job
+from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Wake, Write, controller_of, merged
+from pumice.runtime.serving.supervision import Spared
+
+_log = logging.getLogger("pumice.apiserver")
+_CRON_JOBS, _JOBS = "cronjobs.batch", "jobs.batch"
+_AGAIN_S = 5.0  # after a write was refused, such as a Job beyond a quota
+
+
+class CronJobs:
+    """``clock``: seconds since the epoch. ``spared``: objects that it skipped because of faults."""
+
+    def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
+        self._objects, self._clock = objects, clock
+        self.spared = Spared(_log, "cron-jobs")
+        found = [objects.registry.find(*each) for each in (("batch", "v1", "cronjobs"), ("batch", "v1", "jobs"))]
+        events = objects.registry.find("", "v1", "events")
+        assert found[0] is not None and found[1] is not None and events is not None
+        self._kinds: dict[str, Resource] = {"CronJob": found[0], "Job": found[1]}
+        self._events: Resource = events
+        self._jobs_of: dict[str, dict[str, None]] = {}  # UID of a CronJob -> keys of its Jobs
+        self._todo: dict[str, None] = {}
+        self._due: dict[str, float] = {}
+        self._wakes: list[tuple[float, str]] = []  # a heap, in which only those that ``_due`` has too count
+        self._work = asyncio.Event()
+        for row in objects.store.rows(_CRON_JOBS):
+            self._add(row.key)
+        for row in objects.store.rows(_JOBS):
+            with self.spared.whatever(f"{_JOBS} {row.key}"):
+                self._note_job(row, deleted=False)
+        objects.store.sinks.append(self._hear)
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        await work_for_ever(self.step, self._todo, self._work, self._clock)
+
+    def step(self, count_max: int = 20) -> float | None:
+        """Examine what is due, at most ``count_max`` CronJobs. Return when the next one is due, None for none."""
+        while self._wakes and (self._wakes[0][0] <= self._clock() or self._is_stale(self._wakes[0])):
+            at, key = heapq.heappop(self._wakes)
+            if not self._is_stale((at, key)):
+                del self._due[key]
+                self._todo[key] = None
+        for key in list(self._todo)[:count_max]:
+            del self._todo[key]
+            with self.spared.whatever(f"{_CRON_JOBS} {key}"):
+                self._look_at(key)
+        return self._wakes[0][0] if self._wakes else None
+
+    def _is_stale(self, wake: tuple[float, str]) -> bool:
+        return self._due.get(wake[1]) != wake[0]
+
+    def _wake_at(self, at: float, key: str) -> None:
+        # Every change of one of its Jobs asks for the same wake again, which must not pile up. Rounded, because the sum
+        # of a time and what is left until then differs in its last digits.
+        at = round(at, 3)
+        if self._due.get(key) != at:
+            self._due[key] = at
+            heapq.heappush(self._wakes, (at, key))
+
+    def _hear(self, change: Change) -> None:
+        if change.table == _CRON_JOBS:
+            self._add(change.now.key)
+        elif change.table == _JOBS:
+            with self.spared.whatever(f"{_JOBS} {change.now.key}"):
+                self._note_job(change.now, change.deleted)
+
+    def _note_job(self, job: Stored, deleted: bool) -> None:
+        owner = controller_of(job.obj)
+        if owner is None or (owner.kind, owner.api_version) != ("CronJob", BATCH_FORM.api_version):
+            return
+        jobs = self._jobs_of.setdefault(owner.uid, {})
+        jobs[job.key] = None
+        if deleted:
+            del jobs[job.key]
+            if not jobs:
+                del self._jobs_of[owner.uid]
+        self._add(self._kinds["CronJob"].key(owner.namespace, owner.name))
+
+    def _add(self, key: str) -> None:
+        self._todo[key] = None
+        self._work.set()
+
+    def _look_at(self, key: str) -> None:
+        row = self._objects.store.find(_CRON_JOBS, key)
+        if row is None:
+            self._due.pop(key, None)
+            return
+        keys, now = self._jobs_of.get(row.obj["metadata"]["uid"], {}), self._clock()
+        jobs = [self._named("Job", job) for each in keys if (job := self._objects.store.find(_JOBS, each)) is not None]
+        try:
+            for write in reconcile_cron_job(self._named("CronJob", row), jobs, now, BATCH_FORM):
+                self._carry_out(write, key, now)
+        except Refusal as refusal:
+            _log.warning("%s %s: %s", _CRON_JOBS, key, refusal)
+            self._wake_at(now + _AGAIN_S, key)
+
+    def _named(self, kind: str, row: Stored) -> Obj:
+        return {"apiVersion": self._kinds[kind].api_version, "kind": kind, **row.obj}
+
+    def _carry_out(self, write: Write, key: str, now: float) -> None:
+        match write:
+            case Create(obj=obj):
+                self._create(self._kinds["Job"], obj)
+            case Patch(ref=ref, merge=merge, subresource=below):
+                self._objects.change(self._target(ref, below), lambda old: merged(old, merge), Options())
+            case Delete(ref=ref):
+                target = self._target(ref)
+                if self._objects.store.find(target.resource.table, target.key) is not None:
+                    self._objects.delete(target, Deletion(uid=ref.uid))
+            case Tell():
+                self._tell(write, now)
+            case Wake(after_s=after_s):
+                self._wake_at(now + after_s, key)
+
+    def _target(self, ref: Ref, below: str = "") -> Target:
+        return Target(self._kinds[ref.kind], ref.namespace, ref.name, below)
+
+    def _create(self, resource: Resource, obj: Obj) -> None:
+        try:
+            self._objects.create(Target(resource, obj["metadata"]["namespace"]), obj, Options())
+        except Refusal as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+
+    def _tell(self, tell: Tell, now: float) -> None:
+        """Create an event, one at most for each CronJob, reason and minute."""
+        ref, at = tell.ref, stamp(now)
+        name = f"{ref.name[:200]}.{tell.reason.lower()}.{int(now) // 60:x}"
+        about = {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+        event: Obj = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": ref.namespace},
+            "involvedObject": {**about, "uid": ref.uid},
+            "type": tell.type,
+            "reason": tell.reason,
+            "message": tell.message,
+            "source": {"component": "cronjob-controller"},
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
+        self._create(self._events, event)
