@@ -134,3 +134,29 @@ def test_volcanos_own_groups_are_placed_pod_by_pod_as_there(tmp_path: Path) -> N
     own = {**group(4), "apiVersion": "scheduling.volcano.sh/v1beta1", "spec": {"minMember": 4, "queue": "default"}}
     found = schedule(tmp_path, "volcano", node("a", 4), node("b", 4), own, *plain).json
     assert not found["binds"]
+
+
+@pytest.mark.parametrize("in_tree", [False, True])
+def test_victims_for_a_gang_with_a_topology_are_in_one_domain(tmp_path: Path, in_tree: bool) -> None:
+    """KAI's language. Rack a is too small, even empty."""
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in (("low", 10), ("high", 60))
+    ]
+    nodes = [node("a", 1, rack="a"), node("b1", 1, rack="b"), node("b2", 1, rack="b")]
+    old = {**group(1, priorityClassName="low", schedulingPolicy={"basic": {}})}
+    old["metadata"] = {"name": "old", "namespace": "ml"}
+    running = pods("kai", 3)
+    for each, on in zip(running, ("a", "b1", "b2"), strict=True):
+        each["metadata"]["name"] = f"old-{on}"
+        each["spec"] = {**each["spec"], "nodeName": on, "schedulingGroup": {"podGroupName": "old"}}
+        each["status"] = {"phase": "Running"}
+    waiting = [group(2, priorityClassName="high", **RACKED)]
+    if in_tree:
+        waiting[0]["spec"]["parentCompositePodGroupName"] = "all"
+        policy = {"schedulingPolicy": {"gang": {"minGroupCount": 1}}, "priorityClassName": "high"}
+        metadata = {"name": "all", "namespace": "ml"}
+        waiting.append({**waiting[0], "kind": "CompositePodGroup", "metadata": metadata, "spec": policy})
+    found = schedule(tmp_path, "kai", *classes, *nodes, old, *running, *waiting, *pods("kai", 2)).json
+    assert sorted(found["evicts"]) == ["ml/old-b1", "ml/old-b2"]
+    assert set(found["pipelined"].values()) == {"b1", "b2"} and not found["binds"]
