@@ -20,7 +20,7 @@ EVICTING = {"preempt": "preempt", "reclaim": "reclaim", "gangreclaim": "gangrecl
 VOLCANO = ("gang", "topo", *DIVERSE, *EVICTING, "tree")
 KAI = (
     *("kai-alloc", "kai-reclaim", "kai-reclaimbig", "kai-consolidate", "kai-unschedulable"),
-    *("kai-preempt", "kai-topology", "kai-full"),
+    *("kai-preempt", "kai-topology", "kai-full", "kai-claims", "kai-numa", "kai-native"),
 )
 #: Fields in which a tenant's gangs may differ, each with an empty cluster and a full one.
 UNLIKE = (
@@ -49,7 +49,8 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
     "before those which fill the cluster, of their own queue or of another; gangreclaim: of another, each within a "
     "HyperNode; starving: gangs that come after those that fill the cluster; tree: queues in a tree, under capacity. "
-    "kai-…: the same questions, and consolidation, in KAI's language. hostile-…: what a tenant may create to stop "
+    "kai-…: the same questions, and consolidation, in KAI's language; claims of devices, NUMA zones and PodGroups of "
+    "Kubernetes. hostile-…: what a tenant may create to stop "
     "the scheduler: gangs with hard topologies that fit in no domain, gangs of which one pod fits nowhere on a full "
     "cluster, claims of devices that cannot agree, pods with lists as long as they may be and longer, costly selectors "
     "of devices; gangs that differ in one field, such as requests or anti-affinity, on an empty or a full cluster; in "
@@ -139,7 +140,9 @@ def _of_kai(scenario: str, nodes: int, pods: int, gang: int) -> Figures:
     from pumice.sim.workloads.kai import SCHEDULER, build_kai
 
     workload = build_kai(scenario, nodes, pods, gang)
-    return measure_cycle(workload.objects(), policy_of(DEFAULT_CONF + _NO_LIMIT, builtin_registry()), (SCHEDULER,))
+    # Not in KAI's default policy.
+    text = DEFAULT_CONF + ("  - name: numa\n" if scenario == "kai-numa" else "") + _NO_LIMIT
+    return measure_cycle(workload.objects(), policy_of(text, builtin_registry()), (SCHEDULER,))
 
 
 def _of_tenant(scenario: str, nodes: int, pods: int) -> Figures:

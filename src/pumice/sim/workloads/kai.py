@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
+from pumice.model.devices.claims import (
+    Device,
+    DeviceClass,
+    DeviceOption,
+    DeviceRequest,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
+from pumice.model.devices.numa import SINGLE, NodeResourceTopology, NumaZone
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
@@ -12,7 +23,9 @@ from pumice.model.queue import PriorityClass, Queue, QueueSharing, Quota
 from pumice.model.resources import PODS, Resource
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.placing.claims.resolve import TEMPLATE
 from pumice.sim.workloads.volcano import EPOCH, GPU, NAMESPACE, OBJECTS_MAX, PODS_PER_NODE
 
 SCHEDULER = "kai-scheduler"
@@ -23,6 +36,9 @@ _GPUS = 8
 _UNLIMITED = Quota(None, None, 1.0)
 _PRIORITIES = {TRAIN: 50, BUILD: 100}
 _NODE = Resource(128_000.0, 1e12, {GPU: 1000.0 * _GPUS, PODS: float(PODS_PER_NODE)}, PODS_PER_NODE)
+_WITHOUT_GPUS = Resource(128_000.0, 1e12, {PODS: float(PODS_PER_NODE)}, PODS_PER_NODE)
+_DRIVER = "gpu.example.com"
+_NATIVE = "scheduling.k8s.io/v1beta1"
 
 
 @dataclass(slots=True)
@@ -34,6 +50,7 @@ class KaiWorkload:
     topologies: list[Topology] = field(default_factory=list)
     groups: list[PodGroup] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
+    others: list[Object] = field(default_factory=list)
     _specs: dict[float, PodSpec] = field(default_factory=dict)
 
     def objects(self) -> Iterator[Object]:
@@ -43,6 +60,7 @@ class KaiWorkload:
         yield from self.queues
         yield from (PriorityClass(name, value) for name, value in _PRIORITIES.items())
         yield from self.topologies
+        yield from self.others
         yield from self.groups
         yield from self.pods
 
@@ -191,6 +209,36 @@ def _full(nodes: int, pods: int, gang: int) -> KaiWorkload:
     return made
 
 
+def _claims(nodes: int, pods: int, gang: int) -> KaiWorkload:
+    """``kai-alloc`` with a claim of one device for each pod, in place of a GPU."""
+    made = _alloc(nodes, pods, gang)
+    made.nodes = [replace(node, allocatable=_WITHOUT_GPUS, capacity=_WITHOUT_GPUS) for node in made.nodes]
+    asked = (DeviceRequest("gpu", (DeviceOption(_DRIVER),)),)
+    made.others = [DeviceClass(_DRIVER), ResourceClaimTemplate(NAMESPACE, "one", asked)]
+    devices = tuple(Device(f"gpu-{k}") for k in range(_GPUS))
+    made.others += [ResourceSlice(node.name, _DRIVER, node.name, node.name, (), devices) for node in made.nodes]
+    spec = PodSpec(Resource(1000.0, 1e9, {PODS: 1.0}), resource_claims=(f"{TEMPLATE}one",))
+    made.pods = [replace(pod, spec=spec) for pod in made.pods]
+    return made
+
+
+def _numa(nodes: int, pods: int, gang: int) -> KaiWorkload:
+    """``kai-alloc`` with pods whose whole cores and GPU must be in one of the two NUMA zones of a node."""
+    made = _alloc(nodes, pods, gang)
+    half = Resource(64_000.0, 5e11, {GPU: 500.0 * _GPUS})
+    zones = tuple(NumaZone(f"node-{k}", half, half) for k in range(2))
+    made.others = [NodeResourceTopology(node.name, SINGLE, by_pod=True, zones=zones) for node in made.nodes]
+    made.pods = [replace(pod, spec=replace(pod.spec, qos="Guaranteed")) for pod in made.pods]
+    return made
+
+
+def _native(nodes: int, pods: int, gang: int) -> KaiWorkload:
+    """``kai-alloc`` with PodGroups of Kubernetes in place of KAI's."""
+    made = _alloc(nodes, pods, gang)
+    made.groups = [replace(group, native=NativeGroup(_NATIVE)) for group in made.groups]
+    return made
+
+
 _FORMULAS: dict[str, Callable[[int, int, int], KaiWorkload]] = {
     "kai-alloc": _alloc,
     "kai-reclaim": _reclaim,
@@ -200,6 +248,9 @@ _FORMULAS: dict[str, Callable[[int, int, int], KaiWorkload]] = {
     "kai-preempt": _preempt,
     "kai-topology": _topology,
     "kai-full": _full,
+    "kai-claims": _claims,
+    "kai-numa": _numa,
+    "kai-native": _native,
 }
 KAI_SCENARIOS = tuple(_FORMULAS)
 

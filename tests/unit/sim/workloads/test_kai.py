@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from pumice.cli.main import main
+from pumice.model.devices.claims import ResourceSlice
 from pumice.sim.workloads.kai import KAI_SCENARIOS, KaiWorkload, build_kai
 from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
 
@@ -87,6 +91,9 @@ def wanted(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+#: Scenarios that the shared formulas do not have.
+OWN = ("kai-claims", "kai-numa", "kai-native")
+SMALL = ("--nodes", "4", "--pods", "32", "--gang", "8", "--json")
 CASES = [
     ("kai-alloc", (12, 64, 8), lambda f: f.alloc(12, 64, 8)),
     ("kai-reclaim", (10, 20, 2), lambda f: f.reclaim(10, 20, 2)),
@@ -107,7 +114,27 @@ def test_the_same_as_the_formulas(scenario: str, sizes: tuple[int, int, int], th
 
 
 def test_every_scenario_is_compared() -> None:
-    assert {scenario for scenario, *_ in CASES} == set(KAI_SCENARIOS)
+    assert {scenario for scenario, *_ in CASES} | set(OWN) == set(KAI_SCENARIOS)
+
+
+@pytest.mark.parametrize("scenario", OWN)
+def test_pods_that_ask_in_newer_ways_are_all_placed(scenario: str) -> None:
+    """Four nodes of 8 devices for 32 pods; with NUMA zones, 4 in each of two."""
+    told = CliRunner().invoke(main, ["bench", "--scenario", scenario, *SMALL])
+    found = json.loads(told.stdout)
+    assert (found["bound"], found["evicted"]) == (32, 0)
+
+
+def test_of_claims_each_pod_names_the_template_and_no_node_has_gpus_besides() -> None:
+    made = build_kai("kai-claims", 2, 4, 2)
+    assert {each.spec.resource_claims for each in made.pods} == {("template/one",)}
+    assert not any(node.allocatable.get(GPU) for node in made.nodes)
+    assert sum(len(each.devices) for each in made.others if isinstance(each, ResourceSlice)) == 16
+
+
+def test_pods_in_numa_zones_are_guaranteed_and_native_groups_are_no_groups_of_kai() -> None:
+    assert {each.spec.qos for each in build_kai("kai-numa", 2, 4, 2).pods} == {"Guaranteed"}
+    assert all(group.native is not None for group in build_kai("kai-native", 2, 4, 2).groups)
 
 
 @pytest.mark.parametrize(
