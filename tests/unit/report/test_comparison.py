@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from pumice.report.comparison import Comparison, Figure, Kind, RunOutcome
@@ -41,3 +42,20 @@ def test_others_count_only_if_the_primary_figure_differs(
     wait: tuple[float, ...], use: tuple[float, ...], primary: str, wanted: dict[str, str]
 ) -> None:
     assert better(wait, use, primary) == wanted
+
+
+@pytest.mark.parametrize("primary", ["wait_mean", ""])
+def test_of_200_tables_of_equal_policies_few_say_better(primary: str) -> None:
+    # As figures of one run are, these move together in part: each has a share of the same chance.
+    dice = np.random.default_rng(11)
+    figures = [WAIT, *(Figure(f"f{i}", f"f{i}", Kind.SECONDS, True) for i in range(11))]
+
+    def outcome(seed: int, label: str) -> RunOutcome:
+        values = dice.normal() + dice.normal(size=len(figures))
+        return RunOutcome(seed, label, "done", dict(zip(figures, values.tolist(), strict=True)))
+
+    wrong = 0
+    for _ in range(200):
+        pairs = tuple((outcome(seed, "a"), outcome(seed, "b")) for seed in range(5))
+        wrong += any(row.better for row in Comparison(("A", "B"), (), 1, 0.0, pairs, primary).rows)
+    assert wrong <= 10

@@ -127,7 +127,7 @@ def compare(
     job = Job(inputs, confs, plugins_dir, strict, flags, blocks)
     chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
     found = _checked(inputs, flags)
-    repeats = len(_universes(found, blocks)) if blocks else repeats or REPEATS
+    repeats = _count_blocks(found, blocks) if blocks else repeats or REPEATS
     with ExitStack() as files:
         page = files.enter_context(written_whole(report)) if report else None
         outcomes, interrupted = _run_all(job, repeats, engine, workers or _cores(), chosen)
@@ -220,6 +220,14 @@ def _universes(found: Inputs, block_s: float | None) -> list[Inputs]:
         return [replace(found, scene=scene) for scene in blocks_of(found.scene, block_s)]
     except BlockError as error:
         raise InputError(f"--blocks: {error}") from None
+
+
+def _count_blocks(found: Inputs, block_s: float) -> int:
+    """Return the number of blocks, after saying what is left out. Raises: InputError."""
+    universes = _universes(found, block_s)
+    if left := len(found.scene.works) - sum(len(each.scene.works) for each in universes):
+        say(f"jobs that arrive after the last whole block are left out: {left}")
+    return len(universes)
 
 
 def _part(now: Progress, found: Inputs, flags: Flags) -> float:

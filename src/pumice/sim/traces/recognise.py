@@ -90,7 +90,7 @@ class Source(Struct, frozen=True):
             why = "; ".join(problem.what for problem in trace.problems) or "it has none"
             raise TraceError(f"{self.path}: found no row of a {self.kind} trace that can be used: {why}")
         if self.by_header:
-            taken = f"{self.path}: taken for a {self.kind} trace by the names of its columns; {plain}"
+            taken = f"{self.path}: recognised as {self.kind} by the names of its columns; {plain}"
             return replace(trace, notes=[taken, *trace.notes])
         return trace
 

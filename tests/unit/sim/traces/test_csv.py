@@ -148,9 +148,7 @@ def test_a_format_that_is_taken_by_its_header_is_said(tmp_path: Path) -> None:
     found = recognise(file)
     assert found is not None
     note, *_, unused = found.read().notes
-    assert note == (
-        f"{file}: taken for a tiresias trace by the names of its columns; csv:{file} reads it as a plain table"
-    )
+    assert note == (f"{file}: recognised as tiresias by the names of its columns; csv:{file} reads it as a plain table")
     assert unused == "columns not used: job_id, queue"
     file.write_text("job_id,gpus,submit_time,duration,queue\n1,1,0,5,a\n")
     found = recognise(file)
