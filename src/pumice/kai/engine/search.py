@@ -70,7 +70,7 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
 def preemptible_jobs(ssn: Session) -> AnyArray:
     """Return the rows of preemptible jobs that hold resources."""
     jobs = ssn.tables.jobs
-    found = jobs.alive & jobs.preemptible & (jobs.queue >= 0) & (jobs.counts @ ACTIVE > 0)
+    found = jobs.alive & jobs.preemptible & ~jobs.quarantined & (jobs.queue >= 0) & (jobs.counts @ ACTIVE > 0)
     rows: AnyArray = (found & queue_tree(ssn).leaf[jobs.queue]).nonzero()[0]
     return rows
 
@@ -78,4 +78,4 @@ def preemptible_jobs(ssn: Session) -> AnyArray:
 def may_be_victim(ssn: Session, job: int) -> bool:
     """Return True if a job is preemptible and holds resources."""
     jobs = ssn.tables.jobs
-    return bool(jobs.preemptible[job]) and active_count(jobs.counts[job].tolist()) > 0
+    return bool(jobs.preemptible[job] and not jobs.quarantined[job]) and active_count(jobs.counts[job].tolist()) > 0

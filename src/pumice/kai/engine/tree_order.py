@@ -125,7 +125,8 @@ def _compared(ssn: Session, left: QueueRequest, right: QueueRequest, *, by_reque
 def waiting_jobs(ssn: Session) -> AnyArray:
     """Return the rows of jobs in leaf queues that have tasks to place and enough pods for their minimums."""
     jobs, tree = ssn.tables.jobs, queue_tree(ssn)
-    rows = (jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)).nonzero()[0]
+    # Not by the minimum alone, which is out of reach: that of a gang with sub-groups is the sub-groups' own.
+    rows = (jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined & (jobs.waits + jobs.best_effort > 0)).nonzero()[0]
     rows = rows[tree.leaf[jobs.queue[rows]]]
     gated = gated_tasks(ssn)[rows]
     plain = (jobs.counts[rows].sum(axis=1) - gated >= jobs.min_available[rows]) & ~jobs.has_policy[rows]
