@@ -8,13 +8,15 @@ Source: ``scheduling.k8s.io``, KEP-6012.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, NATIVE_SUB_GROUP_MARK, Pod
-from pumice.model.workloads.composite import LEVELS_MAX, CompositePodGroup
+from pumice.model.workloads.composite import COMPOSITE_PREFIX, LEVELS_MAX, CompositePodGroup
+from pumice.model.workloads.gang import SUB_GROUPS_MAX
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
 from pumice.model.workloads.tree_gang import PARENT_FIELD, tree_gang
 
@@ -73,10 +75,12 @@ class GroupTrees:
     def members_of(self, tree: str) -> tuple[Group, ...]:
         """Return the objects of a tree as they were read, the root first, by the key of its PodGroup, or () if there is
         no such tree."""
-        root = next((key for key, made in self._trees.items() if made.key == tree), None)
-        if root is None:
+        root = tree.replace(COMPOSITE_PREFIX, "", 1)
+        if root not in self._trees:
             return ()
-        groups = (self._groups[key] for key, home in sorted(self._homes.items()) if home.root == root)
+        # From the root down: a cluster may have many trees, and this is asked for each that changes.
+        below, _ = self._reach(root, is_composite=True)
+        groups = (self._groups[key] for key in sorted(below) if self._homes[key].root == root)
         return self._composites[root], *groups
 
     # -- pods ---------------------------------------------------------------------------------------------------------
@@ -234,8 +238,8 @@ class GroupTrees:
         return None if composite is None or composite.parent else tree_gang(composite, self._children)
 
     def _children(self, key: str) -> tuple[Group, ...]:
-        """Return the groups below a CompositePodGroup, by name."""
-        found = sorted(self._below.get(key, ()))
+        """Return the groups below a CompositePodGroup, by name. Of more than a tree may have so many that it shows."""
+        found = sorted(islice(self._below.get(key, ()), SUB_GROUPS_MAX + 1))
         return tuple(self._composites[each] if is_composite else self._groups[each] for is_composite, each in found)
 
 

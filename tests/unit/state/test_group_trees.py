@@ -12,7 +12,7 @@ from pumice.model.events import Gone, Seen
 from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, NATIVE_SUB_GROUP_MARK, Pod, PodSpec
 from pumice.model.resources import EMPTY
 from pumice.model.workloads.composite import CompositePodGroup
-from pumice.model.workloads.gang import SubGroup
+from pumice.model.workloads.gang import SUB_GROUPS_MAX, SubGroup
 from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.state.group_trees import GroupTrees, with_trees
@@ -117,3 +117,22 @@ def test_a_status_of_a_member_changes_nothing() -> None:
     written = replace(member, status=PodGroupStatus("Running"), resource_version="9")
     assert not list(trees.pass_on(Seen(written)))
     assert trees.members_of("n/composite:all")[1] == written
+
+
+def test_the_members_of_a_tree_are_named_with_its_root_first() -> None:
+    trees = GroupTrees()
+    objects = (composite("all"), composite("in", "all"), group("b", "in"), group("a", "all"), group("x", "other"))
+    for each in objects:
+        list(trees.pass_on(Seen(each)))
+    assert [each.name for each in trees.members_of("n/composite:all")] == ["all", "a", "b"]
+    assert not trees.members_of("n/composite:other") and not trees.members_of("n/x")
+
+
+def test_a_tree_of_too_many_groups_waits_and_is_not_built() -> None:
+    wide = [group(f"g{i}", f"c{i % 2}") for i in range(SUB_GROUPS_MAX - 1)]
+    objects = [composite("all"), composite("c0", "all"), composite("c1", "all"), *wide]
+    (tree,) = with_trees(objects)
+    assert tree.quarantined and not tree.gang.sub_groups
+    assert tree.unparsable == (f"found more than {SUB_GROUPS_MAX} groups in the tree, wanted at most {SUB_GROUPS_MAX}",)
+    (whole,) = with_trees(objects[:-1])
+    assert not whole.quarantined and len(whole.gang.sub_groups) == SUB_GROUPS_MAX

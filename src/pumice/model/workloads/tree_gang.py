@@ -26,15 +26,27 @@ class _Part(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
+class _TooManyError(Exception):
+    """A tree has more groups than are placed."""
+
+
+#: What is known of a tree that is too large. It is not built, because each of its groups that comes or goes would cost
+#: as much as all of them.
+_TOO_MANY = _Part(
+    (), 0, True, True, (f"found more than {SUB_GROUPS_MAX} groups in the tree, wanted at most {SUB_GROUPS_MAX}",)
+)
+
+
 def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
     """Return the PodGroup of a whole tree, or None while no PodGroup is in it. ``children``: the groups below one, by
     its key."""
-    whole = _inside(root, "", children, LEVELS_MAX - 1)
+    try:
+        whole = _inside(root, "", children, LEVELS_MAX - 1, [SUB_GROUPS_MAX])
+    except _TooManyError:
+        whole = _TOO_MANY
     if whole is None:
         return None
     problems = whole.problems
-    if len(whole.sub_groups) > SUB_GROUPS_MAX:
-        problems = (*problems, f"found {len(whole.sub_groups)} groups, wanted at most {SUB_GROUPS_MAX}")
     scheduled = any(each.type == COMPOSITE_INITIALLY_SCHEDULED and each.status == "True" for each in root.conditions)
     return PodGroup(
         namespace=root.namespace,
@@ -48,7 +60,7 @@ def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
         annotations=root.annotations,
         status=PodGroupStatus("Running" if scheduled else "Pending", root.conditions),
         resource_version=root.resource_version,
-        gang=Gang(whole.sub_groups[:SUB_GROUPS_MAX], root.topology, root.min_groups),
+        gang=Gang(whole.sub_groups, root.topology, root.min_groups),
         native=NativeGroup(
             root.api_version,
             leaves_whole=whole.leaves_whole,
@@ -59,16 +71,20 @@ def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
     )
 
 
-def _inside(composite: CompositePodGroup, name: str, children: Children, levels: int) -> _Part | None:
-    """Return what is below a CompositePodGroup, whose sub-group has that name, or None if no PodGroup is."""
+def _inside(composite: CompositePodGroup, name: str, children: Children, levels: int, left: list[int]) -> _Part | None:
+    """Return what is below a CompositePodGroup, whose sub-group has that name, or None if no PodGroup is. ``left``: how
+    many more groups the tree may have. Raises: _TooManyError."""
     if not levels:
         return None
-    parts = []
-    for each in children(composite.key):
+    parts, below = [], children(composite.key)
+    left[0] -= len(below)
+    if left[0] < 0:
+        raise _TooManyError
+    for each in below:
         if isinstance(each, PodGroup):
             parts.append(_pod_set(each, name))
             continue
-        inside = _inside(each, each.tree_name, children, levels - 1)
+        inside = _inside(each, each.tree_name, children, levels - 1, left)
         # Without PodGroups it counts as missing, and not as one that needs nothing.
         if inside is not None:
             own = SubGroup(each.tree_name, 0, name, each.topology, each.min_groups)

@@ -18,8 +18,14 @@ def tree_problems(objects: Iterable[object]) -> Iterator[Problem]:
         for each in obj.unparsable:
             if each.startswith(PARENT_FIELD):
                 yield Problem(f"PodGroup {obj.key}", f"{each}; its pods are not placed")
-        if obj.native.is_tree and obj.gang is not None:
+        if not obj.native.is_tree or obj.gang is None:
+            continue
+        if obj.gang.sub_groups:
             yield from _too_few(obj, obj.gang)
+        else:
+            # Only a tree that is too large has none.
+            root = f"CompositePodGroup {obj.namespace}/{obj.name.partition(':')[2]}"
+            yield Problem(root, f"{'; '.join(obj.unparsable)}; its pods are not placed")
 
 
 def _too_few(group: PodGroup, gang: Gang) -> Iterator[Problem]:
