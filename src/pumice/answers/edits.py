@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pumice.answers.explanation import NoSuchJob, find_job
 from pumice.answers.lifts import with_more
 from pumice.answers.world import Draft
-from pumice.model.events import Object
+from pumice.model.events import Object, key_of
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.quantity import QuantityError
@@ -118,7 +118,7 @@ def remove(draft: Draft, text: str) -> None:
 def put(draft: Draft, objects: Iterable[Object]) -> None:
     """Add objects, or change those that are there already: what only their status says stays."""
     for obj in objects:
-        match obj, draft.get(type(obj), getattr(obj, "key", "") or obj.name):
+        match obj, draft.get(type(obj), key_of(obj)):
             case Pod(node_name=""), Pod(node_name=node, phase=phase, start_time=since) if node:
                 draft.put(replace(obj, node_name=node, phase=phase, start_time=since))
             case PodGroup(status=status), PodGroup(status=before) if status == PodGroupStatus():
@@ -269,7 +269,7 @@ def _count(field: str, value: str, least: int) -> int:
 def _wanted(draft: Draft, kind: type[Object], word: str, name: str) -> Object:
     found = draft.get(kind, name)
     if found is None:
-        near = get_close_matches(name, [getattr(obj, "key", "") or obj.name for obj in draft.all(kind)], 1)
+        near = get_close_matches(name, [key_of(obj) for obj in draft.all(kind)], 1)
         raise ChangeError(f"there is no {word} {name!r}{f'; did you mean {near[0]}?' if near else ''}")
     return found
 

@@ -12,9 +12,9 @@ from pumice.answers.codes import WORDS, Code, code_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
 from pumice.answers.ways import Way, ways_out
-from pumice.answers.world import ENDED, REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
+from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Blocker, GangIncomplete, Reserved, SearchCut
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import blockers_outside

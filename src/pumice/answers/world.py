@@ -20,9 +20,9 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
-from pumice.model.events import Gone, Object, PodsSeen, Seen
+from pumice.model.events import Gone, Object, PodsSeen, Seen, key_of
 from pumice.model.node import Node
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.queue import Queue
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
@@ -30,14 +30,8 @@ from pumice.state.store import Store
 
 #: The kind of an object and its key.
 Id = tuple[type[Object], str]
-ENDED = ("Succeeded", "Failed")
 #: Cycles that are run for the reason of one job at most.
 REASON_TRIALS_MAX = 80
-
-
-def key_of(obj: Object) -> str:
-    """Return ``namespace/name``, or the name of a cluster-wide object."""
-    return str(getattr(obj, "key", None) or getattr(obj, "name", ""))
 
 
 class World:

@@ -30,6 +30,7 @@ from pumice.apiserver.kinds.schema import conformed
 from pumice.apiserver.store import Store, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.pod import ENDED
 
 NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system", "volcano-system")
 _NEVER_DELETED = frozenset({"default", "kube-system", "kube-public"})
@@ -274,7 +275,7 @@ def _grace(resource: Resource, obj: Obj, asked_s: int | None) -> int:
     """Return the grace period in seconds: only a pod on a node that has not ended needs one."""
     if resource.full_name != "pods":
         return 0
-    if not obj["spec"].get("nodeName") or obj["status"].get("phase") in ("Succeeded", "Failed"):
+    if not obj["spec"].get("nodeName") or obj["status"].get("phase") in ENDED:
         return 0
     wanted = obj["spec"].get("terminationGracePeriodSeconds") if asked_s is None else asked_s
     return min(max(wanted, 0), _GRACE_MAX_S) if isinstance(wanted, int) else _GRACE_S

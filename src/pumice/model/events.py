@@ -47,6 +47,11 @@ Object = (
 )
 
 
+def key_of(obj: Object) -> str:
+    """Return ``namespace/name``, or the name of a cluster-wide object, as ``Gone`` names it."""
+    return str(getattr(obj, "key", None) or getattr(obj, "name", ""))
+
+
 class Seen(Struct, frozen=True):
     """An object exists, new or changed. Applying it twice has no further effect."""
 

@@ -35,6 +35,8 @@ class _EmptyMap(dict[str, str]):
 
 EMPTY_MAP: Mapping[str, str] = _EmptyMap()
 
+#: Phases in which no container of a pod runs any more.
+ENDED = ("Succeeded", "Failed")
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
 #: Marks a pod whose ``spec.schedulingGroup`` names its group. The value is what an annotation of the pod names instead,
 #: "" if none differs. No annotation of the API: it is set when the pod is read.

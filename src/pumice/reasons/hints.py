@@ -21,7 +21,7 @@ from pumice.model.blockers import (
     OtherScheduler,
 )
 from pumice.model.events import Object
-from pumice.model.pod import NATIVE_GROUP_MARK, Pod
+from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
@@ -30,7 +30,6 @@ from pumice.reasons.words import meant
 
 #: Characters of a hint.
 LENGTH_MAX = 140
-_ENDED = ("Succeeded", "Failed")
 
 
 def hints(outcome: Outcome, only: Bool | None = None, *, whole: bool = False) -> dict[str, str]:
@@ -75,7 +74,7 @@ def blockers_outside(objects: Collection[Object], scheduler_names: Collection[st
     queues = sorted(obj.name for obj in objects if isinstance(obj, Queue))
     found: dict[str, Blocker] = {}
     for pod in objects:
-        if not isinstance(pod, Pod) or pod.node_name or pod.phase in _ENDED or not pod.group_key:
+        if not isinstance(pod, Pod) or pod.node_name or pod.phase in ENDED or not pod.group_key:
             continue
         why = _outside(pod, groups, queues, scheduler_names)
         if why is not None:

@@ -61,8 +61,8 @@ def seldom_collected() -> Iterator[None]:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch the collector off for reading, which creates very many objects and no cycles: it is up to twice as
-    fast."""
+    """Switch the collector off for reading, which creates very many objects and no cycles: it would examine them again
+    and again, and reading would take up to twice as long."""
     was_on = gc.isenabled()
     gc.disable()
     try:

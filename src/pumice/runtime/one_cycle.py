@@ -13,7 +13,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant, Decision, Evict, device_grant
 from pumice.model.events import Object, Seen
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.reasons.blockers import blockers_of
 from pumice.reasons.hints import hints, hints_outside
@@ -23,7 +23,6 @@ from pumice.runtime.why import why_pods_wait
 from pumice.state.store import Store
 
 SCHEDULER_NAMES = ("volcano",)
-_ENDED = ("Succeeded", "Failed")
 
 
 class Answer(Struct, frozen=True):
@@ -139,7 +138,7 @@ def _unscheduled(
     done = frozenset(placed)
     found = {}
     for pod in objects:
-        if isinstance(pod, Pod) and not pod.node_name and pod.phase not in _ENDED and pod.key not in done:
+        if isinstance(pod, Pod) and not pod.node_name and pod.phase not in ENDED and pod.key not in done:
             found[pod.key] = why.get(pod.key) or _not_ours(pod, groups, scheduler_names)
     return found
 

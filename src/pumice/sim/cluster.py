@@ -26,9 +26,9 @@ from pumice.model.decisions import (
     device_grant,
 )
 from pumice.model.devices.pod_devices import with_devices
-from pumice.model.events import News, Object
+from pumice.model.events import News, Object, key_of
 from pumice.model.node import Node
-from pumice.model.pod import QUEUE_GATE, Pod, PodCondition, without_queue_gate
+from pumice.model.pod import ENDED, QUEUE_GATE, Pod, PodCondition, without_queue_gate
 from pumice.model.queue import PriorityClass, Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
@@ -36,7 +36,7 @@ from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.equal_pods import EqualPods, in_parts, one_of
-from pumice.sim.telling import UndeliveredEvents, key_of
+from pumice.sim.telling import UndeliveredEvents
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 PodHook = Callable[[EqualPods], None]
@@ -45,7 +45,6 @@ Objection = Callable[[Decision], str | None]
 Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -172,7 +171,7 @@ class SimCluster:
             return _not_this(pod, decision)
         if pod.node_name:
             return f"pod {decision.pod} is already on node {pod.node_name}"
-        if pod.phase in _ENDED:
+        if pod.phase in ENDED:
             return f"pod {decision.pod} has {pod.phase.lower()}"
         if decision.node not in self.nodes:
             return f"node {decision.node} does not exist"
@@ -257,7 +256,7 @@ class SimCluster:
         for hook in self.hooks.created:
             hook(pods)
         first = one_of(pods)
-        if first.node_name and first.phase not in _ENDED:
+        if first.node_name and first.phase not in ENDED:
             self._take_room(pods)
             if first.phase == "Running":
                 self._runs(pods)
@@ -282,7 +281,7 @@ class SimCluster:
         pod = self.pods.get(key)
         if pod is None:
             return False
-        if self.grace_s <= 0 or not pod.node_name or pod.phase in _ENDED:
+        if self.grace_s <= 0 or not pod.node_name or pod.phase in ENDED:
             return self.remove_pod(key)
         if pod.deletion is None:
             leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)

@@ -12,12 +12,11 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.model.decisions import Bind, Evict
-from pumice.model.events import Event, Object, Seen
+from pumice.model.events import Event, Object, Seen, key_of
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Priority
-from pumice.sim.telling import key_of
 
 KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "redelivered", "restarted")
 #: Faults that a plan has only if it names them.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
-from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
+from pumice.model.pod import ENDED, GROUP_NAME_ANNOTATION, Pod, PodSpec
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.estimate import expected_end_s, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroup
@@ -24,7 +24,6 @@ from pumice.sim.settings import NO_OBSERVERS, Observers, SimSettings
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 from pumice.sim.workloads.work import LooseGang, Work
 
-_ENDED = ("Succeeded", "Failed")
 #: Pods of one group that is waiting for admission at most: a tenant writes the number.
 _PODS_MAX = 100_000
 
@@ -111,7 +110,7 @@ def _apart(objects: Iterable[Object]) -> tuple[list[LooseGang], list[Object]]:
     groups = {obj.key: obj for obj in found if isinstance(obj, PodGroup)}
     members: dict[str, list[Pod]] = {}
     for obj in found:
-        if isinstance(obj, Pod) and obj.phase not in _ENDED and obj.group_key in groups:
+        if isinstance(obj, Pod) and obj.phase not in ENDED and obj.group_key in groups:
             members.setdefault(obj.group_key, []).append(obj)
     # A gang with fewer pods than its minimum, because some have ended or do not exist, stays as it is.
     gangs = {
@@ -126,7 +125,7 @@ def _apart(objects: Iterable[Object]) -> tuple[list[LooseGang], list[Object]]:
         obj
         for obj in found
         if not (isinstance(obj, PodGroup) and obj.key in gangs)
-        and not (isinstance(obj, Pod) and obj.group_key in gangs and obj.phase not in _ENDED)
+        and not (isinstance(obj, Pod) and obj.group_key in gangs and obj.phase not in ENDED)
     ]
     return list(gangs.values()), others
 

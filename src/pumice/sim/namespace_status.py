@@ -14,6 +14,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.pod import ENDED
 from pumice.model.queue import ResourceQuota
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.selectors import matches
@@ -21,7 +22,6 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.equal_pods import EqualPods, in_parts, one_of
 
 _Object = TypeVar("_Object", ResourceQuota, PodDisruptionBudget)
-_ENDED = ("Succeeded", "Failed")
 
 
 class NamespaceStatus:
@@ -43,7 +43,7 @@ class NamespaceStatus:
         self._running: dict[str, int] = defaultdict(int)
         for pods in in_parts(cluster.pods):
             first = one_of(pods)
-            if first.phase not in _ENDED:
+            if first.phase not in ENDED:
                 self._count(pods, 1)
             if first.phase == "Running":
                 self._count_running(pods, 1)
@@ -62,7 +62,7 @@ class NamespaceStatus:
             self._write_quotas(namespace)
 
     def _created(self, pods: EqualPods) -> None:
-        if one_of(pods).phase not in _ENDED:
+        if one_of(pods).phase not in ENDED:
             self._count(pods, 1)
             self._write_quotas(one_of(pods).namespace)
 
@@ -75,7 +75,7 @@ class NamespaceStatus:
 
     def _removed(self, pods: EqualPods) -> None:
         phase = one_of(pods).phase
-        if phase not in _ENDED:
+        if phase not in ENDED:
             self._leave(pods, ran=phase == "Running")
 
     def _leave(self, pods: EqualPods, *, ran: bool) -> None:

@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen
+from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen, key_of
 from pumice.model.pod import Pod
 from pumice.sim.engine import Engine, Priority
 
 #: Returns by how many seconds an event is delayed, 0 for none.
 Delay = Callable[[Event], float]
-
-
-def key_of(obj: Object) -> str:
-    """Return ``namespace/name``, or the name of a cluster-wide object."""
-    return str(getattr(obj, "key", obj.name))
 
 
 #: Objects of one kind in one event, by key. None: the object is gone, and so are all others of the part.

@@ -31,7 +31,7 @@ from pumice.model.devices.gpu import is_gpu
 from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.disruption import PodDisruptionBudget
-from pumice.model.events import Object
+from pumice.model.events import Object, key_of
 from pumice.model.queue import ResourceQuota
 from pumice.model.topology import Topology
 from pumice.model.usage import NodeUsage, QueueHistory
@@ -75,7 +75,7 @@ class Beside:
 
     def seen(self, obj: Object) -> None:
         """Take in a new or changed object."""
-        kind, key = type(obj), str(getattr(obj, "key", obj.name))
+        kind, key = type(obj), key_of(obj)
         # Reflectors list all objects again from time to time. Equal ones must not give a table a new version.
         if self._objs[kind].get(key) != obj:
             self._objs[kind][key] = obj

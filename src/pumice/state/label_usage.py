@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pumice.columns.tables import Tables
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.usage import UsageWindow
 
 #: The most values of one label that are kept; a further one replaces the value that was not used for the longest time.
 #: Users choose labels freely, so their number must be bounded.
 VALUES_MAX = 1000
-_ENDED = ("Succeeded", "Failed")
 
 
 class LabelUsage:
@@ -38,7 +37,7 @@ class LabelUsage:
                 table.free_row(row)
         fresh = [window for window, rows in self._row_of.items() if not rows]
         for pod in there if fresh else ():
-            if pod.phase in _ENDED and pod.finish_time is not None:
+            if pod.phase in ENDED and pod.finish_time is not None:
                 self._count(pod, pod.finish_time, fresh)
 
     def seen(self, pods: Mapping[str, Pod], known: Callable[[str], Pod | None]) -> None:
@@ -49,14 +48,14 @@ class LabelUsage:
             if before is not None and before.uid != pod.uid:
                 self.gone((before,))
                 before = None
-            was_running = before is not None and before.phase not in _ENDED
-            if pod.phase in _ENDED and (was_running or (before is None and pod.finish_time is not None)):
+            was_running = before is not None and before.phase not in ENDED
+            if pod.phase in ENDED and (was_running or (before is None and pod.finish_time is not None)):
                 self._ended.append(pod)
 
     def gone(self, pods: Iterable[Pod]) -> None:
         """Take in pods that were deleted."""
         # A pod that had ended before was counted when it ended.
-        self._ended += [pod for pod in pods if pod.phase not in _ENDED]
+        self._ended += [pod for pod in pods if pod.phase not in ENDED]
 
     def settle(self, now: float) -> None:
         """Count the pods that ended since the last call. ``now``: seconds since the epoch."""

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from pumice.answers.world import Trial, Trials, World, key_of
+from pumice.answers.world import Trial, Trials, World
 from pumice.cycle import run_cycle
-from pumice.model.events import Seen
+from pumice.model.events import Seen, key_of
 from pumice.runtime.cycle_end import CycleEnd
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store

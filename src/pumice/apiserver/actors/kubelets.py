@@ -23,11 +23,11 @@ from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.pod import ENDED
 from pumice.runtime.serving.supervision import Spared
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 _log = logging.getLogger("pumice.apiserver")
-_ENDED = ("Succeeded", "Failed")
 _POD_NETWORK = int(IPv4Address("10.64.0.0"))
 _POD_ADDRESSES = 2**22
 
@@ -102,7 +102,7 @@ class Kubelets:
             going = "deletionTimestamp" in row.obj["metadata"]
             phase = _phase(row.obj)
             running = phase == "Running"
-            wanted = bool(row.obj["spec"].get("nodeName")) and phase not in _ENDED and (going or not running)
+            wanted = bool(row.obj["spec"].get("nodeName")) and phase not in ENDED and (going or not running)
             if running and not going:
                 self._await_end(row, self._clock() if started is None else started)
         if wanted:

@@ -24,10 +24,10 @@ from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.pod import ENDED
 from pumice.runtime.serving.supervision import Spared
 
 _log = logging.getLogger("pumice.apiserver")
-_ENDED = ("Succeeded", "Failed")
 _TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
 _STAYS_MAX_S = 10 * 365 * 86_400
 
@@ -141,7 +141,7 @@ class NodeLife:
                 self._delete(row)
             return
         stays = _stays_s(row.obj, _no_execute(node.obj))
-        ended = (row.obj.get("status") or {}).get("phase") in _ENDED
+        ended = (row.obj.get("status") or {}).get("phase") in ENDED
         if stays is None or ended or "deletionTimestamp" in row.obj["metadata"]:
             return
         if uid or stays <= 0:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -174,16 +171,3 @@ def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
     annotations = metadata.get("annotations")
     ended = isinstance(annotations, dict) and annotations.get(INITIAL_EVENTS_END) == "true"
     return _text(metadata, "resourceVersion"), ended
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Switch the garbage collector off. Decoding creates very many objects and no cycles, and the collector would
-    examine them again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -10,11 +10,11 @@ from collections import Counter
 from typing import NamedTuple
 
 from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
-from pumice.kube.informers.informer_cache import ENDED, InformerCache
+from pumice.kube.informers.informer_cache import InformerCache
 from pumice.model.decisions import Bind
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
-from pumice.model.pod import Pod, Toleration
+from pumice.model.pod import ENDED, Pod, Toleration
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.placing.filters.nodes import BLOCKING, CORDON, tolerates
 

@@ -22,7 +22,7 @@ from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
 from pumice.kube.binding.in_flight import InFlightDecisions
 from pumice.kube.controllers.kinds import CONFIG_MAPS
-from pumice.kube.informers.informer_cache import ENDED, InformerCache
+from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.model.bind_request import FRACTION
 from pumice.model.decisions import GPU_GROUPS, Bind
@@ -35,7 +35,7 @@ from pumice.model.devices.gpu import (
     gpu_groups,
     labels_of_groups,
 )
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 
 _CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"
 _NAME_DIGITS = 16

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from pumice.kube.informers.informer_cache import ENDED
 from pumice.model.decisions import Bind, Decision
 from pumice.model.node import Node
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 
 
 @dataclass(slots=True, eq=False)

@@ -17,8 +17,6 @@ from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.group_trees import GroupTrees
 
-ENDED = ("Succeeded", "Failed")
-
 
 class InformerCache:
     """Callable from any thread. Reading an object by key needs no lock, because objects are frozen.

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pumice.kube.api.client import Client
-from pumice.kube.api.codec import BadObject, Codec, Object, collector_off, read_bookmark, read_event
+from pumice.kube.api.codec import BadObject, Codec, Object, read_bookmark, read_event
 from pumice.kube.api.errors import ApiError, Garbage, KubeError, Unreachable
 from pumice.kube.api.kinds import Kind
 from pumice.kube.api.retry_policy import Retrying, RetryPolicy
@@ -28,6 +28,7 @@ from pumice.kube.informers.unparsable import Unparsable, UnparsableObjects
 from pumice.kube.informers.watch_failures import Cause, WatchFailures
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.events import Object as ModelObject
+from pumice.runtime.memory import without_collector
 
 Sink = Callable[[list[Event]], None]
 
@@ -149,7 +150,7 @@ class Reflector:
         async with aclosing(self._client.pages(self.kind.list_path)) as pages:
             async for page in pages:
                 self._answered()
-                with collector_off():
+                with without_collector():
                     self._take_page(page.items or [])
                 version = page.metadata.resource_version or version
                 await asyncio.sleep(0)  # let other tasks of the loop run
@@ -171,7 +172,7 @@ class Reflector:
                 async for lines in batches:
                     self._answered()
                     opened = True
-                    with collector_off():
+                    with without_collector():
                         self._take_lines(lines, what, initial)
                     if lines and self._listed is None:
                         await asyncio.sleep(_GATHER_S)

@@ -27,7 +27,7 @@ from pumice.kube.binding.bind_requests import RequestBinder
 from pumice.kube.binding.gpu_reservations import GpuReservations
 from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
 from pumice.kube.binding.resync import Resync
-from pumice.kube.informers.informer_cache import ENDED, InformerCache
+from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.kube.writers.evicting import Evictor
 from pumice.kube.writers.evictions import Evictions
@@ -43,7 +43,7 @@ from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUp
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.composite import CompositePodGroup, tree_key

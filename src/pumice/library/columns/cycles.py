@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pumice.library.column import count, text
 from pumice.model.decisions import Evict
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.one_cycle import Answer
 
@@ -27,7 +27,6 @@ CYCLE_JOB_COLUMNS = (
     text("phase", "phase of the PodGroup after the cycle"),
     text("hint", "what would help it; missing if that is not known"),
 )
-_ENDED = ("Succeeded", "Failed")
 
 
 def cycle_pod_rows(answer: Answer) -> list[tuple[object, ...]]:
@@ -36,7 +35,7 @@ def cycle_pod_rows(answer: Answer) -> list[tuple[object, ...]]:
     return [
         (pod.key, pod.group_key or None, *_state(pod, answer, binds, evicts))
         for pod in answer.objects
-        if isinstance(pod, Pod) and pod.phase not in _ENDED
+        if isinstance(pod, Pod) and pod.phase not in ENDED
     ]
 
 

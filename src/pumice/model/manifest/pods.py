@@ -20,7 +20,14 @@ from pumice.model.manifest.reading.fields import (
     wrong,
 )
 from pumice.model.manifest.terms import Owner
-from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, NATIVE_SUB_GROUP_MARK, Pod, PodCondition
+from pumice.model.pod import (
+    ENDED,
+    GROUP_NAME_ANNOTATION,
+    NATIVE_GROUP_MARK,
+    NATIVE_SUB_GROUP_MARK,
+    Pod,
+    PodCondition,
+)
 
 #: Read if ``scheduling.k8s.io/group-name`` is absent. A decoded pod always has the latter.
 SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
@@ -67,7 +74,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
 def _finish_time(status: Obj) -> float | None:
     """Return when the last container of a finished pod ended, or None."""
     # While the pod runs, containers that have ended may still be restarted.
-    if status.get("phase") not in ("Succeeded", "Failed"):
+    if status.get("phase") not in ENDED:
         return None
     found = []
     # The last one decides: until then the pod held its room.

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from pumice.model.instants import epoch_of, stamp
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.pod import ENDED
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
@@ -106,10 +107,10 @@ def _sorted_out(job: Obj, pods: Sequence[Obj]) -> _Pods:
     for pod in sorted(pods, key=_age):
         phase = part(pod, "status").get("phase") or "Pending"
         held = _is_held(pod)
-        if phase not in ("Succeeded", "Failed") and not leaving(pod):
+        if phase not in ENDED and not leaving(pod):
             found.active.append(pod)
             continue
-        if phase not in ("Succeeded", "Failed") and part(pod, "spec").get("nodeName"):
+        if phase not in ENDED and part(pod, "spec").get("nodeName"):
             found.terminating += 1
         index = _index_of(pod)
         if phase == "Succeeded" and index is not None:

@@ -18,7 +18,7 @@ from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.reading.fields import FieldError, Obj
-from pumice.model.pod import TASK_SPEC_KEY
+from pumice.model.pod import ENDED, TASK_SPEC_KEY
 from pumice.model.workloads.job import JobTask, VolcanoJob
 from pumice.runtime.controllers import job_frameworks, job_ssh
 from pumice.runtime.controllers.encode import podgroup_object
@@ -65,7 +65,6 @@ from pumice.runtime.controllers.writes import (
     ref_of,
 )
 
-_DONE = ("Succeeded", "Failed")
 _DEFAULT_QUEUE = "default"
 _WANTED = (JobAction.COMPLETE, JobAction.RESUME)  # not failures
 _SHOWN = 5
@@ -404,4 +403,4 @@ def _outlived(case: _Case) -> list[Write]:
 
 
 def _finished(pod: Obj) -> bool:
-    return part(pod, "status").get("phase") in _DONE
+    return part(pod, "status").get("phase") in ENDED

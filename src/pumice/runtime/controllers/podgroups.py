@@ -13,7 +13,7 @@ from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, read_pod_spec
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION, read_pod
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.manifest.terms import Owner
-from pumice.model.pod import GROUP_NAME_ANNOTATION
+from pumice.model.pod import ENDED, GROUP_NAME_ANNOTATION
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.deadlines import deadline_annotation
@@ -40,7 +40,6 @@ from pumice.runtime.controllers.writes import (
 _INHERITING = ("ReplicaSet", "DaemonSet", "StatefulSet", "Job")
 _REVISION = "controller-revision-hash"
 _DEFAULT_QUEUE = "default"
-_FINISHED = ("Succeeded", "Failed")
 
 
 class GroupSettings(Struct, frozen=True):
@@ -69,12 +68,7 @@ def reconcile_pod(
 ) -> list[Write]:
     """Return the writes that give a pod its group. ``owner``: its controlling owner, which says how large that is, if
     readable. ``group``: that named by ``group_name_for``, or None. ``queue``: of its namespace."""
-    if (
-        not _is_ours(pod, settings)
-        or _group_named(pod)
-        or leaving(pod)
-        or part(pod, "status").get("phase") in _FINISHED
-    ):
+    if not _is_ours(pod, settings) or _group_named(pod) or leaving(pod) or part(pod, "status").get("phase") in ENDED:
         return []
     if group is not None and leaving(group):
         return []  # its deletion is an event, after which the pod is examined again

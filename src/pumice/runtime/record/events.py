@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
+from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen, Undone, key_of
 from pumice.model.pod import EMPTY_MAP, Pod, PodSpec
 from pumice.runtime.files.model_values import (
     description_of,
@@ -43,11 +43,6 @@ _KNOWN_MAX = 200_000
 
 class EventError(ValueError):
     """A value of a record is no event: why, as a sentence without a subject."""
-
-
-def key_of(obj: Object) -> str:
-    """Return ``namespace/name``, or the name of a cluster-wide object, as ``Gone`` names it."""
-    return str(getattr(obj, "key", None) or getattr(obj, "name", ""))
 
 
 @cache

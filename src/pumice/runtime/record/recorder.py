@@ -24,7 +24,7 @@ from pumice.columns.snapshot import Snapshot
 from pumice.framework.cycle.ports import Outside, OutsideError
 from pumice.model.decisions import Decision, Refusal
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.runtime.record.events import EventWriter, layout
 from pumice.runtime.record.form import CycleRecord, Frame, Head, Remembered, StepRecord, encode
 from pumice.runtime.record.frames import MAGIC, FrameWriter
@@ -39,7 +39,6 @@ _FILE_BYTES, _FILE_TIMES = 1 << 20, 4
 _FRAME_NEWS = 4096
 #: How many files a record has at least before the oldest is deleted because of their size, or because of its age.
 _FILES_MIN, _FILES_MIN_BY_AGE = 8, 2
-_ENDED = ("Succeeded", "Failed")
 
 
 class Bounds(Struct, frozen=True):
@@ -272,7 +271,7 @@ class _Listening:
 
 
 def _shows_decision(pod: Pod) -> bool:
-    return bool(pod.node_name) or pod.deletion is not None or pod.phase in _ENDED
+    return bool(pod.node_name) or pod.deletion is not None or pod.phase in ENDED
 
 
 def _remembered(snapshot: Snapshot) -> Remembered:

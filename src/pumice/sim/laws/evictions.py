@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pumice.model.decisions import Decision, Evict, Refusal
-from pumice.model.pod import PREEMPTABLE_KEY, Pod, is_true
+from pumice.model.pod import ENDED, PREEMPTABLE_KEY, Pod, is_true
 from pumice.model.resources import MIN_RESOURCE, PODS
 from pumice.sim.cluster import SimCluster
 from pumice.sim.measures.node_usage import amounts_of
@@ -22,7 +22,6 @@ FOR_TASKS = ("preempt", "reclaim")
 FOR_SOMEBODY = (*FOR_TASKS, "gangpreempt", "gangreclaim")
 #: Points at which plugins vote on victims for a task.
 VOTES = (points.preemptable, points.reclaimable)
-_ENDED = ("Succeeded", "Failed")
 
 
 class EvictionLaws:
@@ -129,4 +128,4 @@ def _counts(pod: Pod) -> bool:
     nothing."""
     if pod.phase == "Succeeded" or pod.spec.request.is_empty():
         return True
-    return bool(pod.node_name) and pod.phase not in _ENDED and pod.deletion is None
+    return bool(pod.node_name) and pod.phase not in ENDED and pod.deletion is None

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 from pumice.model.decisions import Bind
 from pumice.model.node import Node
-from pumice.model.pod import NO_AFFINITY, Pod
+from pumice.model.pod import ENDED, NO_AFFINITY, Pod
 from pumice.model.resources import PODS
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.cluster import SimCluster
 from pumice.sim.measures.node_usage import amounts_of
 
-_ENDED = ("Succeeded", "Failed")
 #: Cycles in which a partially bound gang may see room and not be completed. In one of them, binds of its pods may have
 #: been refused.
 PATIENCE = 3
@@ -62,7 +61,7 @@ class PartiallyBoundLaws:
             return None
         if group.status.phase == "Pending" or any(pod.key in asked or self._in_doubt(pod.key) for pod in pods):
             return None
-        held = [pod for pod in pods if pod.node_name and pod.phase not in _ENDED and pod.deletion is None]
+        held = [pod for pod in pods if pod.node_name and pod.phase not in ENDED and pod.deletion is None]
         waits = [pod for pod in pods if not pod.node_name and pod.deletion is None and pod.phase == "Pending"]
         missing = group.min_member - len(held) - sum(pod.phase == "Succeeded" for pod in pods)
         if not held or not 0 < missing <= len(waits) or not all(map(_is_plain, waits)):
@@ -78,7 +77,7 @@ class PartiallyBoundLaws:
         return [
             (self._cluster.groups[key], pods)
             for key, pods in sorted(found.items())
-            if not any(p.node_name and p.key not in asked and p.phase not in _ENDED for p in members[key])
+            if not any(p.node_name and p.key not in asked and p.phase not in ENDED for p in members[key])
         ]
 
     def _before_equals(
@@ -122,7 +121,7 @@ class PartiallyBoundLaws:
         }
         for pod in self._cluster.pods.values():
             node = pod.node_name or where.get(pod.key, "")
-            if node in found and pod.phase not in _ENDED:
+            if node in found and pod.phase not in ENDED:
                 for name, amount in amounts_of(pod.spec.request):
                     found[node][name] = found[node].get(name, 0.0) - amount
         return found

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from pumice.model.decisions import Bind, Decision, Refusal
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.resources import MIN_RESOURCE, PODS
 from pumice.model.selectors import matches
 from pumice.model.workloads.podgroup import NetworkTopology, PodGroup
@@ -26,7 +26,6 @@ from pumice.sim.laws.evictions import EvictionLaws
 from pumice.sim.laws.partially_bound import PartiallyBoundLaws
 from pumice.sim.measures.node_usage import Usage, amounts_of
 
-_ENDED = ("Succeeded", "Failed")
 _NAMES_SHOWN = 5
 
 Totals = defaultdict[str, dict[str, float]]
@@ -126,7 +125,7 @@ class Laws:
 
     def _placed(self) -> Iterator[Pod]:
         """Return the pods that hold resources."""
-        return (pod for pod in self.cluster.pods.values() if pod.node_name and pod.phase not in _ENDED)
+        return (pod for pod in self.cluster.pods.values() if pod.node_name and pod.phase not in ENDED)
 
     def _no_overcommit(self, used: Totals) -> None:
         for name, taken in used.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.model.events import Object
+from pumice.model.events import Object, key_of
 from pumice.model.node import Node
 from pumice.model.queue import DEFAULT_QUEUE, Queue
 from pumice.model.topology import HyperNode
@@ -17,7 +17,6 @@ from pumice.runtime.policy.conf import CONF_KEY, KAI_CONF
 from pumice.runtime.printing import escaped
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.telling import key_of
 from pumice.sim.traces.recognise import recognise
 from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import Trace, TraceError

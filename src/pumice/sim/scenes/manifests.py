@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
-from pumice.model.events import Object
+from pumice.model.events import Object, key_of
 from pumice.model.manifest.decoder import Value
 from pumice.model.manifest.defaults.priorities import NO_PRIORITIES, Priorities
 from pumice.model.manifest.jobs import (
@@ -36,7 +36,6 @@ from pumice.model.workloads.job_makers import JobMaker
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.telling import key_of
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
 from pumice.sim.workloads.work import FOREVER, LooseGang, Work
 

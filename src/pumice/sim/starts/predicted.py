@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.past_job import PastJob
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.ours.predictor import Predictor
@@ -90,9 +90,7 @@ def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
             continue
         job = as_past_job(LooseGang(groups[key], tuple(pods)))
         began = [pod.start_time for pod in pods if pod.start_time is not None]
-        ended = [
-            pod.finish_time for pod in pods if pod.finish_time is not None and pod.phase in ("Succeeded", "Failed")
-        ]
+        ended = [pod.finish_time for pod in pods if pod.finish_time is not None and pod.phase in ENDED]
         if began and len(ended) == len(pods):
             job = replace(job, ran_s=max(max(ended) - min(began), 0.0))
         found.append(job)

@@ -17,14 +17,13 @@ from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.manifest.reading.fields import INT32_MAX, INT32_MIN, Obj
 from pumice.model.manifest.reading.salvage import Rule, metadata_rules, rule, salvage, texts_of
 from pumice.model.node import Node
-from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
+from pumice.model.pod import ENDED, GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
 
-_ENDED = ("Succeeded", "Failed")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 _TIER_MAX = INT32_MAX - 1
@@ -41,12 +40,12 @@ def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
     found = salvage(obj, read, _POD, _least_of_pod)
     pod = found.value
     # Where it runs is known, so the question is only what it holds there.
-    if pod.node_name and pod.phase not in _ENDED:
+    if pod.node_name and pod.phase not in ENDED:
         return replace(pod, unparsable=found.unparsable, closes_node=found.forbids)
     # A pod that asks for nothing would count as placed: its gang could begin without it.
     request = pod.spec.request.add(_SOMETHING) if pod.spec.request.is_empty() else pod.spec.request
     # Without a node it cannot run, whatever its phase says.
-    phase = pod.phase if pod.phase in _ENDED else "Pending"
+    phase = pod.phase if pod.phase in ENDED else "Pending"
     # A gate keeps the pod in its gang and in the queue's demand, but it is not placed.
     gates = (*pod.gates, UNREAD_GATE)
     return replace(pod, unparsable=found.unparsable, gates=gates, phase=phase, spec=replace(pod.spec, request=request))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
-from pumice.model.pod import KAI_QUEUE_LABEL
+from pumice.model.pod import ENDED, KAI_QUEUE_LABEL
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.workloads.gang import SUB_GROUP_LABEL, SubGroup, TopologyConstraint
 from pumice.runtime.controllers.deadlines import deadline_annotation
@@ -43,7 +43,6 @@ _DELAY_ANNOTATION = "kai.scheduler/preemption-delay"
 _GRACE_ANNOTATION = "kai.scheduler/staleness-grace-period"
 _TOP_OWNER_ANNOTATION = "kai.scheduler/top-owner-metadata"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it is as large as the owner
-_FINISHED = ("Succeeded", "Failed")
 _NAME_MAX = 253
 #: Parts of a PodGroup's spec that follow from its owner as long as it exists.
 _KEPT_UP = (
@@ -74,7 +73,7 @@ def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
         # A pod of a native group is in a gang already; an own group of each would break it.
         and not native_group_of(pod)
         and not leaving(pod)
-        and part(pod, "status").get("phase") not in _FINISHED
+        and part(pod, "status").get("phase") not in ENDED
     )
 
 
