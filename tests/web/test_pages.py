@@ -103,6 +103,18 @@ async def test_a_job_is_explained_with_ways_out(served: Served, page: Page) -> N
     assert page.complaints == []
 
 
+async def test_a_page_that_is_not_seen_holds_no_connection(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/jobs")
+    await page.js("Object.defineProperty(document, 'hidden', { get: () => window.away, configurable: true }); null")
+    away = "window.away = {}; document.dispatchEvent(new Event('visibilitychange')); stream === null"
+    assert await page.js(away.format("true"))
+    served.feed.publish(replace(summary_of(world()), at=4000.0))
+    await page.drawn()
+    assert "01:06:40" not in await page.js("document.getElementById('cycle').textContent")
+    assert not await page.js(away.format("false"))
+    await wait_for(page, "document.getElementById('cycle').textContent.includes('01:06:40')")
+
+
 async def test_a_job_says_when_it_is_expected_to_start(served: Served, page: Page) -> None:
     await page.open(f"{served.url}/job?name=ns/large")
     await wait_for(page, "document.querySelector('#start').innerText.includes('80 %')")

@@ -18,7 +18,7 @@ async function queuesPage() {
       { name: "Jobs that wait", cell: (queue) => number(queue.jobs) },
     ], data.queues, { label: "Queues" });
   };
-  return [figure("Queues", "What each queue and those below it hold, and what their waiting jobs ask for. Bars: used (dark), wanted (light), guaranteed (dashed), deserved (line), limit (black).",
+  return [figure("Queues", "What each queue and those below it hold, and what their waiting jobs ask for. Bars: used (dark), wanted (light), guaranteed (dashed), deserved (line), limit (thick line).",
     [data.queues.length ? tree() : nothing("No queue.")], { wide: true, id: "queues", side: resourceChoice("/queues", chosen) }),
   ...queueFigures(curves, chosen)];
 }

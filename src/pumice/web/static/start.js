@@ -38,8 +38,15 @@ function renew() {
   if (!isOld && !STILL.includes(location.pathname)) refresh();
 }
 const STILL = ["/job", "/policy"]; // what was worked out or written there is not thrown away
+// A page that is not seen follows nothing: a browser has six connections to a server, and each stream holds one.
+let stream = null;
 function followCycles() {
-  const stream = new EventSource("/events");
+  if (document.hidden) {
+    stream?.close();
+    stream = null;
+  }
+  if (document.hidden || stream) return;
+  stream = new EventSource("/events");
   stream.onmessage = (event) => {
     showCycle(false);
     if (Number(event.data) !== NUMBER) renew(); // also the first time: there may be a newer one since the page was read
@@ -48,4 +55,5 @@ function followCycles() {
 }
 for (const kind of ["focusout", "pointerup"]) PLACE.addEventListener(kind, () => { if (isOld) setTimeout(renew); });
 addEventListener("popstate", refresh);
+document.addEventListener("visibilitychange", followCycles);
 const READY = refresh().then(followCycles);
