@@ -186,9 +186,12 @@ class ClaimLedger:
             holders, open_to = self.held.array[:, 0], self.promised.array[:, 0] < 0
             now = (holders < 0) & open_to
             soon = now.copy()
-            for number in self._losing_users():
-                if self.is_leaving(number):
-                    soon |= (holders == number) & open_to
+            leaving = [number for number in self._losing_users() if self.is_leaving(number)]
+            if leaving:
+                # One more than there are claims: the last one is the holder of free devices, -1.
+                leaves = np.zeros(len(self.claims) + 1, dtype=bool)
+                leaves[leaving] = True
+                soon |= leaves[holders] & open_to
             self._free = version, Free(now, soon)
         return self._free[1]
 
