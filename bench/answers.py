@@ -2,7 +2,8 @@
 
 Gangs that wait for different reasons are asked about one after the other: why each waits, and with ways out. The store
 is filled and the cycle on things as they are is run once before, as for all questions about one snapshot; what that
-costs is a line of its own. Then one overview over many waiting gangs, and changes that are tried.
+costs is a line of its own. Then one overview over many waiting gangs, and changes that are tried. ``--language kai``
+asks the same under the default plugins of KAI, of the same cluster in its objects.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.answers import edits
@@ -21,9 +23,14 @@ from pumice.answers.everyone import TRIALS_MAX, overview
 from pumice.answers.explanation import explain
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World
 from pumice.framework.plugin.policy_file import Policy
+from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.events import Object
 from pumice.model.node import Taint
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.model.resources import Resource
+from pumice.model.workloads.gang import Gang
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
@@ -87,12 +94,43 @@ def spread_of(seconds: Sequence[float]) -> dict[str, float]:
     }
 
 
-def measure(gangs: int, waiting: int) -> dict[str, Any]:
-    policy = policy_of(DEFAULT_CONF, builtin_registry())
+_FREE = Quota(None, None, 1.0)
+_LIMITED = QueueSharing(Quota(4_000.0, 4_000.0), _FREE, Quota(4_000.0, 4_000.0))
+
+
+def in_kai(objects: Sequence[Object]) -> list[Object]:
+    """Return a cluster as KAI's objects say it."""
+    found: list[Object] = []
+    for obj in objects:
+        if isinstance(obj, Queue):
+            sharing = _LIMITED if obj.capability is not None else QueueSharing(_FREE, _FREE, _FREE)
+            found.append(replace(obj, capability=None, sharing=sharing))
+        else:
+            found.append(replace(obj, gang=Gang()) if isinstance(obj, PodGroup) else obj)
+    return found
+
+
+class Language(Struct, frozen=True):
+    """A policy, and what makes objects of its language of Volcano's."""
+
+    policy: Policy
+    scheduler: str
+    said: Callable[[Sequence[Object]], list[Object]]
+
+
+def language(name: str) -> Language:
+    if name == "kai":
+        plugins = ", ".join(f"{{name: {each}}}" for each in DEFAULT_PLUGINS)
+        policy = policy_of(f"dialect: kai\ntiers:\n- plugins: [{plugins}]\n", builtin_registry())
+        return Language(policy, policy.dialect.scheduler, in_kai)
+    return Language(policy_of(DEFAULT_CONF, builtin_registry()), "volcano", list)
+
+
+def measure(gangs: int, waiting: int, under: Language) -> dict[str, Any]:
     base = cluster()
     begins, reasons, ways, whatifs = [], [], [], []
     for number in range(gangs):
-        world = World([*base, *gang("ask", number)], policy, 0.0, ("volcano",))
+        world = world_of([*base, *gang("ask", number)], under)
         with old_objects_left_alone():
             trials = Trials(world, REASON_TRIALS_MAX)
             begins.append(cpu_of(lambda: trials.base))  # noqa: B023  # called at once
@@ -111,8 +149,13 @@ def measure(gangs: int, waiting: int) -> dict[str, Any]:
             for at, kind in enumerate(KINDS)
         },
         "change": spread_of(whatifs),
-        "all": _all(policy, base, waiting),
+        "all": _all(under, base, waiting),
     }
+
+
+def world_of(objects: Sequence[Object], under: Language) -> World:
+    asked = [replace(obj, scheduler_name=under.scheduler) if isinstance(obj, Pod) else obj for obj in objects]
+    return World(under.said(asked), under.policy, 0.0, (under.scheduler,))
 
 
 def _whatif(trials: Trials) -> None:
@@ -121,11 +164,11 @@ def _whatif(trials: Trials) -> None:
     trials.run(draft)
 
 
-def _all(policy: Policy, base: list[Object], waiting: int) -> dict[str, float]:
+def _all(under: Language, base: list[Object], waiting: int) -> dict[str, float]:
     objects = [*base]
     for number in range(waiting):
         objects += gang(f"w{number:04}", 4 * number + (0, 1, 3)[number % 3])
-    world = World(objects, policy, 0.0, ("volcano",))
+    world = world_of(objects, under)
     with old_objects_left_alone():
         trials = Trials(world, TRIALS_MAX)
         cycle = cpu_of(lambda: trials.base)
@@ -137,8 +180,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m bench.answers", description=__doc__)
     parser.add_argument("--gangs", type=int, default=40, help="that are asked about (default %(default)s)")
     parser.add_argument("--waiting", type=int, default=1_000, help="gangs of the overview (default %(default)s)")
+    parser.add_argument("--language", choices=("volcano", "kai"), default="volcano", help="default %(default)s")
     options = parser.parse_args(words)
-    print(json.dumps(measure(options.gangs, options.waiting), indent=2))
+    print(json.dumps(measure(options.gangs, options.waiting, language(options.language)), indent=2))
     return 0
 
 
