@@ -158,7 +158,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "refutation": Switch(
         "jobs refuted by counting, KAI",
-        ("kai-topologies 1k", "kai-groups 1k", "kai-victims 1k"),
+        ("kai-topologies", "kai-groups", "kai-victims"),
         plain={
             f"pumice.kai.engine.{module}:{name}": _no
             for module, names in (
@@ -170,7 +170,7 @@ SWITCHES: dict[str, Switch] = {
     ),
     "free-gpus": Switch(
         "free GPUs of nodes, and what a placement would cost",
-        ("moving, pumice", "moving, fgd"),
+        ("moving, pumice", "moving 2k, pumice"),
         _of("ours.free_gpus", "ours.plugins.gpuplacement"),
     ),
     "capacity": Switch(

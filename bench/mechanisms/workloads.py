@@ -59,7 +59,6 @@ def _tree(*plugins: str) -> str:
 _EVICTING = "enqueue, allocate, preempt, reclaim, backfill"
 _PLUGINS = ("cdp", "pdb", "tdm", "sla", "numa-aware", "usage")
 _MANY = _volcano(*_PLUGINS)
-_FGD = _volcano("gpuplacement") + "    arguments: {policy: fgd}\n"
 
 WORKLOADS = {
     "idle 1k": Workload(idle=1_000),
@@ -101,7 +100,9 @@ WORKLOADS = {
     ),
     "reports": Workload(conf=_volcano(*_PLUGINS, actions=_EVICTING), moving=Moving(cycles=15, reports=True)),
     "moving, pumice": Workload(conf="dialect: pumice\n", moving=Moving(cycles=20, shares=True)),
-    "moving, fgd": Workload(conf=_FGD, moving=Moving(queues=30, waiting=100, cycles=20, shares=True)),
+    "moving 2k, pumice": Workload(
+        conf="dialect: pumice\n", moving=Moving(2_000, queues=30, waiting=100, cycles=20, shares=True)
+    ),
     "moving, KAI": Workload(conf=KAI, moving=Moving(queues=100, cycles=3)),
     "moving, shares, KAI": Workload(conf=KAI, moving=Moving(queues=20, cycles=3, shares=True)),
     "full, KAI": Workload(conf=KAI, moving=Moving(queues=100, cycles=3, full=True)),
@@ -109,9 +110,6 @@ WORKLOADS = {
     "preempt 1k": _bench("preempt", 1000, 500, 10),
     "starving 1k": _bench("starving", 1000, 50000, 10),
     "tree 1k": _bench("tree", 1000, 10000, 10, "--queues", "1000"),
-    "kai-topologies 1k": _bench("kai-hostile-topology", 1000, 1200, 1),
-    "kai-groups 1k": _bench("kai-hostile-groups", 1000, 3000, 1),
-    "kai-victims 1k": _bench("kai-hostile-victims", 1000, 900, 1),
     "demo": Workload(("simulate", "examples/demo")),
     "demo, many plugins": _demo(_MANY),
     "demo, capacity": _demo(_volcano("capacity")),
