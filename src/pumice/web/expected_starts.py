@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from pumice.answers.seen import HiddenNames
 from pumice.runtime.serving.time_share import TimeShare
 
+_log = logging.getLogger("pumice.run")
 #: Not again before so many seconds have passed: starts are hours ahead.
 _LEAST_S = 30.0
 #: Said of a job that came since, or that has its nodes.
@@ -45,22 +47,31 @@ class ExpectedStarts:
     def __init__(self, ask: AskStarts, clock: Callable[[], float], *, changes: bool) -> None:
         self._ask = ask
         self._share = TimeShare(clock, least_s=_LEAST_S if changes else float("inf"))
-        self._clock, self._one = clock, asyncio.Lock()
+        self._clock = clock
+        self._work: asyncio.Task[None] | None = None
         self._found: Mapping[str, Any] = {}
         self._why_not = ""
 
     async def renew(self) -> None:
         """Work them out, if that is due. All who wait get the same."""
-        async with self._one:
-            if not self._share.is_due:
-                return
-            began = self._clock()
-            try:
-                self._found, self._why_not = await self._ask(), ""
-            except StartsUnknown as error:
-                self._found, self._why_not = {}, str(error)
-            finally:
-                self._share.took(began)
+        if self._work is None and self._share.is_due:
+            self._work = asyncio.create_task(self._renew())
+        if self._work is not None:
+            # It goes on if this viewer leaves: others wait for it, and it is not due again soon.
+            await asyncio.shield(self._work)
+
+    async def _renew(self) -> None:
+        began = self._clock()
+        try:
+            self._found, self._why_not = await self._ask(), ""
+        except StartsUnknown as error:
+            self._found, self._why_not = {}, str(error)
+        except Exception:
+            _log.exception("pages: expected starts could not be worked out")
+            self._found, self._why_not = {}, "a fault of this program, which its log has"
+        finally:
+            self._share.took(began)
+            self._work = None
 
     def of(self, job: str) -> JobStart:
         """Return what is expected of a job that waits."""

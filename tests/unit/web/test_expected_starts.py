@@ -43,6 +43,24 @@ async def test_they_take_a_bounded_share_of_a_processor(takes_s: float, after_s:
     assert counts == [1, 1, 2]
 
 
+async def test_a_viewer_who_leaves_ends_nothing() -> None:
+    at = At(changes=False)
+    leaves = asyncio.create_task(at.starts.renew())
+    await asyncio.sleep(0)
+    leaves.cancel()
+    await at.starts.renew()
+    assert at.asked == 1 and at.starts.basis is not None
+
+
+async def test_a_fault_is_said_and_ends_no_page() -> None:
+    async def fails() -> dict[str, Any]:
+        raise ZeroDivisionError
+
+    starts = ExpectedStarts(fails, lambda: 0.0, changes=True)
+    await starts.renew()
+    assert "a fault of this program" in starts.of("ns/large").why_not
+
+
 async def test_a_cluster_that_does_not_go_on_is_asked_once() -> None:
     at = At(changes=False)
     await at.starts.renew()

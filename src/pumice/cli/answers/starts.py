@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SAMPLES_MAX = 200
 _NAMES_MAX = 3
-#: About ten CPU seconds on 1,000 nodes with 5,000 jobs.
-_PAGE_STEPS_MAX = 600_000
+#: About ten CPU seconds on 100 nodes with 1,000 jobs, and less on more of both.
+_PAGE_STEPS_MAX = 300_000
 
 
 def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Predictions:

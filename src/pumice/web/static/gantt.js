@@ -32,15 +32,15 @@ function addStarts(data, given) {
   const number = NUMBER;
   fetch(link("/data/gantt", { queue: given.queue, text: given.text, starts: 1 })).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((found) => {
     const old = JSON.stringify([STARTS.basis, STARTS.about]);
-    Object.assign(STARTS, { asked: false, about, number, isLost: !found });
-    if (!found) return;
+    Object.assign(STARTS, { asked: false, about: found ? about : null, number, isLost: !found });
+    if (!found) { setTimeout(() => { if (location.pathname === "/gantt") renew(); }, 20000); return; }
     STARTS.basis = found.data.basis;
     STARTS.of = new Map(found.data.rows.filter((row) => row.start).map((row) => [row.name, row.start]));
     if (location.pathname === "/gantt" && JSON.stringify([STARTS.basis, about]) !== old) renew();
   });
 }
 function startsAbout() {
-  if (STARTS.isLost) return "When waiting jobs are expected to start could not be asked.";
+  if (STARTS.isLost) return "When waiting jobs are expected to start could not be asked: trying again.";
   const basis = STARTS.basis;
   if (STARTS.about === null) return "When waiting jobs are expected to start is being worked out.";
   const [first] = STARTS.of.values();
