@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+import pumice
 from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
@@ -26,6 +27,9 @@ from tests.simulation.plain import Job, easy, fcfs, greedy, mean_wait_h
 from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
 
 FCFS_CONF = 'actions: "allocate"\ntiers: [{plugins: [{name: fcfs}]}]\n'
+EASY_CONF = (
+    'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: ours/reserve, arguments: {after: 0s}}, {name: gang}]}]\n'
+)
 BRIEF_S = 1e-5  # a period in which nothing else happens
 THETA = SHARED / "traces" / "theta-alcf"
 with_theta = pytest.mark.skipif(not THETA.is_dir(), reason=WITHOUT_SHARED)
@@ -129,6 +133,21 @@ def test_fcfs_on_a_year_of_theta() -> None:
 def test_the_default_policy_on_a_year_of_theta() -> None:
     jobs, processors = theta(2022)
     assert simulated(jobs, processors, DEFAULT_CONF, 1.0) == pytest.approx(greedy(jobs, processors, 1.0), abs=1e-6)
+
+
+@with_theta
+def test_easy_backfilling_starts_jobs_when_a_loop_does() -> None:
+    """Two days of pods on one node: in the second, jobs start on places that the reserved job leaves over."""
+    jobs, processors = theta(2023)
+    machine = f"1:cpu={64 * processors},memory=1024Ti,pods=1000000"
+    run = pumice.load(f"swf:{THETA / 'theta_2023.swf'}", nodes=machine).simulate(EASY_CONF, until="42h", events=False)
+    came = sorted(zip(run.jobs["submitted_s"], run.jobs["job"], run.jobs["started_s"], strict=True))
+    # Jobs that come after the end of the simulation change no start before it.
+    starts = easy(jobs[:200], processors)
+    pairs = [(found, start) for (_, _, found), start in zip(came, starts, strict=False) if found is not None]
+    assert len(pairs) == 65
+    # A cycle a second, admission in one and places in the next.
+    assert [found for found, _ in pairs] == pytest.approx([start for _, start in pairs], abs=5.0)
 
 
 @with_theta
