@@ -134,7 +134,8 @@ def _checked(method: Callable[[], object], wanted: type | UnionType, read: Calla
         # Checked here and not where it is used, so that the fault can name the plugin.
         answer = method()
         if not isinstance(answer, wanted):
-            raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
+            # Since Python 3.14 a union has a name too, which does not say of what.
+            raise WrongAnswer(method, answer, wanted.__name__ if isinstance(wanted, type) else str(wanted))
         return read(answer)
 
     # So that a fault names the plugin's method and line, and not this wrapper.
