@@ -37,6 +37,6 @@ class PastJobs:
             jobs.names[row]: (queues[jobs.queue[row]], float(jobs.created[row]), float(jobs.started[row]))
             for row in np.flatnonzero(jobs.running > 0).tolist()
         }
-        for name in self._held.keys() - held.keys():
+        for name in [each for each in self._held if each not in held]:
             self.jobs.append(PastJob(name, *self._held[name], summary.at))
         self._held = held
