@@ -1,6 +1,6 @@
 """Volcano's comparisons and arithmetic of resources that Pumice itself has no use for: its core computes with arrays.
 
-Volcano's recorded answers are held against them: they say what a scalar that one side does not name stands for.
+Volcano's recorded answers are held against them: they say what a scalar means that one side does not name.
 Source: Volcano's ``Resource``.
 """
 
@@ -21,7 +21,7 @@ MAX_FLOAT = sys.float_info.max
 
 
 class Missing(Enum):
-    """What a scalar that one side does not name stands for: none of it, or no limit. The value is its marker."""
+    """What a scalar means that one side does not name: none of it, or no limit. The value is its marker."""
 
     ZERO = 0.0
     INFINITY = -1.0

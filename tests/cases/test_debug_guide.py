@@ -76,11 +76,11 @@ def test_how_far_it_got(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c["case"]) for c in CASES if "pods" in c])
-def test_what_each_pod_is_told(case: dict[str, Any]) -> None:
-    told = waiting_in(answer_to(case))
+def test_each_pod_has_the_reason_of_the_case(case: dict[str, Any]) -> None:
+    reports = waiting_in(answer_to(case))
     for name, (reason, text) in case["pods"].items():
-        assert told[name][0] == reason
-        assert re.fullmatch(re.escape(text).replace(r"\$n", r"n\d"), told[name][1]), told[name][1]
+        assert reports[name][0] == reason
+        assert re.fullmatch(re.escape(text).replace(r"\$n", r"n\d"), reports[name][1]), reports[name][1]
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c["case"]) for c in CASES])

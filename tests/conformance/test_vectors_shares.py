@@ -52,7 +52,7 @@ COLUMNS = {
     "inqueue": "inqueue",
     "real": "real_capability",
 }
-#: Stands for every limit that is none.
+#: Means a limit that is none.
 UNLIMITED = 1e15
 
 

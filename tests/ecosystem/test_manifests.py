@@ -49,5 +49,5 @@ def test_the_language_of_a_folder_is_that_of_its_queues_and_groups(form: str, is
 
 
 def test_schedule_takes_kais_policy_for_its_objects() -> None:
-    told = run("schedule", HERE / "cluster-kai.yaml", HERE / "manifests/kai/jobset.yaml", "--json")
-    assert len(told.json["binds"]) == 5 and any("KAI's default" in line for line in told.lines("note"))
+    reports = run("schedule", HERE / "cluster-kai.yaml", HERE / "manifests/kai/jobset.yaml", "--json")
+    assert len(reports.json["binds"]) == 5 and any("KAI's default" in line for line in reports.lines("note"))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.fuzz.cases import make
 from tests.fuzz.shrink import shrunk
-from tests.fuzz.workers import Bounds, Fresh, Told
+from tests.fuzz.workers import Bounds, Fresh, Outcome
 
 
 def main() -> int:
@@ -43,9 +43,9 @@ def _search(wanted: argparse.Namespace, bounds: Bounds) -> int:
     for number in range(wanted.first, wanted.first + wanted.count):
         case = make(wanted.seed, number)
         kinds[case["kind"]] += 1
-        told: Told = fresh.run(case)
-        (slowest, which), largest = max((slowest, which), (told.seconds, number)), max(largest, told.megabytes)
-        for problem in told.problems[:1]:
+        reports: Outcome = fresh.run(case)
+        (slowest, which), largest = max((slowest, which), (reports.seconds, number)), max(largest, reports.megabytes)
+        for problem in reports.problems[:1]:
             sign = f"{case['kind']}: {_sign(problem)}"
             seen[sign] += 1
             if seen[sign] == 1:
@@ -86,9 +86,9 @@ def _replay(paths: list[Path], bounds: Bounds) -> int:
     failed = False
     for path in paths:
         with Fresh(bounds) as fresh:
-            told = fresh.run(json.loads(path.read_text()))
-        failed |= bool(told.problems)
-        print(f"{path}: {told.seconds:.2f} s, {told.megabytes} MB: {'; '.join(told.problems) or 'nothing'}")
+            reports = fresh.run(json.loads(path.read_text()))
+        failed |= bool(reports.problems)
+        print(f"{path}: {reports.seconds:.2f} s, {reports.megabytes} MB: {'; '.join(reports.problems) or 'nothing'}")
     return 1 if failed else 0
 
 

@@ -67,7 +67,7 @@ _HAD = (
     *("GPU-0,NVIDIA-A30,4096,10:", "GPU-0,NVIDIA-A30,4096,10:;GPU-1,NVIDIA,1,1:", "GPU-0[0-1],NVIDIA-A30,6144,0:"),
     *("GPU-9,x,1,1:", "GPU-0[9-99999999999],a,1,1:", "GPU-0,a,-5,1000000000000:", ";;;", "GPU-0", "\ud7ff,,,:" * 300),
 )
-_WISHES = {
+_PREFERRED = {
     "volcano.sh/vgpu-mode": ("hami-core", "mig", "x"),
     "nvidia.com/use-gputype": ("A30", ",", "a" * 5_000),
     "nvidia.com/nouse-gputype": ("A30", ""),
@@ -126,7 +126,7 @@ def _to_pod(dice: Random, pod: Raw) -> None:
     resources["limits"] = asked
     resources["requests"] |= asked
     said = pod["metadata"]["annotations"]
-    for key, values in _WISHES.items():
+    for key, values in _PREFERRED.items():
         if dice.random() < 0.15:
             said[key] = dice.choice(values)
     if "nodeName" in pod["spec"]:

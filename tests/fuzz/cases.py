@@ -33,7 +33,7 @@ _UNTIL_S = 300.0
 
 
 def kind_of(number: int) -> str:
-    """The kind of the input of this number: in turns, so that any run of them has all."""
+    """Return the kind of the input of this number. Kinds alternate, so that any run of them has all."""
     place = number * 37 % 100
     for kind, share in SHARES.items():
         if place < share:
@@ -53,12 +53,12 @@ def run(case: Case) -> list[str]:
     try:
         return list(_RUNNERS[case["kind"]](case))
     except AssertionError as error:
-        return [f"a law of the simulation, or an assertion: {_told(error)}"]
+        return [f"a law of the simulation, or an assertion: {_in_one_line(error)}"]
     except Exception as error:
-        return [f"a fault: {_told(error)}"]
+        return [f"a fault: {_in_one_line(error)}"]
 
 
-def _told(error: BaseException) -> str:
+def _in_one_line(error: BaseException) -> str:
     """With the last places of our own that it came through."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "pumice" in f.filename][-3:]
     where = " < ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames))
@@ -176,24 +176,24 @@ def _command(*words: str, laws_on: str = "", whole: bool = True) -> Iterator[str
 
     ``laws_on``: the folder by whose objects its answer is judged; ``whole``: by all laws.
     """
-    told = CliRunner().invoke(main, list(words), env={"PUMICE_DEBUG": "1"})
-    if not isinstance(told.exception, SystemExit | None):
-        yield f"{words[0]}: a fault: {_told(told.exception)}"
+    reports = CliRunner().invoke(main, list(words), env={"PUMICE_DEBUG": "1"})
+    if not isinstance(reports.exception, SystemExit | None):
+        yield f"{words[0]}: a fault: {_in_one_line(reports.exception)}"
         return
-    if told.exit_code not in (0, 1, 2):
-        yield f"{words[0]}: exit code {told.exit_code}"
+    if reports.exit_code not in (0, 1, 2):
+        yield f"{words[0]}: exit code {reports.exit_code}"
     for sign in ("Traceback", "internal error", UNFORESEEN):
-        if sign in told.output:
-            line = next(line for line in told.output.splitlines() if sign in line)
+        if sign in reports.output:
+            line = next(line for line in reports.output.splitlines() if sign in line)
             yield f"{words[0]}: {line[:400]}"
-    if any(not line.isprintable() for line in told.output.split("\n")):
+    if any(not line.isprintable() for line in reports.output.split("\n")):
         yield f"{words[0]}: a character that is no text reaches the terminal"
-    if "--json" not in words or told.exit_code == 2:
+    if "--json" not in words or reports.exit_code == 2:
         return
-    answer = json.loads(told.stdout)
+    answer = json.loads(reports.stdout)
     failed = any(problem["severity"] == "error" for problem in answer["problems"])
-    if failed != (told.exit_code == 1):
-        yield f"{words[0]}: exit code {told.exit_code} with{'' if failed else 'out'} errors"
+    if failed != (reports.exit_code == 1):
+        yield f"{words[0]}: exit code {reports.exit_code} with{'' if failed else 'out'} errors"
     if laws_on:
         found = list(broken(Input(_objects(Path(laws_on))), answer["binds"], answer["evicts"]))
         yield from found if whole else [text for text in found if text.startswith("node ")]

@@ -1,6 +1,6 @@
 """What must hold of an answer, worked out from the input as it was written, by arithmetic of its own.
 
-Only what is beyond doubt is judged: where an object is given twice, or an amount is none, whatever was decided stands.
+Only what is beyond doubt is judged: where an object is given twice, or an amount is none, any decision is accepted.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _hold(held: dict[str, dict[str, Fraction]], node: str, spec: Any, status: An
     sums = held.setdefault(node, {})
     sums["pods"] = sums.get("pods", Fraction(0)) + 1
     if _at(spec, "resources") or _at(status, "containerStatuses") or _at(status, "initContainerStatuses"):
-        return  # pod-level amounts and resizes stand in place of what containers say
+        return  # pod-level amounts and resizes replace what containers say
     for container in _items(_at(spec, "containers")):
         requests = _at(container, "resources", "requests")
         for resource in ("cpu", "memory", "nvidia.com/gpu"):

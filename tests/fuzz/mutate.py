@@ -8,7 +8,7 @@ import re
 from random import Random
 from typing import Any
 
-#: In a text, what stands between these is written as it is: what no JSON writer would write.
+#: In a text, what is between these is written as it is: what no JSON writer would write.
 RAW_OPEN, RAW_CLOSE = "\u2983", "\u2984"
 _RAW = re.compile(f'"{RAW_OPEN}(.*?){RAW_CLOSE}"')
 _NESTED = re.compile(r"nested:(\d+)")

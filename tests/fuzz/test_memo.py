@@ -59,7 +59,7 @@ def test_cycles_with_and_without_a_memo_are_equal(name: str) -> None:
                 assert ours[what] == value, f"world {seed}, cycle {number}: {what}"
             seen.update(type(decision).__name__ for decision in without.decisions)
             seen["reasons"] += len(plain["trace"]) + len(plain["statuses"])
-            # In turns: what was decided happens, nothing happens, one thing happens.
+            # One after the other: what was decided happens, nothing happens, one thing happens.
             change = changes.next_change(dice, objects, None) if number % 3 == 2 else None
             events = carried_out(without, objects, now) if number % 3 == 0 else []
             if change is not None:

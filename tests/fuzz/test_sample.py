@@ -26,9 +26,9 @@ def test_no_input_breaks_a_law(part: int) -> None:
     found = {}
     with Fresh(Bounds()) as fresh:
         for number in range(part, COUNT, PARTS):
-            told = fresh.run(make(SEED, number))
-            if told.problems:
-                found[number] = told.problems[0]
+            reports = fresh.run(make(SEED, number))
+            if reports.problems:
+                found[number] = reports.problems[0]
     assert found == {}, f"python -m tests.fuzz --seed {SEED} --first {min(found)} --count 1"
 
 

@@ -1,4 +1,4 @@
-"""A tenant's storm of gangs that fit nowhere: it takes its own steps only, and all of it has its turn.
+"""A tenant's storm of gangs that fit nowhere: it takes its own steps only, and all of it is tried in the end.
 
 ``steps`` are so few that the storm is cut in each cycle.
 """

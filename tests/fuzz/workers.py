@@ -28,7 +28,7 @@ class Bounds(Struct, frozen=True):
     megabytes: int = 1024
 
 
-class Told(Struct, frozen=True):
+class Outcome(Struct, frozen=True):
     """What came of an input; ``seconds`` are of CPU, but where its process was ended: then as long as that took.
     ``megabytes`` is the most that its process ever had."""
 
@@ -53,7 +53,7 @@ class Worker:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def run(self, case: dict[str, Any]) -> Told:
+    def run(self, case: dict[str, Any]) -> Outcome:
         assert self._process.stdin is not None
         self.done += 1
         began = time.monotonic()
@@ -65,12 +65,12 @@ class Worker:
             too_long = isinstance(error, TimeoutError) or self._process.wait() == -signal.SIGXCPU
             self.end()
             problem = f"it takes more than {self._bounds.seconds:g} s" if too_long else "it ended the process"
-            return Told([problem], time.monotonic() - began, self._before)
+            return Outcome([problem], time.monotonic() - began, self._before)
         problems, most = said["problems"], said["megabytes"]
         if most > self._bounds.megabytes:
             problems = [*problems, f"it needs {most} MB"]
             self.end()
-        return Told(problems, said["seconds"], most)
+        return Outcome(problems, said["seconds"], most)
 
     def end(self) -> None:
         self._process.kill()
@@ -105,7 +105,7 @@ class Fresh:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def run(self, case: dict[str, Any]) -> Told:
+    def run(self, case: dict[str, Any]) -> Outcome:
         if self._worker.done >= _AT_ONCE or not self._worker.alive:
             self._worker.end()
             self._worker = Worker(self._bounds)

@@ -47,11 +47,11 @@ class Kubectl:
         self._command = [str(program), "--kubeconfig", str(served.kubeconfig)]
         self._environment = {**os.environ, "HOME": str(home), "KUBECONFIG": ""}
 
-    def __call__(self, *args: str, told: str = "", fails: bool = False) -> str:
-        """What it printed. ``told``: its standard input. With ``fails`` what it complained of."""
+    def __call__(self, *args: str, stdin: str = "", fails: bool = False) -> str:
+        """What it printed. ``stdin``: its standard input. With ``fails`` what it complained of."""
         done = subprocess.run(
             [*self._command, *args],
-            input=told,
+            input=stdin,
             env=self._environment,
             capture_output=True,
             text=True,
@@ -74,7 +74,7 @@ class Kubectl:
 
     def bind(self, name: str) -> None:
         path = f"/api/v1/namespaces/default/pods/{name}/binding"
-        self("create", "--raw", path, "-f", "-", told=BINDING % name)
+        self("create", "--raw", path, "-f", "-", stdin=BINDING % name)
 
 
 @pytest.fixture(scope="session")
@@ -111,12 +111,12 @@ def test_what_is_there(kubectl: Kubectl) -> None:
 
 def test_applied_changed_and_applied_again(kubectl: Kubectl) -> None:
     gang = GROUP.replace("MEMBERS", "2")
-    assert "created" in kubectl("apply", "-f", "-", told=gang)
-    assert "unchanged" in kubectl("apply", "-f", "-", told=gang)
-    assert "configured" in kubectl("apply", "-f", "-", told=gang.replace("2,", "3,"))
+    assert "created" in kubectl("apply", "-f", "-", stdin=gang)
+    assert "unchanged" in kubectl("apply", "-f", "-", stdin=gang)
+    assert "configured" in kubectl("apply", "-f", "-", stdin=gang.replace("2,", "3,"))
     assert kubectl("get", "pg", "gang", "-o", "jsonpath={.spec.minMember}") == "3"
-    assert "created" in kubectl("apply", "-f", "-", told=manifest("a"))
-    assert "configured" in kubectl("apply", "-f", "-", told=manifest("a").replace("busybox:1", "busybox:2"))
+    assert "created" in kubectl("apply", "-f", "-", stdin=manifest("a"))
+    assert "configured" in kubectl("apply", "-f", "-", stdin=manifest("a").replace("busybox:1", "busybox:2"))
     assert kubectl("get", "pod", "a", "-o", "jsonpath={.spec.containers[*].image}") == "busybox:2"
     table = kubectl("get", "podgroups").splitlines()
     assert table[0].split() == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE"]
@@ -126,8 +126,8 @@ def test_what_people_type_next(kubectl: Kubectl) -> None:
     """A list in one document, who one is, and what ``kubectl create`` writes in protobuf."""
     maps = [f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}" for name in "ab"]
     listed = f"{{apiVersion: v1, kind: List, items: [{', '.join(maps)}]}}"
-    assert kubectl("apply", "-f", "-", told=listed).count("created") == 2
-    assert kubectl("apply", "-f", "-", told=listed).count("unchanged") == 2
+    assert kubectl("apply", "-f", "-", stdin=listed).count("created") == 2
+    assert kubectl("apply", "-f", "-", stdin=listed).count("unchanged") == 2
     assert "system:masters" in kubectl("auth", "whoami")
     kubectl("create", "deployment", "d", "--image=i:1", "--port=80")
     assert kubectl("get", "deployment", "d", "-o", "jsonpath={..containers[*].ports[*].containerPort}") == "80"
@@ -141,7 +141,7 @@ def test_what_people_type_next(kubectl: Kubectl) -> None:
     assert kubectl("get", "service", "s", "-o", "jsonpath={.spec.ports[*].targetPort}") == "8080"
     spec = "{weight: 3, deserved: {cpu: 4}}"
     queue = f"{{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {{name: q}}, spec: {spec}}}"
-    kubectl("apply", "-f", "-", told=queue)
+    kubectl("apply", "-f", "-", stdin=queue)
     head, row = kubectl("get", "queue", "q").splitlines()
     assert head.split() == ["NAME", "WEIGHT", "STATE", "ALLOCATED", "DESERVED", "AGE"]
     assert row.split()[:3] == ["q", "3", '{"cpu":4}']
@@ -150,22 +150,22 @@ def test_what_people_type_next(kubectl: Kubectl) -> None:
 def test_applied_by_the_server(kubectl: Kubectl) -> None:
     queue = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: team}, spec: {weight: %d}}"
     apply = ("apply", "--server-side", "-f", "-")
-    assert "serverside-applied" in kubectl(*apply, told=queue % 1)
-    assert "serverside-applied" in kubectl(*apply, told=queue % 2)
-    refused = kubectl(*apply, "--field-manager=other", told=queue % 3, fails=True)
+    assert "serverside-applied" in kubectl(*apply, stdin=queue % 1)
+    assert "serverside-applied" in kubectl(*apply, stdin=queue % 2)
+    refused = kubectl(*apply, "--field-manager=other", stdin=queue % 3, fails=True)
     assert 'conflict with "kubectl"' in refused and ".spec.weight" in refused
-    kubectl(*apply, "--field-manager=other", "--force-conflicts", told=queue % 3)
+    kubectl(*apply, "--field-manager=other", "--force-conflicts", stdin=queue % 3)
     assert kubectl("get", "queue", "team", "-o", "jsonpath={.spec.weight}") == "3"
 
 
-def test_what_is_wrong_is_told(kubectl: Kubectl) -> None:
+def test_what_is_wrong_is_reported(kubectl: Kubectl) -> None:
     gang = GROUP.replace("MEMBERS", "2")
-    unknown = kubectl("create", "-f", "-", told=gang.replace("minMember", "minMembers"), fails=True)
+    unknown = kubectl("create", "-f", "-", stdin=gang.replace("minMember", "minMembers"), fails=True)
     assert 'unknown field "spec.minMembers"' in unknown
-    assert "spec.minMember" in kubectl("create", "-f", "-", told=gang.replace("2,", "-2,"), fails=True)
+    assert "spec.minMember" in kubectl("create", "-f", "-", stdin=gang.replace("2,", "-2,"), fails=True)
     assert "NotFound" in kubectl("get", "pod", "nobody", fails=True)
-    kubectl("create", "-f", "-", told=gang)
-    assert "AlreadyExists" in kubectl("create", "-f", "-", told=gang, fails=True)
+    kubectl("create", "-f", "-", stdin=gang)
+    assert "AlreadyExists" in kubectl("create", "-f", "-", stdin=gang, fails=True)
 
 
 def test_explained(kubectl: Kubectl) -> None:
@@ -179,7 +179,7 @@ def test_a_life_is_watched(kubectl: Kubectl) -> None:
     columns = "custom-columns=:metadata.name,:status.phase"
     with kubectl.going_on("get", "pods", "--watch", "--output-watch-events", "--no-headers") as watch:
         assert watch.stdout is not None
-        kubectl("create", "-f", "-", told=manifest("a", "1s"))
+        kubectl("create", "-f", "-", stdin=manifest("a", "1s"))
         assert watch.stdout.readline().split()[:4] == ["ADDED", "a", "0/1", "Pending"]
         kubectl.bind("a")
         kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/a", "--timeout=60s")
@@ -197,7 +197,7 @@ def test_a_life_is_watched(kubectl: Kubectl) -> None:
 
 
 def test_described_with_its_events(kubectl: Kubectl) -> None:
-    kubectl("create", "-f", "-", told=manifest("a"))
+    kubectl("create", "-f", "-", stdin=manifest("a"))
     kubectl.bind("a")
     kubectl("wait", "--for=condition=Ready", "pod/a", "--timeout=60s")
     uid = kubectl("get", "pod", "a", "-o", "jsonpath={.metadata.uid}")
@@ -214,7 +214,7 @@ def test_described_with_its_events(kubectl: Kubectl) -> None:
         "reportingInstance": "it-0",
         "eventTime": "2026-01-01T00:00:00.000000Z",
     }
-    kubectl("create", "-f", "-", told=json.dumps(event))
+    kubectl("create", "-f", "-", stdin=json.dumps(event))
     text = kubectl("describe", "pod", "a")
     assert "Node:" in text and "node-00001" in text
     assert "put on a node" in text
@@ -222,7 +222,7 @@ def test_described_with_its_events(kubectl: Kubectl) -> None:
 
 
 def test_labels_selectors_and_pages(kubectl: Kubectl) -> None:
-    kubectl("create", "-f", "-", told="\n---\n".join(manifest(f"p{i}") for i in range(5)))
+    kubectl("create", "-f", "-", stdin="\n---\n".join(manifest(f"p{i}") for i in range(5)))
     kubectl("label", "pod", "p1", "p2", "team=x")
     kubectl("annotate", "pod", "p1", "note=n")
     assert kubectl("get", "pods", "-l", "team in (x),app", "-o", "name").split() == ["pod/p1", "pod/p2"]
@@ -235,7 +235,7 @@ def test_labels_selectors_and_pages(kubectl: Kubectl) -> None:
 
 
 def test_nodes_are_cordoned_and_drained(kubectl: Kubectl) -> None:
-    kubectl("create", "-f", "-", told=manifest("a"))
+    kubectl("create", "-f", "-", stdin=manifest("a"))
     kubectl.bind("a")
     kubectl("drain", "node-00001", "--force", "--timeout=60s")
     assert "NotFound" in kubectl("get", "pod", "a", fails=True)
@@ -250,7 +250,7 @@ def test_a_namespace_and_all_that_is_in_it(kubectl: Kubectl) -> None:
     kubectl("create", "namespace", "team")
     kubectl("-n", "team", "create", "configmap", "c", "--from-literal=a=b")
     kubectl("-n", "team", "create", "quota", "q", "--hard=pods=3")
-    kubectl("-n", "team", "create", "-f", "-", told=manifest("a"))
+    kubectl("-n", "team", "create", "-f", "-", stdin=manifest("a"))
     assert kubectl("-n", "team", "get", "pods,configmaps,quota", "-o", "name").split() == [
         "pod/a",
         "configmap/c",
@@ -270,9 +270,9 @@ def test_a_kind_of_ones_own(kubectl: Kubectl, tmp_path: Path) -> None:
         "metadata": {"name": "things.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
     }
-    kubectl("apply", "-f", "-", told=json.dumps(definition))
+    kubectl("apply", "-f", "-", stdin=json.dumps(definition))
     kubectl("wait", "--for=condition=Established", "crd/things.example.com", "--timeout=60s")
-    kubectl("apply", "-f", "-", told="{apiVersion: example.com/v1, kind: Thing, metadata: {name: t}, spec: {size: 1}}")
+    kubectl("apply", "-f", "-", stdin="{apiVersion: example.com/v1, kind: Thing, metadata: {name: t}, spec: {size: 1}}")
     assert "size\t<integer>" in kubectl("explain", "thing.spec")
     kubectl("delete", "crd", "things.example.com")
     assert kubectl("get", "things", fails=True)
@@ -280,8 +280,8 @@ def test_a_kind_of_ones_own(kubectl: Kubectl, tmp_path: Path) -> None:
 
 def test_our_own_definitions_are_applied_over_themselves(kubectl: Kubectl) -> None:
     crds = ROOT / "deploy" / "crds"
-    told = kubectl("apply", "--server-side", "-f", str(crds))
-    assert told.count("serverside-applied") == len(list(crds.glob("*.yaml")))
+    reports = kubectl("apply", "--server-side", "-f", str(crds))
+    assert reports.count("serverside-applied") == len(list(crds.glob("*.yaml")))
 
 
 def test_from_nothing_to_a_gang(program: Path, tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_a_scheduler_beside(program: Path, tmp_path: Path) -> None:
         user = Kubectl(program, served, tmp_path / "home")
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
             try:
-                user("apply", "-f", "-", told=pair)
+                user("apply", "-f", "-", stdin=pair)
                 user("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
                 user("wait", "--for=jsonpath={.status.phase}=Running", "podgroup/pair", "--timeout=60s")
                 assert user("get", "events").count("Successfully assigned default/pair-") == 2
@@ -326,7 +326,7 @@ def test_a_token_a_certificate_and_a_restart(program: Path, tmp_path: Path) -> N
     with serving_command(tmp_path, *how) as served:
         user = Kubectl(program, served, tmp_path / "home")
         assert served.url.startswith("https://")
-        user("create", "-f", "-", told=manifest("a"))
+        user("create", "-f", "-", stdin=manifest("a"))
         before = user("get", "pod", "a", "-o", "jsonpath={.metadata.uid}")
         token = user("config", "view", "--raw", "-o", "jsonpath={.users[0].user.token}")
         served.process.kill()

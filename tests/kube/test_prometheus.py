@@ -47,7 +47,7 @@ def node_exporter(idle: float, free: float) -> list[Series]:
     return [*cpus, others, *(Series(f"node_memory_{name}_bytes", values) for name, values in memory.items())]
 
 
-async def told(measuring: Measuring, *there: Any) -> list[Any]:
+async def reports(measuring: Measuring, *there: Any) -> list[Any]:
     """What a feed tells in its first round."""
     events: list[Event] = []
     feed = UsageFeed(measuring, lambda: there, events.extend, time.time)
@@ -65,7 +65,7 @@ async def test_how_busy_nodes_are(prometheus: Prometheus) -> None:
     prometheus.take("stranger:9100", node_exporter(idle=0.5, free=0.5), now)
     prometheus.take("c", node_exporter(idle=0.5, free=0.5)[:3], now)
     nodes = node("a"), node("b", labels={"kubernetes.io/hostname": "b.example.com"}), node("c")
-    found = await told(of_nodes(lambda: {"type": "prometheus", "address": prometheus.url}), *nodes)
+    found = await reports(of_nodes(lambda: {"type": "prometheus", "address": prometheus.url}), *nodes)
     assert [type(each) for each in found] == [NodeUsage, NodeUsage]
     assert {each.name: (round(each.cpu, 6), round(each.memory, 6)) for each in found} == {
         "a": (25.0, 60.0),
@@ -88,7 +88,7 @@ async def test_what_queues_had(prometheus: Prometheus) -> None:
         "connectionString": prometheus.url,
         "usageParams": {"windowSize": f"{_MINUTES}m", "halfLifePeriod": "1d"},
     }
-    found = await told(of_queues(lambda: section, {}), queue("a"), queue("b"), queue("new"))
+    found = await reports(of_queues(lambda: section, {}), queue("a"), queue("b"), queue("new"))
     assert [type(each) for each in found] == [QueueHistory] * 3
     shares = {each.name: each.gpu for each in found}
     assert round(shares["a"], 6) == 0.5 and shares["new"] == 0

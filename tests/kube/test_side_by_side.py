@@ -239,11 +239,11 @@ async def answers(url: str, token: str, **tls: Any) -> list[Answer]:
             head = {"Content-Type": request.content_type} if body else {}
             async with session.request(request.method, request.path, data=body, headers=head, **tls) as answer:
                 text = await answer.text()
-                found.append(Answer(answer.status, dict(fields_of(told_of(text, "watch=" in request.path)))))
+                found.append(Answer(answer.status, dict(fields_of(read_answer(text, "watch=" in request.path)))))
     return found
 
 
-def told_of(text: str, watch: bool) -> Any:
+def read_answer(text: str, watch: bool) -> Any:
     """What was answered; of a watch the objects of its events by their type, a refusal as it is."""
     if not text.startswith("{"):
         return {}

@@ -101,7 +101,7 @@ def _jobs(tables: Tables) -> dict[str, Any]:
             **{c: getattr(jobs, c)[j].item() for c in ("size", "best_effort", "waits", "gated")},
         }
         if jobs.groups[j] is None:
-            continue  # what follows is the last PodGroup's, and stands for nothing
+            continue  # what follows is the last PodGroup's, and means nothing
         found[jobs.uids[j]] |= {
             "min_resources": _amount(tables, jobs.min_resources[j]),
             "roles": sorted(jobs.role_min[j].values()),

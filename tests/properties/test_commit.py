@@ -1,4 +1,4 @@
-"""A refused decision is undone alone: what stands is as if the refused task had never been touched."""
+"""A refused decision is undone alone: the rest is as if the refused task had never been touched."""
 
 from __future__ import annotations
 

@@ -108,16 +108,16 @@ def gang(name: str, kind: Kind, app: str, **group: object) -> list[Object]:
 
 @st.composite
 def crowds(draw: st.DrawFn) -> list[Object]:
-    """Few nodes, some of them about to become free, and more jobs than fit, many of them equal. In some, pods wish to
+    """Few nodes, some of them about to become free, and more jobs than fit, many of them equal. In some, pods prefer to
     be away from others."""
-    wishes = draw(st.integers(0, 2)) == 0
+    prefers = draw(st.integers(0, 2)) == 0
     found: list[Object] = [PriorityClass("high", 1000), queue("a", 2), queue("c")]
     found.append(queue("b", capability=draw(st.sampled_from([None, resource(3, "8Gi")]))))
     for n in range(draw(st.integers(1, 3))):
         found.append(node(f"n{n}", draw(st.sampled_from([1, 2, 4])), gpu=draw(st.sampled_from([0, 1]))))
         if draw(st.booleans()):  # something runs there
             leaves = draw(st.sampled_from([None, 5.0]))
-            more = {"affinity": shyness()} if wishes and draw(st.booleans()) else {}
+            more = {"affinity": shyness()} if prefers and draw(st.booleans()) else {}
             found.append(pod(f"old-{n}", "old", 1, on=f"n{n}", deletion=leaves, **more))
     found.append(podgroup("old", 1, "a", phase="Running"))
     known = draw(st.lists(kinds(), min_size=1, max_size=3))
@@ -125,7 +125,7 @@ def crowds(draw: st.DrawFn) -> list[Object]:
         kind = draw(st.sampled_from(known))
         found += gang(
             f"g{g}",
-            kind._replace(shy=kind.shy and wishes),
+            kind._replace(shy=kind.shy and prefers),
             draw(st.sampled_from(["", "", "a", "b"])),
             queue=draw(st.sampled_from(["a", "a", "b", "c"])),
             creation=float(draw(st.integers(0, 3))),
@@ -171,7 +171,7 @@ def test_same_with_and_without(more: str, objects: list[Object]) -> None:
 
 @st.composite
 def later(draw: st.DrawFn) -> list[Event]:
-    """What happens between two cycles: more jobs, room that comes free, a queue that may have more, pods that wish to
+    """What happens between two cycles: more jobs, room that comes free, a queue that may have more, pods that prefer to
     be alone; often nothing that a waiting job would notice."""
     found: list[Event] = []
     for _ in range(draw(st.integers(0, 2))):
@@ -235,7 +235,7 @@ def hopeless(count: int, **first: Any) -> list[Object]:
 @pytest.mark.parametrize(
     ("more", "objects", "tried"),
     [
-        pytest.param("", hopeless(4), 1, id="one stands for all"),
+        pytest.param("", hopeless(4), 1, id="one fails for all"),
         pytest.param(", {name: sla}", hopeless(4), 1, id="nobody has a deadline"),
         pytest.param(
             ", {name: sla}",
@@ -263,7 +263,7 @@ def test_a_job_that_differs_in_a_label_that_others_mind_is_tried() -> None:
 
 
 def test_a_job_that_is_ready_without_a_task_comes_back_for_each() -> None:
-    """A turn ends at the first task that fits nowhere; what it found is not all there is to find."""
+    """An attempt ends at the first task that fits nowhere, so what it found is not all there is to find."""
     two = Kind(((3, 0, "worker", (), 1), (3, 0, "ps", (), 1)), 0, (), shy=False)
     objects: list[Object] = [
         node("n0", 2),
@@ -280,7 +280,7 @@ def test_a_job_that_is_ready_without_a_task_comes_back_for_each() -> None:
 def test_a_failure_is_not_taken_over_when_the_queue_has_room_by_now() -> None:
     conf = policy(CONF.replace("MORE", ", {name: not-yet}"), plugins=(not_yet,))
     store = cluster([node("n0", 4), queue("a"), *gang("g0", ONE, "", queue="a")])
-    (first, _, _, told), _, (second, *_), _ = story_of(store, [[]], conf, keeps=True)
+    (first, _, _, reports), _, (second, *_), _ = story_of(store, [[]], conf, keeps=True)
     assert not first
-    assert [entry.finding for entry in told if entry.action == "allocate"] == [QueueLimit("a", CAPACITY)]
+    assert [entry.finding for entry in reports if entry.action == "allocate"] == [QueueLimit("a", CAPACITY)]
     assert [decision.pod for decision in second] == ["ns/g0-0"]

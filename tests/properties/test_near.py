@@ -50,7 +50,7 @@ def picky(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult:
 POLICIES = {
     "spread": "{name: predicates}, {name: nodeorder}",
     "pack": "{name: predicates}, {name: binpack}",
-    "wishes first": "{name: nodeorder}, {name: binpack}, {name: predicates}",
+    "preferred terms first": "{name: nodeorder}, {name: binpack}, {name: predicates}",
     "ties": "{name: predicates}, {name: coarse}, {name: nodeorder, arguments: {podtopologyspread.weight: 1}}",
     "reopening": "{name: predicates}, {name: picky}, {name: binpack}",
     "nobody looks at where pods are": "{name: nodeorder}",
@@ -61,7 +61,7 @@ PLACES = st.fixed_dictionaries({}, optional={"zone": st.sampled_from("xyz"), "ra
 APPS = st.sampled_from(["a", "a", "a", "b"])
 SELECTORS = st.builds(lambda app: LabelSelector((Requirement("app", "In", (app,)),)), APPS)
 TERMS = st.builds(lambda key, selector: PodAffinityTerm(key, selector, (NAMESPACE,)), KEYS, SELECTORS)
-WISHES = st.builds(
+PREFERRED = st.builds(
     lambda key, selector, weight: PodAffinityTerm(key, selector, (NAMESPACE,), weight=weight),
     KEYS,
     SELECTORS,
@@ -85,8 +85,8 @@ def some(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 TELLS = {
     "anti_required": some(TERMS),
     "pod_required": some(TERMS),
-    "pod_preferred": some(WISHES),
-    "anti_preferred": some(WISHES),
+    "pod_preferred": some(PREFERRED),
+    "anti_preferred": some(PREFERRED),
 }
 ALONE = [st.fixed_dictionaries({name: terms}) for name, terms in TELLS.items()]
 AFFINITIES = st.one_of(*ALONE, st.fixed_dictionaries({}, optional=TELLS)).map(lambda fields: Affinity(**fields))

@@ -1,5 +1,5 @@
-"""The search for victims against a twin that is slow and obvious: no bound, no evictions that stand, nobody passed over
-because one like it failed, every scenario simulated from the beginning."""
+"""The search for victims against a twin that is slow and obvious: no bound, no evictions that are kept, no job
+skipped because an equal one failed, every scenario simulated from the beginning."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def gang(**spec: Any) -> list[Raw]:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Any:
+def reports(tmp_path: Path) -> Any:
     """Reads what is good with what is bad, sees that what is good is served, and gives the problems."""
 
     def read_and_serve(bad: list[Raw]) -> list[str]:
@@ -198,18 +198,18 @@ def told(tmp_path: Path) -> Any:
         ),
     ],
 )
-def test_the_others_are_served(told: Any, bad: list[Raw], problems: list[str]) -> None:
-    found = told(bad)
+def test_the_others_are_served(reports: Any, bad: list[Raw], problems: list[str]) -> None:
+    found = reports(bad)
     assert len(found) == len(problems), found
     for line, start in zip(found, problems, strict=True):
         assert line.startswith(start)
         assert len(line) < 600
 
 
-def test_many_large_jobs_make_a_bounded_number_of_pods(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_large_jobs_make_a_bounded_number_of_pods(reports: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "MADE_PODS_MAX", 50)
     large = [job(f"large-{i}", replicas=40) for i in range(5)]
-    assert told([*large, job("small", replicas=8)]) == [
+    assert reports([*large, job("small", replicas=8)]) == [
         "error: Job default/large-1, default/large-2, default/large-3 and 1 more: ignored: all jobs create 208 pods, "
         "wanted at most 50"
     ]
@@ -275,8 +275,8 @@ def decided(objects: list[Raw]) -> tuple[dict[str, str], list[str]]:
         scene = read_inputs([str(path)]).scene
         parts = [work.expand(0.0) for work in scene.works]
         answer = schedule_once([*scene.objects, *(obj for g, pods in parts for obj in (g, *pods))], POLICY, 0.0)
-        told = [str(each).replace(f"{path} ", "") for each in scene.problems if each.severity is Severity.ERROR]
-        return answer.binds, told
+        reports = [str(each).replace(f"{path} ", "") for each in scene.problems if each.severity is Severity.ERROR]
+        return answer.binds, reports
 
 
 def test_the_host_ports_of_a_running_pod_that_cannot_be_read_count() -> None:

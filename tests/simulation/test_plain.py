@@ -37,7 +37,7 @@ with_theta = pytest.mark.skipif(not THETA.is_dir(), reason=WITHOUT_SHARED)
 
 @plugin("fcfs")
 class Fcfs:
-    """First come, first served: a turn that places nothing is the last one."""
+    """First come, first served: a round that places nothing is the final one."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn

@@ -1,4 +1,4 @@
-"""No reader looks into a text: what stands in the way of a job is a value, and its kind decides."""
+"""No reader looks into a text: what prevents a job is a value, and its kind decides."""
 
 from __future__ import annotations
 

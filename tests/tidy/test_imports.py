@@ -25,7 +25,7 @@ CORE = (
     "kai",
     "ours",
     "cycle.py",
-)  # not `reasons`: it stands beside the cycle, over what the cycle told
+)  # not `reasons`: it is beside the cycle, and reads what the cycle recorded
 
 
 #: Of msgspec, the core has what values are made of, and nothing that decodes (decision 0002).
@@ -100,7 +100,7 @@ def test_no_circle_of_imports() -> None:
         raise AssertionError(f"these modules need each other: {' -> '.join(error.args[1])}") from None
 
 
-#: Tables of names, ``"module:what"``: what a name stands for is imported when a policy or a file names it. Their edges
+#: Tables of names, ``"module:what"``: what a name means is imported when a policy or a file names it. Their edges
 #: are looked at here, since import-linter and mypy cannot see them.
 TABLES = {
     "src/pumice/volcano/table.py": ("pumice.volcano.actions.", "pumice.volcano.plugins."),

@@ -42,7 +42,7 @@ def test_every_plugin_has_a_case() -> None:
 
 
 #: What built-in plugins import beside ``pumice.api`` and the modules of their own language, and why. An author writes
-#: what newcomers read, so what stands here is what an author would miss. Shrink, do not grow.
+#: what newcomers read, so what is listed here is what an author would miss. Shrink, do not grow.
 BESIDE_THE_API = {
     "pumice.algorithms.dice": "numbers that look random and follow from names: priced placement breaks ties by them",
     "pumice.algorithms.groups": "arithmetic on arrays",

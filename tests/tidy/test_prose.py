@@ -89,6 +89,18 @@ def test_lines_name_things_and_sources(room: str) -> None:
     assert not found, repo.listed("name the thing that is meant, and a source that a reader can open", found)
 
 
+def test_tests_use_words_with_one_meaning() -> None:
+    found = [
+        f"{repo.name(path)}:{number}: {line.strip()}"
+        for path in repo.files(".py", under="tests")
+        # This file has the forbidden words in its rules.
+        if path.name != Path(__file__).name
+        for number, line in enumerate(repo.text(path).splitlines(), 1)
+        if VAGUE.search(line)
+    ]
+    assert not found, repo.listed("say equal, preferred, is, order, round or iteration", found)
+
+
 @pytest.mark.parametrize("room", COMMENTS_MIN)
 def test_comments_say_why_often_enough(room: str) -> None:
     lines = [line for path in repo.files(".py", under=f"src/pumice/{room}") for line in repo.text(path).splitlines()]

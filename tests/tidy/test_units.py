@@ -1,11 +1,11 @@
-"""Tests stand where a reader looks for them: a unit file of its own name for each module of the core."""
+"""Tests are where a reader looks for them: a unit file of its own name for each module of the core."""
 
 from pathlib import Path
 
 from tests.tidy import repo
 
 ROOMS = ("framework", "placing", "volcano")
-#: Where tests of a module stand that has no file of its own. Shrink, do not grow.
+#: Where tests of a module are that has no file of its own. Shrink, do not grow.
 ELSEWHERE = {
     "framework/cycle/ports.py": "tests/unit/runtime/serving/test_extenders.py",
     "volcano/actions/allocate.py": "tests/conformance",

@@ -110,20 +110,20 @@ async def test_light_is_lighter_than_dark(page: Page, report: Path) -> None:
     assert page.complaints == []
 
 
-async def test_the_pointer_is_told_what_is_there(page: Page, report: Path) -> None:
+async def test_the_pointer_shows_what_is_there(page: Page, report: Path) -> None:
     await page.open(report)
-    told = {}
+    reports = {}
     for chart in CHARTS:
         left, top, width, height = await page.js(f"{PLOT_BOX}(document.querySelector('#{chart} .plot svg'))")
         await page.point(left + width / 2, top + height / 2)
         tip = await page.js(TIP)
         assert tip["inside"], chart
-        told[chart] = tip["text"]
+        reports[chart] = tip["text"]
     await page.point(2, 2)
     assert (await page.js(TIP))["text"] is None
-    assert all(told.values()), told
-    assert "of 8 cores" in told["allocation"]
-    assert "default/" in told["gantt"] and "overused cpu" in told["gantt"]
+    assert all(reports.values()), reports
+    assert "of 8 cores" in reports["allocation"]
+    assert "default/" in reports["gantt"] and "overused cpu" in reports["gantt"]
 
 
 async def test_keys_tell_the_same(page: Page, report: Path) -> None:

@@ -1,4 +1,4 @@
-"""The change that lifts the nearest blocker of a case: after it the gang runs, or something else stands in its way."""
+"""The change that lifts the nearest blocker of a case: after it the gang runs, or something else prevents it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answer(case: dict[str, Any], objects: list[Object]) -> Answer:
 
 
 def nearest(found: Answer) -> Blocker | None:
-    """What stands in the way of the gang, None when it runs."""
+    """Return what prevents the gang, None when it runs."""
     runs = any(pod.startswith(f"{ASK}-") for pod in found.binds)
     return None if runs else next(iter(found.blockers.get(ASK, ())), None)
 
@@ -39,7 +39,7 @@ KNOWN = [(case, before) for case, before in LIFTS if all(map(is_known, before.li
 
 
 def after(case: dict[str, Any], before: Blocker, less: float = 0.0) -> list[Blocker | None]:
-    """What stands in the way after all changes of the lift, for each way to make them."""
+    """Return what prevents it after all changes of the lift, for each way to make them."""
     worlds = [objects_of(case)]
     for change in before.lift:
         worlds = [new for each in worlds for new in lifted(each, change, less if has_amount(change) else 0.0)]

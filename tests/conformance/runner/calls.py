@@ -161,7 +161,7 @@ def _pending_and_nodes(cast: Cast) -> Iterator[tuple[Task, NodeRows]]:
 
 
 def _predicate(cast: Cast, call: Raw, found: Differences) -> None:
-    """Which nodes pass, the same ones for every waiting task; or what stands against each node."""
+    """Which nodes pass, the same ones for every waiting task; or why each node is refused."""
     if isinstance(call["expect"], dict):
         _predicate_codes(cast, call, found)
         return

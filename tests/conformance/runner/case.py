@@ -1,4 +1,4 @@
-"""A case file as it stands, with the few things that every kind of case has."""
+"""A case file as it is, with the few things that every kind of case has."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class _Harness:
                 self.store.apply(Seen(replace(group, status=seen.groups[group.key])))
 
     def _note_allocations(self, outcome: Outcome) -> None:
-        """Where each pod was allocated last in this cycle, whether that was undone or left standing."""
+        """Where each pod was allocated last in this cycle, whether that was undone or kept."""
         tables = outcome.tables
         tasks, names = tables.tasks, tables.nodes.facts.names
         for job in outcome.live_jobs.tolist():

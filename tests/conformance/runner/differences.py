@@ -39,7 +39,7 @@ class Differences:
             self.value(what, sorted(expected_list, key=str), sorted(found_list, key=str))
 
     def numbers(self, what: str, expected: Mapping[str, float], found: Mapping[str, float], eps: float) -> None:
-        """The same keys with values within ``eps``; a key that is not there stands for 0."""
+        """The same keys with values within ``eps``; a key that is not there means 0."""
         for key in sorted(expected.keys() | found.keys()):
             a, b = float(expected.get(key, 0.0)), float(found.get(key, 0.0))
             if not abs(a - b) <= eps:

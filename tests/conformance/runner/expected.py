@@ -22,7 +22,7 @@ _NOT_CHECKED = {"statedBinds"}
 
 
 def compare_expected(opened: Opened, expect: Raw, observed: Raw | None = None) -> Differences:
-    """Everything that ``expect`` states. ``observed`` stands in where it states no binds; None: nothing does.
+    """Everything that ``expect`` states. ``observed`` is used where it states no binds; None: nothing does.
 
     Raises: NotYet for an expectation that this does not know, so that it is never skipped.
     """

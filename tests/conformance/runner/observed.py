@@ -72,8 +72,8 @@ def compare_observed(seen: Observation, observed: Raw, deterministic: str) -> Di
 
 def is_news(pod: Pod, notice: PodNotice) -> bool:
     """Whether the notice says anything that the pod does not say already. Source: Volcano, pod condition updates."""
-    standing = next((c for c in pod.conditions if c.type == "PodScheduled"), None)
-    same = standing is not None and (standing.status, standing.reason, standing.message) == (
+    present = next((c for c in pod.conditions if c.type == "PodScheduled"), None)
+    same = present is not None and (present.status, present.reason, present.message) == (
         "False",
         notice.reason,
         notice.message,
@@ -82,7 +82,7 @@ def is_news(pod: Pod, notice: PodNotice) -> bool:
 
 
 def _nominated(notices: Iterable[PodNotice], pods: Mapping[str, Pod]) -> dict[str, str]:
-    """The nodes that written statuses of pods name: a write that nominates none leaves what stood there."""
+    """The nodes that written statuses of pods name: a write that nominates none leaves what was there."""
     named = {notice.pod: notice.nominated_node or pods[notice.pod].nominated_node for notice in notices}
     return {key: node for key, node in named.items() if node}
 

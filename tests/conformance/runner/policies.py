@@ -23,7 +23,7 @@ _AS_VOLCANO: Mapping[str, Mapping[str, Any]] = {"gang": {"finishPartialGangs": F
 def policy_of_case(case: Case, registry: Registry) -> Policy:
     """What decides in a case.
 
-    Confs of Volcano's own tests stand for a session that was built directly: a switch that is not written is off, and
+    Confs of Volcano's own tests describe a session that was built directly: a switch that is not written is off, and
     nothing is checked. Generated ones went through Volcano's loader.
     Raises: NotYet naming what is missing, Unusable for a conf that Volcano itself would refuse.
     """

@@ -19,7 +19,7 @@ from tests.conformance.runner.report import Report
 from tests.conformance.runner.result import CaseResult, NotYet, Status, Unusable
 from tests.conformance.tables.table import TableStatus, run_table
 
-#: Told after each case: how many are done, of how many, and what became of it.
+#: Called after each case: how many are done, of how many, and what became of it.
 Progress = Callable[[int, int, CaseResult], None]
 
 NOT_APPLICABLE = "not applicable: "

@@ -35,6 +35,6 @@ def test_a_conf_is_read_like_a_file() -> None:
         case_of("f", {"kind": "cycle", "conf": "actions: [\n"})
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Unusable, match="file cannot be read: No such file"):
         read_yaml(tmp_path / "none.yaml")

@@ -71,7 +71,7 @@ def named(found: tuple[bool, Collection[str]], wanted: bool, names: Collection[s
 
 
 def selector(raw: Row | None) -> LabelSelector | None:
-    """A label selector as it stands, operators that nobody knows included."""
+    """Return a label selector as it is, with unknown operators."""
     if raw is None:
         return None
     labels = [Requirement(key, "In", (value,)) for key, value in raw.get("matchLabels", {}).items()]
@@ -333,15 +333,15 @@ def job_is_hard(row: Row) -> str | None:
 
 
 def _hard_with_tier(owner: Row, hard: bool, row: Row) -> str | None:
-    wish = topology(owner.get("networkTopology"))
-    found = (wish.is_hard, wish.highest_tier or 0) if wish else (False, 0)
+    required = topology(owner.get("networkTopology"))
+    found = (required.is_hard, required.highest_tier or 0) if required else (False, 0)
     return disagreement(found, (hard, row.get("expectedTier", 0)))
 
 
 @table("api/TestSubJobInfo_IsSoftTopologyMode.yaml")
 def sub_job_is_soft(row: Row) -> str | None:
-    wish = topology(row.get("fields", {}).get("networkTopology"))
-    return disagreement(wish is not None and wish.mode == "soft", row.get("expectedHard", False))
+    required = topology(row.get("fields", {}).get("networkTopology"))
+    return disagreement(required is not None and required.mode == "soft", row.get("expectedHard", False))
 
 
 # -- numbers and arguments

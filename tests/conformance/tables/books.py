@@ -35,7 +35,7 @@ class _Told:
         task = Task(self.tables, row)
         request = amount(self.tables.axis, task.req)
         placed = {"NodeName": task.node.name} if task.node else {}
-        told = {
+        reports = {
             "UID": task.pod.uid,
             "Name": task.pod.name,
             "Namespace": task.pod.namespace,
@@ -45,7 +45,7 @@ class _Told:
             "InitResreq": request,
             "TransactionContext": {"Status": FLAG_OF_STATUS[task.status], **placed},
         }
-        return told | ({"Preemptable": True} if task.preemptable else {})
+        return reports | ({"Preemptable": True} if task.preemptable else {})
 
     def tasks(self, rows: AnyArray) -> dict[str, Any]:
         return {self.tables.tasks.pods[row].uid: self.task(row) for row in rows.tolist()}
@@ -107,7 +107,7 @@ class _Told:
         node = facts.row_of[raw["metadata"]["name"]]
         pods_max = int(facts.max_pods[node])
         rows = np.flatnonzero(tables.tasks.node == node)
-        told = {
+        reports = {
             "Name": facts.names[node],
             "Node": raw,
             "Allocatable": amount(axis, facts.allocatable[node], pods_max),
@@ -118,7 +118,7 @@ class _Told:
             "Pipelined": amount(axis, tables.nodes.pipelined[node]),
             "Tasks": {tables.tasks.pods[row].key: self.task(row) for row in rows.tolist()},
         }
-        return {key: value for key, value in told.items() if value}
+        return {key: value for key, value in reports.items() if value}
 
 
 def _name(key: str) -> str:
@@ -131,7 +131,7 @@ def _name(key: str) -> str:
 
 @table("api/TestAddTaskInfo.yaml", "api/TestDeleteTaskInfo.yaml")
 def tasks_of_a_job(row: Row) -> str | None:
-    """The rows have no PodGroup: the owner's UID stands for its name."""
+    """The rows have no PodGroup: the owner's UID is used as its name."""
     owner = row["uid"]
     pods = in_group(decoded(Pod=row["pods"]), owner)
     (namespace,) = {pod.namespace for pod in pods}
@@ -139,9 +139,9 @@ def tasks_of_a_job(row: Row) -> str | None:
     for gone in decoded(Pod=row.get("rmPods", ())):
         assert isinstance(gone, Pod)
         store.apply(Gone(Pod, gone.key))
-    told = _Told(store.snapshot(), row["pods"])
+    reports = _Told(store.snapshot(), row["pods"])
     key = f"{namespace}/{owner}"
-    return difference(told.job(key), row["expected"]) or told.counted(key)
+    return difference(reports.job(key), row["expected"]) or reports.counted(key)
 
 
 @table("cache/TestGetOrCreateJob.yaml")

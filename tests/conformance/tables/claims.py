@@ -24,7 +24,7 @@ _CLASSES = ("gpu.com", "nic.com")
 )
 def devices_claimed(row: Row) -> str | None:
     """By class, as the quota of a queue counts them. A claim that is not there keeps its pod waiting, and says so; what
-    else stands against a claim is no matter of this table."""
+    else prevents a claim is not part of this table."""
     (pod,) = in_group(decoded(Pod=[row["pod"]]), "g")
     limits = Resource(scalars={f"{PREFIX}{name}": 1e6 for name in _CLASSES})
     claims = decoded(ResourceClaim=row.get("claims", ()))

@@ -40,7 +40,7 @@ def _errors(
 
 @table("api/TestFitErrors.yaml")
 def text_of_fit_errors(row: Row) -> str | None:
-    """``err`` stands against ``node``, ``fiterr`` against every one of ``filterNodes``; ``fitStr`` is the head."""
+    """``err`` is the reason at ``node``, ``fiterr`` at every one of ``filterNodes``; ``fitStr`` is the head."""
     reasons = {name: [s["Reason"] for s in row["fiterr"]["Status"]] for name in row["filterNodes"]}
     if "err" in row:
         reasons[row["node"]] = [row["err"]["$error"]]
@@ -78,7 +78,7 @@ def reasons_of_a_waiting_gang(row: Row) -> str | None:
 
 @table("framework/TestFilterOutPreemptMayNotHelpNodes.yaml")
 def nodes_where_evictions_may_help(row: Row) -> str | None:
-    """``status``: what stands against a task on a node, by task."""
+    """``status``: why a node refuses a task, by task."""
     given = decoded(Node=row["Nodes"], PodGroup=row["PodGroups"], Queue=row["Queues"], Pod=row["Pods"])
     ssn = opened(cluster(given))
     names, search = ssn.tables.nodes.facts.names, NodeSearch(ssn, cached=False, by_score=False)

@@ -148,8 +148,8 @@ def _found(bound: int | None) -> tuple[str, int]:
 def bound_of_a_job(row: Row) -> str | None:
     (job,) = row["jobs"].values()
     (top,) = row["hyperNodes"].values()
-    wish = topology(job["PodGroup"]["PodGroup"]["spec"]["networkTopology"])
-    ssn = opened(cluster(_tree(row["nameMap"], top["tier"]), podgroup(_JOB, topology=wish)))
+    wanted_topology = topology(job["PodGroup"]["PodGroup"]["spec"]["networkTopology"])
+    ssn = opened(cluster(_tree(row["nameMap"], top["tier"]), podgroup(_JOB, topology=wanted_topology)))
     return disagreement(_found(job_bound(ssn.tables, 0)), (row["wantJobMode"], row["wantJobTier"]))
 
 
@@ -186,15 +186,17 @@ def _policy(raw: Raw) -> SubGroupPolicy:
     unread={"highestTierName": "Volcano blanks it in its copy of the object; Pumice leaves objects as they are"},
 )
 def bounds_by_tier_name(row: Row) -> str | None:
-    """The job's wish, its policy's and its sub-job's, each as the wish of a job: the last two need not be the same."""
+    """The topology of the job, its policy and its sub-job, each as that of a job: the last two need not be the same."""
     (given,), (wanted,) = row["jobs"].values(), row["expectedJobs"].values()
-    groups = [podgroup(f"job-{i}", topology=wish) for i, wish in enumerate(_wishes(given))]
+    groups = [podgroup(f"job-{i}", topology=wanted_topology) for i, wanted_topology in enumerate(_topologies(given))]
     ssn = opened(cluster(_tree(row["nameMap"], top=4), groups))
     found = [job_bound(ssn.tables, job_row(ssn.tables, group.key)) for group in groups]
-    return disagreement(found, [wish.highest_tier if wish else None for wish in _wishes(wanted)])
+    return disagreement(
+        found, [wanted_topology.highest_tier if wanted_topology else None for wanted_topology in _topologies(wanted)]
+    )
 
 
-def _wishes(job: Raw) -> list[NetworkTopology | None]:
+def _topologies(job: Raw) -> list[NetworkTopology | None]:
     spec_of_group = job["PodGroup"]["PodGroup"]["spec"]
     (policy,) = spec_of_group["subGroupPolicy"]
     (sub_job,) = job["SubJobs"].values()

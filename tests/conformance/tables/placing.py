@@ -42,7 +42,7 @@ def _by_name(scores: Mapping[str, Iterable[Any]]) -> dict[str, float]:
 @table("util/TestSelectBestNode.yaml")
 def best_node(row: Row) -> str | None:
     """The node that a task is given, its score, and every other one that is as good."""
-    wish = _by_name({score: [each["Name"] for each in nodes] for score, nodes in row["NodeScores"].items()})
+    scores_wanted = _by_name({score: [each["Name"] for each in nodes] for score, nodes in row["NodeScores"].items()})
 
     @plugin("scores")
     class Scores:
@@ -51,9 +51,9 @@ def best_node(row: Row) -> str | None:
 
         @points.node_order
         def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
-            return np.array([wish[self.names[node]] for node in nodes.rows.tolist()])
+            return np.array([scores_wanted[self.names[node]] for node in nodes.rows.tolist()])
 
-    ssn = session(cluster(map(node, wish), podgroup("g"), pods("g", 1)), _DOUBLE, plugins=[Scores])
+    ssn = session(cluster(map(node, scores_wanted), podgroup("g"), pods("g", 1)), _DOUBLE, plugins=[Scores])
     task, names = row_of(ssn, "g-0"), ssn.tables.nodes.facts.names
     choice = placing_of(ssn).choose(task, placing_of(ssn).feasible.all_nodes)
     expected = [each["Name"] if each else "" for each in row["ExpectedNodes"]]
@@ -68,7 +68,7 @@ def best_node(row: Row) -> str | None:
 @table("util/TestSelectBestHyperNodeAndScore.yaml")
 def best_hypernode(row: Row) -> str | None:
     """The hypernode that allocate takes for a gang of one, its score, and every other one that is as good."""
-    wish = _by_name(row["hyperNodeScores"])
+    scores_wanted = _by_name(row["hyperNodeScores"])
 
     @plugin("scores")
     class Scores:
@@ -77,24 +77,24 @@ def best_hypernode(row: Row) -> str | None:
 
         @points.hyper_node_gradient_for_sub_job
         def all_at_once(self, sub: SubJob, start: int, purpose: str) -> list[list[int]]:
-            return [[self.tree.row_of[name] for name in wish]]
+            return [[self.tree.row_of[name] for name in scores_wanted]]
 
         @points.hyper_node_order
         def score(self, sub: SubJob, hypernodes: I32) -> F64:
-            return np.array([wish[self.tree.names[each]] for each in hypernodes.tolist()])
+            return np.array([scores_wanted[self.tree.names[each]] for each in hypernodes.tolist()])
 
     planner = ListPlanner()
-    hypernodes = [exactly(name, 1, [f"{name}-n"]) for name in wish]
+    hypernodes = [exactly(name, 1, [f"{name}-n"]) for name in scores_wanted]
     group = podgroup("g", soft=True, phase="Inqueue")
-    store = cluster([node(f"{name}-n") for name in wish], hypernodes, group, pods("g", 1))
+    store = cluster([node(f"{name}-n") for name in scores_wanted], hypernodes, group, pods("g", 1))
     ssn = session(store, _DOUBLE, plugins=[Scores], planner=planner)
     ssn.policy.actions[0].run(ssn)
     taken = [decision.node.removesuffix("-n") for decision in planner.taken if isinstance(decision, Bind)]
     if not taken:
         return disagreement(([], 0), (row["expectedNodes"], row.get("expectedScore", 0)))
-    scores = hypernode_scores(ssn, 0, [ssn.tables.tree.row_of[name] for name in wish])
-    best = wish[taken[0]]
-    equals = sorted(name for name, score in zip(wish, scores.tolist(), strict=True) if score == best)
+    scores = hypernode_scores(ssn, 0, [ssn.tables.tree.row_of[name] for name in scores_wanted])
+    best = scores_wanted[taken[0]]
+    equals = sorted(name for name, score in zip(scores_wanted, scores.tolist(), strict=True) if score == best)
     return disagreement((best, equals), (row.get("expectedScore", 0), sorted(row["expectedNodes"])))
 
 

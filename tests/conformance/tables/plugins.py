@@ -84,11 +84,11 @@ def arguments_of_topology(row: Row) -> str | None:
         "HyperNodeBinPackingResources": {name: each for name, each in weights.items() if each >= 0},
     }
     normal = {"hyperNodeBinPackingEnable": found.normal_pods, "hyperNodeBinPackingFading": found.fading}
-    told = {"weight": _told(weight), "normalPodConfig": _told(normal)}
-    return difference(_told(told), row["expectedPlugin"])
+    reports = {"weight": _as_row(weight), "normalPodConfig": _as_row(normal)}
+    return difference(_as_row(reports), row["expectedPlugin"])
 
 
-def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+def _as_row(values: Mapping[str, Any]) -> dict[str, Any]:
     """As the tables record it: without what is 0, false or empty."""
     return {key: value for key, value in values.items() if value}
 
@@ -175,7 +175,7 @@ def _scored(point: Question, weights: Mapping[str, int]) -> list[float]:
 
 
 def _choosy() -> Pod:
-    """A pod with a wish of every kind."""
+    """Return a pod with a preferred term of every kind."""
     same = LabelSelector((Requirement("app", "In", ("x",)),))
     liked = NodeSelectorTerm((Requirement("liked", "In", ("yes",)),))
     return pod(

@@ -1,4 +1,4 @@
-"""Checks of function tables about what stands around a cycle: flags, arguments of actions, which nodes are followed."""
+"""Checks of function tables about what is around a cycle: flags, arguments of actions, which nodes are followed."""
 
 from __future__ import annotations
 

@@ -79,10 +79,12 @@ def score_of_one(row: Row, *, kind: str) -> str | None:
 def rules_of_a_policy(row: Row) -> str | None:
     args = row["args"]["args"]
     found = Strategies.read(args.get("resourceStrategyFitWeight", -1), args.get("resources"))
-    return difference({"Resources": {n: _told(r) for n, r in found.rules.items()}, "Weight": found.weight}, row["want"])
+    return difference(
+        {"Resources": {n: _as_row(r) for n, r in found.rules.items()}, "Weight": found.weight}, row["want"]
+    )
 
 
-def _told(rule: Rule) -> dict[str, Any]:
+def _as_row(rule: Rule) -> dict[str, Any]:
     return {"Type": "MostAllocated" if rule.most else "LeastAllocated", "Weight": rule.weight}
 
 
@@ -91,8 +93,8 @@ def rule_of_a_name(row: Row) -> str | None:
     args = row.get("args") or row
     rules = {n: Rule(e["Type"] == "MostAllocated", e["Weight"]) for n, e in (args.get("resources") or {}).items()}
     found = Strategies(1, rules).of(args["resourceName"])
-    told = {} if found is None else {"wantConfig": _told(found), "wantFound": True}
-    return difference(told, {key: row[key] for key in ("wantConfig", "wantFound") if key in row})
+    reports = {} if found is None else {"wantConfig": _as_row(found), "wantFound": True}
+    return difference(reports, {key: row[key] for key in ("wantConfig", "wantFound") if key in row})
 
 
 @table(f"{_FOLDER}/Test_checkNodeResourceIsProportional.yaml")

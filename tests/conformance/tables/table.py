@@ -127,7 +127,7 @@ class TableResult(Struct, frozen=True):
 def table(
     *files: str, unread: Mapping[str, str] = NOTHING, wants: tuple[str, ...] = (), whole: bool = False, **fixed: Any
 ) -> Callable[[_C], _C]:
-    """Registers a check for these files; ``fixed`` are keyword arguments of the check that the files stand for.
+    """Registers a check for these files; ``fixed`` are keyword arguments of the check that the files imply.
 
     ``whole``: the check is given all rows of its table, too, as ``rows``.
     ``wants``: columns that say what is wanted and whose names do not show it.

@@ -11,11 +11,11 @@ from tests.conformance.tables.table import Row, difference, table
 
 @table(
     "plugins-task-topology/Test_readTopologyFromPgAnnotations.yaml",
-    unread={"": "a name that is empty stands for nothing"},
+    unread={"": "a name that is empty means nothing"},
     wants=("topology", "err"),
 )
 def groups_of_roles(row: Row) -> str | None:
-    """Names that are empty stand for nothing, and are left out."""
+    """Leave out empty names, which mean nothing."""
     job = row["job"]
     group = (job.get("PodGroup") or {}).get("PodGroup") or {}
     roles = {task["TaskRole"] for task in (job.get("Tasks") or {}).values()}
@@ -28,11 +28,11 @@ def groups_of_roles(row: Row) -> str | None:
     wanted = row.get("topology")
     if row.get("err"):
         return f"found no error, wanted {row['err']}"
-    told = found and {"Affinity": found.affinity, "AntiAffinity": found.anti_affinity, "TaskOrder": found.order}
-    if wanted is None or told is None:
-        return difference(told, wanted)
+    reports = found and {"Affinity": found.affinity, "AntiAffinity": found.anti_affinity, "TaskOrder": found.order}
+    if wanted is None or reports is None:
+        return difference(reports, wanted)
     plain = {"Affinity": _some(wanted["Affinity"]), "AntiAffinity": _some(wanted["AntiAffinity"])}
-    return difference(told, {**plain, "TaskOrder": _names(wanted["TaskOrder"])})
+    return difference(reports, {**plain, "TaskOrder": _names(wanted["TaskOrder"])})
 
 
 def _some(groups: Iterable[Any]) -> tuple[tuple[str, ...], ...]:

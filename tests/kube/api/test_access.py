@@ -118,7 +118,7 @@ async def test_a_service_account_token_that_is_rotated(
         assert "items" in await client.get(NODES.list_path)
 
 
-async def test_a_wrong_token_is_told_in_one_line(server: ApiServer, tmp_path: Path) -> None:
+async def test_a_wrong_token_is_reported_in_one_line(server: ApiServer, tmp_path: Path) -> None:
     path = kubeconfig(tmp_path, server, {"token": "ended"})
     with pytest.raises(AccessError) as caught:
         await nodes_of(path)
@@ -128,14 +128,14 @@ async def test_a_wrong_token_is_told_in_one_line(server: ApiServer, tmp_path: Pa
     )
 
 
-async def test_an_expired_certificate_is_told_in_one_line(server: ApiServer, tmp_path: Path) -> None:
+async def test_an_expired_certificate_is_reported_in_one_line(server: ApiServer, tmp_path: Path) -> None:
     certificate, key = server.expired_certificate(tmp_path)
     user = {"client-certificate": str(certificate), "client-key": str(key)}
     with pytest.raises(AccessError, match=r"does not accept these credentials, perhaps they have expired: Unauth"):
         await nodes_of(kubeconfig(tmp_path, server, user))
 
 
-async def test_a_server_that_is_not_there_is_told_in_one_line(server: ApiServer, tmp_path: Path) -> None:
+async def test_a_server_that_is_not_there_is_reported_in_one_line(server: ApiServer, tmp_path: Path) -> None:
     url = f"https://127.0.0.1:{free_port()}"
     path = kubeconfig(tmp_path, server, {"token": "t"}, server=url)
     with pytest.raises(AccessError) as caught:

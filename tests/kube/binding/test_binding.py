@@ -63,8 +63,8 @@ async def test_a_bound_pod_and_its_event(client: Client, namespace: str) -> None
         assert at_work.cluster.bind(at_work.bind_of("a", "n1")) is None
         assert await at_work.bound("a") == "n1"
         await at_work.settled()
-        told = await at_work.events("Scheduled")
-    assert [(e["message"], e["type"], e["involvedObject"]["name"]) for e in told] == [
+        reports = await at_work.events("Scheduled")
+    assert [(e["message"], e["type"], e["involvedObject"]["name"]) for e in reports] == [
         (f"Successfully assigned {namespace}/a to n1", "Normal", "a")
     ]
 
@@ -130,8 +130,8 @@ async def test_why_a_bind_was_refused_is_what_its_pod_says(
         assert condition["reason"] == "SchedulerError"
         assert "denied by the policy of this cluster" in condition["message"]
         assert set(failed) == {f"{namespace}/pair-1"}
-        told = await at_work.events("FailedScheduling")
-        assert all("denied by the policy" in event["message"] for event in told)
+        reports = await at_work.events("FailedScheduling")
+        assert all("denied by the policy" in event["message"] for event in reports)
     await client.delete(QUEUES.path(f"{namespace}-q"))
 
 
@@ -319,10 +319,10 @@ async def test_a_storm_of_faults_ends_with_every_pod_bound_once(
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
         await at_work.heard(*names)
         await bind_until_done(at_work, names, "n1")
-        told = await at_work.events("Scheduled")
+        reports = await at_work.events("Scheduled")
     assert all(rule.hits for rule in rules)
-    assert sorted(event["involvedObject"]["name"] for event in told) == names
-    assert {event["count"] for event in told} == {1}
+    assert sorted(event["involvedObject"]["name"] for event in reports) == names
+    assert {event["count"] for event in reports} == {1}
 
 
 async def test_two_that_bind_the_same_pods(client: Client, namespace: str) -> None:
@@ -336,10 +336,10 @@ async def test_two_that_bind_the_same_pods(client: Client, namespace: str) -> No
         await other.heard(*names)
         await until(lambda: {"n1", "n2"} <= one.cluster.cache.nodes.keys() & other.cluster.cache.nodes.keys())
         await asyncio.gather(bind_until_done(one, names, "n1"), bind_until_done(other, names[::-1], "n2"))
-        told = await one.events("Scheduled")
+        reports = await one.events("Scheduled")
         where = {name: (await one.pod(name))["spec"]["nodeName"] for name in names}
-    assert {e["involvedObject"]["name"]: e["message"].rpartition(" ")[2] for e in told} == where
-    assert len(told) == len(names)
+    assert {e["involvedObject"]["name"]: e["message"].rpartition(" ")[2] for e in reports} == where
+    assert len(reports) == len(names)
 
 
 async def test_the_server_is_killed_while_pods_are_bound(assets_server: ApiServer) -> None:

@@ -192,8 +192,8 @@ async def test_kinds_that_are_installed_later_are_controlled_then(assets_server:
 
 
 @pytest.mark.usefixtures("crds")
-async def test_what_cannot_be_done_is_told_once(client: Client, namespace: str) -> None:
-    async def told(name: str) -> list[str]:
+async def test_what_cannot_be_done_is_reported_once(client: Client, namespace: str) -> None:
+    async def reports(name: str) -> list[str]:
         query = {"fieldSelector": f"involvedObject.name={name},reason=JobStatusError"}
         found = await client.get(EVENTS.namespace_path(namespace), params=query)
         return [each["message"] for each in found["items"]]
@@ -201,20 +201,20 @@ async def test_what_cannot_be_done_is_told_once(client: Client, namespace: str) 
     async with controlling(client, "job"):
         for name in ("j", "barrier"):
             await client.post(JOBS.namespace_path(namespace), job(namespace, name, plugins={"mpi": []}))
-            await eventually(lambda name=name: told(name), "nothing is told")
+            await eventually(lambda name=name: reports(name), "nothing is told")
             await client.patch(JOBS.path(f"{namespace}/{name}"), {"metadata": {"annotations": {"looked": "again"}}})
-        (message,) = await told("j")
+        (message,) = await reports("j")
         assert "spec.plugins" in message and "mpi" in message
 
 
 @pytest.mark.usefixtures("crds")
-async def test_why_pods_cannot_be_made_is_told_on_their_job(client: Client, namespace: str) -> None:
+async def test_why_pods_cannot_be_made_is_reported_on_their_job(client: Client, namespace: str) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
     await client.post(RESOURCE_QUOTAS.namespace_path(namespace), quota)
     status = {"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}}
     await client.patch(RESOURCE_QUOTAS.path(f"{namespace}/none", "status"), status)  # nobody else is there to do it
 
-    async def told() -> list[str]:
+    async def reports() -> list[str]:
         query = {"fieldSelector": "involvedObject.name=j,involvedObject.kind=Job,reason=FailedCreate"}
         found = await client.get(EVENTS.namespace_path(namespace), params=query)
         return [each["message"] for each in found["items"]]
@@ -222,8 +222,8 @@ async def test_why_pods_cannot_be_made_is_told_on_their_job(client: Client, name
     async with controlling(client, "job"):
         it = await JobOnServer.create(client, job(namespace, replicas=3))
         await it.admit(pods=0)
-        await eventually(told, "nothing is told")
-        (message,) = await told()
+        await eventually(reports, "nothing is told")
+        (message,) = await reports()
         assert message.startswith("Error creating Pod: ")
         assert "exceeded quota: none" in message
         assert message.endswith(" (and 2 more)")
@@ -398,11 +398,11 @@ async def test_volcanos_own_go_first(client: Client, namespace: str, caplog: pyt
     lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": {"name": "vc"}, "spec": spec}
     await client.post(LEASES.namespace_path(namespace), lease)
 
-    def told() -> list[str]:
+    def reports() -> list[str]:
         return [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
 
     def turns() -> list[str]:
-        return [line.split(": ")[1] for line in told()]
+        return [line.split(": ")[1] for line in reports()]
 
     async with controlling(client, "podgroup", deference=Deference(key, check_s=0.02)) as controllers:
         await until(lambda: turns() == ["off"])
@@ -412,7 +412,7 @@ async def test_volcanos_own_go_first(client: Client, namespace: str, caplog: pyt
         await client.patch(LEASES.path(key), {"spec": {"holderIdentity": "them"}})
         await until(lambda: turns() == ["off", "on", "off"])
         assert controllers.loop is None
-    assert f"Lease {key}, held by them" in told()[0]
+    assert f"Lease {key}, held by them" in reports()[0]
 
 
 async def test_ours_go_on_while_it_cannot_be_seen_whether_volcanos_run(
@@ -429,8 +429,8 @@ async def test_ours_go_on_while_it_cannot_be_seen_whether_volcanos_run(
         refused.times = 10**6
         await until(lambda: refused.hits > 6)
         assert controllers.loop is loop
-    told = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
-    assert [line.split(": ")[1] for line in told] == ["off", "on"]
+    reports = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
+    assert [line.split(": ")[1] for line in reports] == ["off", "on"]
 
 
 async def test_a_name_that_belongs_to_another_is_left_alone(client: Client, namespace: str, crds: None) -> None:

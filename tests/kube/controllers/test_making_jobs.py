@@ -87,8 +87,8 @@ async def test_a_cron_job_replaces_the_job_that_still_runs(client: Client, made:
         assert int(second.rpartition("-")[2]) > int(first.rpartition("-")[2]), "named after their minutes"
         await made.ends(second)
         await made.says(CRON_JOBS, "c", lambda status: not status.get("active") and status.get("lastSuccessfulTime"))
-    told = (await client.get(EVENTS.namespace_path(made.namespace)))["items"]
-    assert {"SuccessfulCreate", "SuccessfulDelete"} <= {event["reason"] for event in told}
+    reports = (await client.get(EVENTS.namespace_path(made.namespace)))["items"]
+    assert {"SuccessfulCreate", "SuccessfulDelete"} <= {event["reason"] for event in reports}
 
 
 async def test_jobs_of_a_flow_follow_each_other_and_go_with_it(client: Client, made: Made) -> None:

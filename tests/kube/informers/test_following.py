@@ -95,13 +95,13 @@ async def test_kinds_that_are_not_installed_hold_nobody_up(
         await client.post(HYPER_NODES.list_path, hypernode("h", "n"))
         await until(lambda: "h" in mirror.names())
         await until(lambda: it.trouble() == [])
-    told = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
-    assert sorted(told) == sorted([*off, *(f"{kind.full_name} is installed now: on" for kind in kinds)])
+    reports = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
+    assert sorted(reports) == sorted([*off, *(f"{kind.full_name} is installed now: on" for kind in kinds)])
     for kind in kinds:
         await remove_crd(client, kind.full_name)
 
 
-async def test_what_may_not_be_read_is_told_and_pods_are_waited_for(server: ApiServer, proxy: FaultProxy) -> None:
+async def test_what_may_not_be_read_is_reported_and_pods_are_waited_for(server: ApiServer, proxy: FaultProxy) -> None:
     async with Client(bearer(proxy.url, server.token("nobody"))) as nobody, informers(nobody) as (it, mirror):
         await until(lambda: len(it.trouble()) == len(FOLLOWED))
         assert all(line.startswith("no right to list and watch ") for line in it.trouble())
@@ -147,6 +147,6 @@ async def test_an_outage_is_one_line_not_one_a_kind(
         assert len(it.trouble()) == 1
         down.times = 0
         await until(lambda: it.trouble() == [])
-    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-    assert len(told) == 1
-    assert told[0].startswith("the API server does not answer: ")
+    reports = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(reports) == 1
+    assert reports[0].startswith("the API server does not answer: ")

@@ -59,17 +59,17 @@ async def test_a_cut_watch_goes_on_where_it_was(
     await create(client, pod(namespace, "a"))
     async with reflecting(through) as (reflector, mirror):
         await happens(reflector.synced)
-        told = len(mirror.events)
+        reports = len(mirror.events)
         for name in ("b", "c", "d"):
             assert proxy.cut("watch=1") == 1
             await create(client, pod(namespace, name))
             await until(lambda name=name: name in mirror.names(namespace))  # type: ignore[misc]
         assert reflector.lists == 1
-        assert len([e for e in mirror.events[told:] if isinstance(e, Seen) and e.obj.name == "a"]) == 0
+        assert len([e for e in mirror.events[reports:] if isinstance(e, Seen) and e.obj.name == "a"]) == 0
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_after_410_the_difference_is_told(
+async def test_after_410_the_difference_is_reported(
     through: Client, client: Client, proxy: FaultProxy, namespace: str, streaming: bool
 ) -> None:
     await create(client, *(pod(namespace, name) for name in ("stays", "goes", "changes", "reborn")))
@@ -83,12 +83,12 @@ async def test_after_410_the_difference_is_told(
         await client.delete(PODS.path(f"{namespace}/reborn"))
         await create(client, pod(namespace, "reborn"), pod(namespace, "new"))
         await client.patch(PODS.path(f"{namespace}/changes"), {"metadata": {"labels": {"x": "y"}}})
-        told = len(mirror.events)
+        reports = len(mirror.events)
         blocked.fault, blocked.times = send_first(GONE), blocked.hits + 1
         listing.times = 0
         await until(lambda: reflector.lists == 2)
         await until(lambda: mirror.names(namespace) == {"stays", "changes", "reborn", "new"})
-        news = [e for e in mirror.events[told:] if f"{namespace}/" in (e.key if isinstance(e, Gone) else e.obj.key)]  # type: ignore[union-attr]
+        news = [e for e in mirror.events[reports:] if f"{namespace}/" in (e.key if isinstance(e, Gone) else e.obj.key)]  # type: ignore[union-attr]
         assert [e for e in news if isinstance(e, Gone) and e.key.endswith("/goes")] == [Gone(Pod, f"{namespace}/goes")]
         reborn = [e for e in news if (e.key if isinstance(e, Gone) else e.obj.key).endswith("/reborn")]  # type: ignore[union-attr]
         assert [type(e) for e in reborn] == [Gone, Seen]
@@ -131,7 +131,7 @@ async def test_410_of_the_real_server(assets_server: ApiServer) -> None:
         b'{"type":"DELETED","object":{}}\n',
     ],
 )
-async def test_garbage_on_a_watch_is_told_and_listed_over(
+async def test_garbage_on_a_watch_is_reported_and_listed_over(
     through: Client, client: Client, proxy: FaultProxy, namespace: str, chunk: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     await create(client, pod(namespace, "a"))
@@ -166,7 +166,7 @@ async def test_a_line_without_end_is_cut_off(
         pytest.param(endless(), "more than 1 MB, cut off", id="without end"),
     ],
 )
-async def test_a_page_that_is_no_page_is_told_and_asked_for_again(
+async def test_a_page_that_is_no_page_is_reported_and_asked_for_again(
     server: ApiServer, client: Client, proxy: FaultProxy, namespace: str, fault: Fault, why: str
 ) -> None:
     await create(client, pod(namespace, "a"))
@@ -218,32 +218,34 @@ async def test_a_kind_that_is_not_installed_is_off_until_it_appears(
         await remove_crd(client, kind.full_name)
         await until(lambda: not mirror.objects)
         await until(lambda: "not installed" in reflector.trouble)
-    told = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
-    assert [("not installed" in line) for line in told] == [True, False, True]
+    reports = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
+    assert [("not installed" in line) for line in reports] == [True, False, True]
 
 
-async def test_no_right_is_told_once_and_holds_nobody_up(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_missing_right_is_reported_once_and_delays_no_other_watch(
+    server: ApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
     async with (
         Client(bearer(server.url, server.token("nobody"), server.ssl_context())) as nobody,
         reflecting(nobody, QUEUES, Queue) as (reflector, _),
     ):
         await happens(reflector.synced)
         await until(lambda: reflector.watches >= 3)
-    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-    assert len(told) == 1
-    assert "no right to list and watch queues.scheduling.volcano.sh" in told[0]
+    reports = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(reports) == 1
+    assert "no right to list and watch queues.scheduling.volcano.sh" in reports[0]
 
 
-async def test_a_wrong_token_is_told_once(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_wrong_token_is_reported_once(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
     async with (
         Client(bearer(server.url, "expired", server.ssl_context())) as nobody,
         reflecting(nobody) as (reflector, _),
     ):
         await until(lambda: reflector.watches >= 3)
         assert not reflector.synced.is_set()
-    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-    assert len(told) == 1
-    assert "does not accept these credentials" in told[0]
+    reports = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(reports) == 1
+    assert "does not accept these credentials" in reports[0]
 
 
 async def test_server_gone_and_back(assets_server: ApiServer) -> None:

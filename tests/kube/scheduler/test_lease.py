@@ -38,7 +38,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def standing(stage: Stage, election: Election) -> AsyncIterator[asyncio.Task[None]]:
+async def running(stage: Stage, election: Election) -> AsyncIterator[asyncio.Task[None]]:
     name = election.identity
     task = asyncio.create_task(election.run(lambda: stage.lead(name)))
     try:
@@ -66,10 +66,10 @@ async def record(client: Client, namespace: str) -> dict[str, Any]:
 
 async def test_one_leads_and_the_others_wait(client: Client, namespace: str) -> None:
     stage = Stage()
-    async with standing(stage, patient(client, namespace, "a")):
+    async with running(stage, patient(client, namespace, "a")):
         await until(lambda: stage.on == {"a"})
         b = patient(client, namespace, "b")
-        async with standing(stage, b):
+        async with running(stage, b):
             await until(lambda: b.leader == "a")
             seen: set[str] = set()
             async with asyncio.timeout(60):
@@ -81,9 +81,9 @@ async def test_one_leads_and_the_others_wait(client: Client, namespace: str) -> 
 async def test_a_leader_that_stops_gives_its_place_up_at_once(client: Client, namespace: str) -> None:
     stage = Stage()
     a, b = patient(client, namespace, "a"), patient(client, namespace, "b")
-    async with standing(stage, a) as first:
+    async with running(stage, a) as first:
         await until(lambda: stage.on == {"a"})
-        async with standing(stage, b):
+        async with running(stage, b):
             first.cancel()
             await until(lambda: stage.on == {"b"})
             assert stage.order == ["a on", "a off", "b on"]
@@ -96,29 +96,31 @@ async def test_a_leader_that_is_cut_off_stops_before_another_begins(
     through: Client, client: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     stage = Stage()
-    async with standing(stage, quick(through, namespace, "a")) as first:
+    async with running(stage, quick(through, namespace, "a")) as first:
         await until(lambda: stage.on == {"a"})
-        async with standing(stage, quick(client, namespace, "b")):
+        async with running(stage, quick(client, namespace, "b")):
             for method in ("GET", "PUT", "POST"):
                 proxy.on(method, LEASE, answer(503), times=10**6)
             await until(lambda: stage.on == {"b"})
             assert stage.order == ["a on", "a off", "b on"]
-            await asyncio.wait_for(first, 60)  # it returns: whoever runs it ends, or stands again
+            await asyncio.wait_for(first, 60)  # it returns, and its caller ends or runs it again
             assert (await record(client, namespace))["leaseTransitions"] == 1
 
 
-async def test_what_keeps_a_candidate_out_is_told_once(
+async def test_what_keeps_a_candidate_out_is_reported_once(
     through: Client, proxy: FaultProxy, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage = Stage()
     refused = proxy.on("GET", LEASE, answer(403, "Forbidden", "no right to leases"), times=10**6)
-    async with standing(stage, quick(through, namespace, "a")):
+    async with running(stage, quick(through, namespace, "a")):
         await until(lambda: refused.hits > 5)
         refused.times = 0
         await until(lambda: stage.on == {"a"})
-    told = [record.getMessage() for record in caplog.records if "cannot compete for the Lease" in record.getMessage()]
-    assert len(told) == 1
-    assert "no right to leases" in told[0]
+    reports = [
+        record.getMessage() for record in caplog.records if "cannot compete for the Lease" in record.getMessage()
+    ]
+    assert len(reports) == 1
+    assert "no right to leases" in reports[0]
 
 
 async def test_a_killed_leader_is_replaced(client: Client, namespace: str) -> None:
@@ -137,7 +139,7 @@ async def test_a_killed_leader_is_replaced(client: Client, namespace: str) -> No
         },
     )
     stage = Stage()
-    async with standing(stage, quick(client, namespace, "b")):
+    async with running(stage, quick(client, namespace, "b")):
         await until(lambda: stage.on == {"b"})
         spec = await record(client, namespace)
     assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("b", 5)
@@ -150,7 +152,7 @@ async def test_a_renewal_that_fails_once_costs_nothing(
     through: Client, client: Client, proxy: FaultProxy, namespace: str, fault: Any
 ) -> None:
     stage = Stage()
-    async with standing(stage, patient(through, namespace, "a")):
+    async with running(stage, patient(through, namespace, "a")):
         await until(lambda: stage.on == {"a"})
         rule = proxy.on("PUT", LEASE, fault)
         await until(lambda: rule.hits == 1)
@@ -161,7 +163,7 @@ async def test_a_renewal_that_fails_once_costs_nothing(
 
 async def test_a_leader_whose_place_was_taken_stops(client: Client, namespace: str) -> None:
     stage = Stage()
-    async with standing(stage, patient(client, namespace, "a")) as first:
+    async with running(stage, patient(client, namespace, "a")) as first:
         await until(lambda: stage.on == {"a"})
         await client.patch(LEASES.path(f"{namespace}/it"), {"spec": {"holderIdentity": "thief"}})
         await asyncio.wait_for(first, 60)
@@ -170,7 +172,7 @@ async def test_a_leader_whose_place_was_taken_stops(client: Client, namespace: s
 
 
 async def test_never_two(client: Client, namespace: str) -> None:
-    """Many stand for the same place, each leads for a moment: they all come to it, one after the other."""
+    """Many candidates of one Lease, each of which leads for a moment, all lead one after the other."""
     on, most, led = 0, 0, []
 
     async def lead(name: str) -> None:
@@ -182,13 +184,13 @@ async def test_never_two(client: Client, namespace: str) -> None:
         on -= 1
 
     names = [f"c{i}" for i in range(8)]
-    stands = (patient(client, namespace, name).run(lambda name=name: lead(name)) for name in names)  # type: ignore[misc]
-    await asyncio.wait_for(asyncio.gather(*stands), 60)
+    runs = (patient(client, namespace, name).run(lambda name=name: lead(name)) for name in names)  # type: ignore[misc]
+    await asyncio.wait_for(asyncio.gather(*runs), 60)
     assert most == 1
     assert sorted(led) == names
 
 
-async def test_work_that_fails_is_told_and_the_place_given_back(client: Client, namespace: str) -> None:
+async def test_work_that_fails_is_reported_and_the_place_given_back(client: Client, namespace: str) -> None:
     began = asyncio.Event()
 
     async def fail() -> None:

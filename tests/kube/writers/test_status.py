@@ -203,8 +203,8 @@ async def test_a_waiting_pod_says_why(through: Client, client: Client, proxy: Fa
         assert status["conditions"][0]["message"] == "0/4 nodes are available"
         assert status["conditions"][0]["lastTransitionTime"] == since, "it waits since then"
         assert status["nominatedNodeName"] == "n7", "a nomination is never taken back here"
-        told = await at_work.events("FailedScheduling")
-    assert sorted(e["message"] for e in told) == ["0/3 nodes are available", "0/4 nodes are available"]
+        reports = await at_work.events("FailedScheduling")
+    assert sorted(e["message"] for e in reports) == ["0/3 nodes are available", "0/4 nodes are available"]
     assert proxy.count("PATCH", "/pods/a/status") == 2
 
 
@@ -221,7 +221,7 @@ async def test_a_pod_that_was_bound_meanwhile_is_not_called_waiting(client: Clie
         assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
-async def test_an_event_that_is_told_again_is_counted(client: Client, namespace: str) -> None:
+async def test_an_event_that_is_reported_again_is_counted(client: Client, namespace: str) -> None:
     await create(client, pod(namespace, "a"))
     async with scheduling(client, client, namespace, follow=(PODS, NODES)) as at_work:
         await at_work.heard("a")

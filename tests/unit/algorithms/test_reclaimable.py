@@ -1,4 +1,4 @@
-"""Who may take back what, and in which order queues have their turns."""
+"""Which queues may take back what, and in which order they do."""
 
 from __future__ import annotations
 

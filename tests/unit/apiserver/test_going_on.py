@@ -165,7 +165,7 @@ def test_an_object_that_nobody_can_deal_with_costs_only_itself(changes: dict[str
     still_acts(world)
 
 
-async def test_what_was_left_alone_is_told(client: Client, world: Cluster) -> None:
+async def test_what_was_left_alone_is_reported(client: Client, world: Cluster) -> None:
     async with client.get("/readyz") as answer:
         assert await answer.text() == "ok"
     create(world, node("n"))
@@ -174,23 +174,23 @@ async def test_what_was_left_alone_is_told(client: Client, world: Cluster) -> No
     settle(world)
     async with client.get("/readyz") as answer:
         assert answer.status == 200  # one object, which a tenant may choose, makes no server unready
-        first, told = (await answer.text()).splitlines()
+        first, reports = (await answer.text()).splitlines()
     assert first == "ok"
-    assert told.startswith("[+]nodes ok: objects skipped: 1, the last pods default/bad: KeyError")
+    assert reports.startswith("[+]nodes ok: objects skipped: 1, the last pods default/bad: KeyError")
 
 
 def failing() -> Health:
     return Health(False, "KeyError: secret-name")
 
 
-async def test_a_part_that_is_not_at_work_is_told(world: Cluster) -> None:
+async def test_a_part_that_is_not_at_work_is_reported(world: Cluster) -> None:
     api = Api(world, token="a-token-of-some-length")
     api.checks["scheduler"] = failing
     async with serving(api, Place()) as url:
         headers = {"Authorization": "Bearer a-token-of-some-length"}
-        for given, told in ((headers, "[-]scheduler failed: KeyError: secret-name"), ({}, "[-]scheduler failed")):
+        for given, reports in ((headers, "[-]scheduler failed: KeyError: secret-name"), ({}, "[-]scheduler failed")):
             async with aiohttp.request("GET", f"{url}/readyz", headers=given) as answer:
-                assert (answer.status, (await answer.text()).splitlines()[1:]) == (503, [told])
+                assert (answer.status, (await answer.text()).splitlines()[1:]) == (503, [reports])
             async with aiohttp.request("GET", f"{url}/livez", headers=given) as answer:
                 assert answer.status == 200
 

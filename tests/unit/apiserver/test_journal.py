@@ -240,7 +240,7 @@ def test_a_folder_has_one_server(tmp_path: Path) -> None:
     opened(tmp_path)[1].close()
 
 
-def test_a_write_that_fails_is_told_and_is_the_last(tmp_path: Path) -> None:
+def test_a_write_that_fails_is_reported_and_is_the_last(tmp_path: Path) -> None:
     store, journal = opened(tmp_path)
     journal._log.close()
     with Path("/dev/full").open("ab", buffering=0) as journal._log:

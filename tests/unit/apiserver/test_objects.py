@@ -74,7 +74,7 @@ def test_the_priority_is_that_of_the_class(world: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "namespace", "told"),
+    ("obj", "namespace", "reports"),
     [
         pytest.param(pod("a"), "nowhere", (404, "NotFound"), id="no such namespace"),
         pytest.param(pod("A b"), "default", (422, "Invalid"), id="no name"),
@@ -98,9 +98,9 @@ def test_the_priority_is_that_of_the_class(world: Cluster) -> None:
         ),
     ],
 )
-def test_what_is_not_created(world: Cluster, obj: dict[str, Any], namespace: str, told: tuple[int, str]) -> None:
+def test_what_is_not_created(world: Cluster, obj: dict[str, Any], namespace: str, reports: tuple[int, str]) -> None:
     before = world.store.version
-    assert refusal(lambda: create(world, obj, namespace)) == told
+    assert refusal(lambda: create(world, obj, namespace)) == reports
     assert world.store.version == before
 
 

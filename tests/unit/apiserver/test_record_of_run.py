@@ -47,9 +47,9 @@ async def test_a_scheduler_that_ran_is_run_again_byte_for_byte(tmp_path: Path) -
             running.send_signal(signal.SIGINT)
             assert running.wait(PATIENCE_S) == 0
         assert served.stop(signal.SIGINT) == 0
-    told = await asyncio.to_thread(run, "replay", record, "--json")
-    assert told.code == 0, told
-    assert told.json["cycles"] >= 2 and told.json["differ"] == [] and told.json["ends"] == []
+    reports = await asyncio.to_thread(run, "replay", record, "--json")
+    assert reports.code == 0, reports
+    assert reports.json["cycles"] >= 2 and reports.json["differ"] == [] and reports.json["ends"] == []
     texts = b"".join(text for path in files_of(record) for text in frames_of(path.read_bytes()))
     for name in (b"default/fits-w-0", b"default/large-", b"default/next-w-3"):
         assert name in texts  # what is looked for below would be found

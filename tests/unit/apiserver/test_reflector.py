@@ -41,7 +41,7 @@ async def test_objects_are_mirrored(world: Cluster, api: Client, streaming: bool
         assert reflector.streaming is streaming
 
 
-async def test_what_can_be_read_in_part_is_told_and_counts(world: Cluster, api: Client) -> None:
+async def test_what_can_be_read_in_part_is_reported_and_counts(world: Cluster, api: Client) -> None:
     """It is among the objects that cannot be read for as long as it is so, and among those that are known."""
     wrong = {**pod("a"), "spec": {**pod("a")["spec"], "nodeName": "n", "tolerations": [{"operator": "Perhaps"}]}}
     wrong["metadata"] |= {"namespace": "default", "uid": "a"}

@@ -48,9 +48,9 @@ def config(served: Served) -> dict[str, Any]:
 
 def refused(folder: Path, *args: str) -> str:
     """What the command says when it does not serve."""
-    told = run("serve", "--kubeconfig", folder / "kubeconfig", *args)
-    assert told.code == 2, told.err
-    return told.err
+    reports = run("serve", "--kubeconfig", folder / "kubeconfig", *args)
+    assert reports.code == 2, reports.err
+    return reports.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
@@ -129,7 +129,7 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reports"),
     [
         pytest.param(("nowhere.yaml",), "nowhere.yaml: no such file or folder", id="no manifest"),
         pytest.param(("--nodes", "many"), "--nodes: found 'many'", id="nodes"),
@@ -148,12 +148,12 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
         pytest.param(("--kubeconfig", "no/k"), "--kubeconfig: the folder no does not exist", id="no folder"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], reports: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_private(tmp_path / "short", "short")
     write_private(tmp_path / "good", "x" * 20)
     (tmp_path / "open").write_text("x" * 20)
-    assert told in refused(tmp_path, "--port", "0", *args)
+    assert reports in refused(tmp_path, "--port", "0", *args)
 
 
 @pytest.mark.parametrize(

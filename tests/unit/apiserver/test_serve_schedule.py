@@ -141,10 +141,10 @@ async def test_its_scheduler_answers_questions(tmp_path: Path) -> None:
             groups = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
             await user.waits_for(groups, lambda each: each.get("status", {}).get("conditions"))
             assert "large" in await user.text("/jobs")
-        told = await asyncio.to_thread(run, "explain", "large", "--server", served.url, "--no-ways")
-        assert told.code == 0 and "Shortage" in told.out, told
-        told = await asyncio.to_thread(run, "whatif", "--server", served.url, "--add-nodes", "1x4gpu")
-        assert told.code in (0, 1) and "digest" in told.out, told
+        reports = await asyncio.to_thread(run, "explain", "large", "--server", served.url, "--no-ways")
+        assert reports.code == 0 and "Shortage" in reports.out, reports
+        reports = await asyncio.to_thread(run, "whatif", "--server", served.url, "--add-nodes", "1x4gpu")
+        assert reports.code in (0, 1) and "digest" in reports.out, reports
         assert served.stop(signal.SIGINT) == 0
 
 
@@ -219,7 +219,7 @@ async def test_losing_the_scheduler_does_not_end_the_server(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reports"),
     [
         pytest.param(("--scheduler-conf", "conf"), "need --schedule", id="conf without scheduler"),
         pytest.param(("--plugins-dir", "."), "need --schedule", id="plugins without scheduler"),
@@ -228,12 +228,12 @@ async def test_losing_the_scheduler_does_not_end_the_server(tmp_path: Path) -> N
         pytest.param(("--schedule", "-v", "loud"), "wanted a number such as 4", id="verbosity"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], reports: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").write_text('actions: "enqueue, alocate"\n')
     said = run("serve", "--port", "0", "--kubeconfig", "kubeconfig", *args)
     assert said.code == 2
-    assert told in said.lines("error")[0]
+    assert reports in said.lines("error")[0]
     assert not (tmp_path / "kubeconfig").exists()
 
 

@@ -64,9 +64,9 @@ def test_since_tells_changes_in_order() -> None:
     store.put("u", "x", obj("x"))
     store.put("t", "a", obj("a", n=2))
     store.remove("t", "a")
-    told = store.since("t", start)
-    assert [(c.before is not None, c.deleted) for c in told] == [(False, False), (True, False), (True, True)]
-    assert store.since("t", told[0].version) == told[1:]
+    reports = store.since("t", start)
+    assert [(c.before is not None, c.deleted) for c in reports] == [(False, False), (True, False), (True, True)]
+    assert store.since("t", reports[0].version) == reports[1:]
     assert store.since("t", store.version) == []
 
 

@@ -118,8 +118,8 @@ async def test_who_asks_is_said(api: typed.ApiClient) -> None:
 
 async def test_a_path_that_is_not_there_has_details(client: Client) -> None:
     async with client.get("/apis/nowhere.example.com/v1/things") as answer:
-        told = await answer.json()
-    assert (answer.status, told["reason"], told["details"]) == (404, "NotFound", {})
+        reports = await answer.json()
+    assert (answer.status, reports["reason"], reports["details"]) == (404, "NotFound", {})
 
 
 def test_limits_below_requests_are_refused(world: Cluster) -> None:

@@ -33,7 +33,7 @@ class Lines:
         found: dict[str, Any] = json.loads(line)
         return found
 
-    async def told(self, count: int) -> list[tuple[str, str]]:
+    async def reports(self, count: int) -> list[tuple[str, str]]:
         events = [await self.next() for _ in range(count)]
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in events]
 
@@ -67,22 +67,22 @@ async def test_from_a_version_on(client: Client, world: Cluster) -> None:
     async with watching(client, resourceVersion=version) as lines:
         labelled(world, "a", x="1")
         deleted(world, "b")
-        assert await lines.told(3) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+        assert await lines.reports(3) == [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
 
 
 async def test_without_a_version_all_that_is_there_comes_first(client: Client, world: Cluster) -> None:
     create(world, pod("a"))
     async with watching(client) as lines:
-        assert await lines.told(1) == [("ADDED", "a")]
+        assert await lines.reports(1) == [("ADDED", "a")]
         create(world, pod("b"))
-        assert await lines.told(1) == [("ADDED", "b")]
+        assert await lines.reports(1) == [("ADDED", "b")]
 
 
 async def test_initial_events_end_with_a_bookmark(client: Client, world: Cluster) -> None:
     create(world, pod("a"))
     how = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     async with watching(client, **how) as lines:
-        assert await lines.told(1) == [("ADDED", "a")]
+        assert await lines.reports(1) == [("ADDED", "a")]
         end = await lines.next()
         assert (end["type"], end["object"]["kind"]) == ("BOOKMARK", "Pod")
         assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
@@ -111,15 +111,15 @@ async def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted(c
         labelled(world, "a", **{"in": "no"})
         deleted(world, "a")
         create(world, pod("b", labels={"in": "yes"}))
-        assert await lines.told(4) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "b")]
+        assert await lines.reports(4) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"), ("ADDED", "b")]
 
 
-async def test_other_namespaces_are_not_told(client: Client, world: Cluster) -> None:
+async def test_a_watch_has_no_events_of_other_namespaces(client: Client, world: Cluster) -> None:
     async with watching(client) as lines, watching(client, "/api/v1/pods") as everywhere:
         create(world, pod("far"), "kube-public")
         create(world, pod("near"))
-        assert await lines.told(1) == [("ADDED", "near")]
-        assert await everywhere.told(2) == [("ADDED", "far"), ("ADDED", "near")]
+        assert await lines.reports(1) == [("ADDED", "near")]
+        assert await everywhere.reports(2) == [("ADDED", "far"), ("ADDED", "near")]
 
 
 async def test_tables_bring_their_columns_once(client: Client, world: Cluster) -> None:
@@ -189,7 +189,7 @@ class TestSlowWatchers:
     def world(self) -> Cluster:
         return cluster(store=Store(history_max=10))
 
-    async def test_one_that_falls_behind_is_told_so(self, client: Client, world: Cluster) -> None:
+    async def test_one_that_falls_behind_is_reported(self, client: Client, world: Cluster) -> None:
         async with watching(client) as lines:
             for i in range(30):  # at once: the watch has no chance to read
                 create(world, pod(f"p{i}"))

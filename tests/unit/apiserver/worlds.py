@@ -1,4 +1,4 @@
-"""Small clusters behind the API: a clock that stands still until it is moved, uids that count."""
+"""Small clusters behind the API: a clock that is moved by hand, uids that count."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_figure_is_held_against_the_runs_around_it(monkeypatch: pytest.MonkeyP
         return Run({CYCLE_CPU: next(seconds)}, command[-1])
 
     monkeypatch.setattr(runner, "run", took)
-    equal = Figure("equal", "alike", ("bench", "equal"), (Measure(CYCLE_CPU),))
+    equal = Figure("equal", "no change", ("bench", "equal"), (Measure(CYCLE_CPU),))
     other = Figure("unique", "not", ("bench", "unique"), (Measure(TO_EQUAL, 4.0),), equal=equal)
     assert [run.values[TO_EQUAL] for run in runner._runs(other, 2)] == [6.0, 6.0]
     assert seen == [(name, seed) for seed in (0, 1) for name in ("equal", "unique", "equal")]

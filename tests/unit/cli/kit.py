@@ -34,8 +34,8 @@ status: {phase: Pending}
 """
 
 
-class Told(Struct, frozen=True):
-    """What a command said, and how it ended."""
+class Result(Struct, frozen=True):
+    """What a command printed, and its exit code."""
 
     code: int
     out: str
@@ -50,10 +50,10 @@ class Told(Struct, frozen=True):
         return [line.removeprefix(f"{kind}: ") for line in self.err.splitlines() if line.startswith(f"{kind}: ")]
 
 
-def run(*arguments: object, stdin: str | None = None) -> Told:
+def run(*arguments: object, stdin: str | None = None) -> Result:
     """Run ``pumice …``. No input may ever show a traceback, or be called our fault."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin, prog_name="pumice")
     assert isinstance(result.exception, SystemExit | None), result.exception
     for sign in ("Traceback", "internal error: "):
         assert sign not in result.output
-    return Told(result.exit_code, result.stdout, result.stderr)
+    return Result(result.exit_code, result.stdout, result.stderr)

@@ -94,15 +94,15 @@ def test_manifests(tmp_path: Path, command: str, bad: str, kind: str, words: lis
     good, wrong = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(GOOD)
     wrong.write_text(bad)
-    told = run(command, good, wrong, "--json")
-    said = [line for line in told.lines(kind) if "can never run" not in line]  # a simulation finds that out
-    assert len(said) == 1, told.err
+    result = run(command, good, wrong, "--json")
+    said = [line for line in result.lines(kind) if "can never run" not in line]  # a simulation finds that out
+    assert len(said) == 1, result.err
     assert [word for word in words if word not in said[0]] == []
-    assert told.json["binds"] == ({"ns/good-0": "n1"} if command == "schedule" else 1)
-    problems = [p for p in told.json["problems"] if p["severity"] != "note"]
+    assert result.json["binds"] == ({"ns/good-0": "n1"} if command == "schedule" else 1)
+    problems = [p for p in result.json["problems"] if p["severity"] != "note"]
     assert [p["severity"] for p in problems if "can never run" not in p["what"]] == [kind]
-    assert told.code == (1 if "error" in [p["severity"] for p in problems] else 0)
-    assert run(command, good, wrong).code == told.code
+    assert result.code == (1 if "error" in [p["severity"] for p in problems] else 0)
+    assert run(command, good, wrong).code == result.code
 
 
 CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
@@ -148,17 +148,17 @@ def test_confs(tmp_path: Path, command: str, conf: str, said: list[str]) -> None
     good, policy = tmp_path / "good.yaml", tmp_path / "policy.conf"
     good.write_text(GOOD)
     policy.write_text(conf)
-    told = run(command, policy) if command == "check-conf" else run(command, good, "--conf", policy)
-    assert (told.code, told.out) == (2, "")
-    assert told.lines("error") == [f"{policy}: {each}" for each in said]
+    result = run(command, policy) if command == "check-conf" else run(command, good, "--conf", policy)
+    assert (result.code, result.out) == (2, "")
+    assert result.lines("error") == [f"{policy}: {each}" for each in said]
 
 
 def test_a_conf_that_is_no_yaml(tmp_path: Path) -> None:
     policy = tmp_path / "policy.conf"
     policy.write_text("actions: [a: {")
-    told = run("check-conf", policy)
-    assert told.code == 2
-    (said,) = told.lines("error")
+    result = run("check-conf", policy)
+    assert result.code == 2
+    (said,) = result.lines("error")
     assert said.count(str(policy)) == 1
     assert "YAML" in said and "line 2" in said
 
@@ -167,19 +167,19 @@ def test_a_lenient_conf_leaves_out_what_is_unknown(tmp_path: Path) -> None:
     good, policy = tmp_path / "good.yaml", tmp_path / "policy.conf"
     good.write_text(GOOD)
     policy.write_text(CONF + "  - name: gnag\n")
-    told = run("schedule", good, "--conf", policy, "--lenient-conf", "--json")
-    assert told.code == 0
-    assert told.json["binds"] == {"ns/good-0": "n1"}
-    assert len(told.lines("warning")) == 1 and "gnag" in told.err
+    result = run("schedule", good, "--conf", policy, "--lenient-conf", "--json")
+    assert result.code == 0
+    assert result.json["binds"] == {"ns/good-0": "n1"}
+    assert len(result.lines("warning")) == 1 and "gnag" in result.err
 
 
 def test_a_lenient_conf_leaves_out_actions_and_says_so_loudly(tmp_path: Path) -> None:
     good, policy = tmp_path / "good.yaml", tmp_path / "policy.conf"
     good.write_text(GOOD)
     policy.write_text(CONF.replace("allocate", '"enqueue, rebalance, allocate"'))
-    told = run("schedule", good, "--conf", policy, "--lenient-conf", "--json")
-    assert told.code == 0 and told.json["left_out_actions"] == ["rebalance"]
-    assert told.lines("warning")[-1] == f"THIS IS NOT THE POLICY OF {policy}: it runs without rebalance"
+    result = run("schedule", good, "--conf", policy, "--lenient-conf", "--json")
+    assert result.code == 0 and result.json["left_out_actions"] == ["rebalance"]
+    assert result.lines("warning")[-1] == f"THIS IS NOT THE POLICY OF {policy}: it runs without rebalance"
     assert "policy.conf, without rebalance" in run("simulate", good, "--conf", policy, "--lenient-conf").out
     assert run("simulate", good, "--conf", policy, "--lenient-conf", "--json").json["left_out_actions"] == ["rebalance"]
     assert run("schedule", good, "--conf", policy).code == 2
@@ -187,9 +187,9 @@ def test_a_lenient_conf_leaves_out_actions_and_says_so_loudly(tmp_path: Path) ->
 
 def test_check_conf_reads_standard_input() -> None:
     assert run("check-conf", "-", stdin=CONF).out.startswith("standard input: OK\n")
-    told = run("check-conf", "-", stdin=CONF.replace("gang", "gnag"))
-    assert told.code == 2
-    assert told.lines("error") == ['standard input: tiers[0].plugins[0]: unknown plugin "gnag"; did you mean "gang"?']
+    result = run("check-conf", "-", stdin=CONF.replace("gang", "gnag"))
+    assert result.code == 2
+    assert result.lines("error") == ['standard input: tiers[0].plugins[0]: unknown plugin "gnag"; did you mean "gang"?']
     assert run("check-conf", "-", stdin="").code == 2
 
 
@@ -200,8 +200,8 @@ def test_unknown_keys_of_jobs_are_named(tmp_path: Path) -> None:
     )
     file = tmp_path / "all.yaml"
     file.write_text("\n---\n".join([GOOD, *(job % i for i in range(4))]))
-    told = run("schedule", file, "--json")
-    (said,) = told.lines("warning")
+    result = run("schedule", file, "--json")
+    (said,) = result.lines("warning")
     assert "document 5, Job train-0; " in said and "Job train-1 and 2 more" in said
     assert said.endswith("spec.task unknown field (ignored); did you mean tasks?")
 
@@ -210,11 +210,11 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
     good, trace = tmp_path / "good.yaml", tmp_path / "jobs.csv"
     good.write_text(GOOD)
     trace.write_text("job_id,submitted\n1,2\n")
-    told = run("simulate", good, f"acme:{trace}", "--json")
-    assert told.code == 1
-    (said,) = told.lines("error")
+    result = run("simulate", good, f"acme:{trace}", "--json")
+    assert result.code == 1
+    (said,) = result.lines("error")
     assert "jobs.csv: missing columns 'arrival_time'" in said and "found job_id, submitted; wanted job_id" in said
-    assert told.json["binds"] == 1
+    assert result.json["binds"] == 1
 
 
 @pytest.mark.parametrize(
@@ -264,18 +264,18 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
 def test_command_lines(tmp_path: Path, arguments: list[str], said: str) -> None:
     good = tmp_path / "good.yaml"
     good.write_text(GOOD)
-    told = run(*(good if argument == "{good}" else argument for argument in arguments))
-    assert (told.code, told.out) == (2, "")
-    (error,) = told.lines("error")
+    result = run(*(good if argument == "{good}" else argument for argument in arguments))
+    assert (result.code, result.out) == (2, "")
+    (error,) = result.lines("error")
     assert said in error
 
 
 def test_no_nodes_says_what_to_give(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.yaml"
     jobs.write_text(group("bad") + pod(group="bad"))
-    told = run("simulate", jobs)
-    assert told.code == 2
-    assert "the input has no nodes; use --nodes, such as --nodes 16x4gpu" in told.lines("error")
+    result = run("simulate", jobs)
+    assert result.code == 2
+    assert "the input has no nodes; use --nodes, such as --nodes 16x4gpu" in result.lines("error")
 
 
 def test_inputs_that_each_bring_a_policy(tmp_path: Path) -> None:
@@ -283,15 +283,15 @@ def test_inputs_that_each_bring_a_policy(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "volcano-scheduler.conf").write_text(CONF)
         (tmp_path / name / "good.yaml").write_text(GOOD)
-    told = run("simulate", tmp_path / "one", tmp_path / "two")
-    assert told.code == 2
-    (said,) = told.lines("error")
+    result = run("simulate", tmp_path / "one", tmp_path / "two")
+    assert result.code == 2
+    (said,) = result.lines("error")
     assert said.startswith("several policy files: ") and said.endswith("; name one with --conf")
 
 
 def test_names_cannot_move_the_cursor(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(GOOD + '---\nkind: "De\\x1b[2Jploy\\nment"\napiVersion: v1\nmetadata: {name: x}\n')
-    told = run("schedule", bad)
-    assert "\x1b" not in told.err
-    assert len(told.lines("warning")) == 1
+    result = run("schedule", bad)
+    assert "\x1b" not in result.err
+    assert len(result.lines("warning")) == 1

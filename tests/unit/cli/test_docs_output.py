@@ -16,7 +16,9 @@ from pumice.cli.main import main
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
 BLOCK = re.compile(r"^```console\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"\$ (?:\.venv/bin/)?pumice (?P<words>(?:schedule|simulate|compare|check-conf) .*)")
+COMMAND = re.compile(
+    r"\$ (?:\.venv/bin/)?pumice (?P<words>(?:schedule|simulate|compare|check-conf|explain|whatif|next|story|top) .*)"
+)
 FILE_OPTIONS = ("--report", "--jobs", "--events")
 
 
@@ -64,7 +66,7 @@ def test_output(page: str, words: list[str], expected: list[str]) -> None:
 
 
 def pattern(lines: list[str]) -> str:
-    """A line with … alone stands for any lines, … within one for anything there."""
+    """A line with … alone matches any lines, … within a line matches anything there."""
     parts = []
     for line in lines:
         if line == "…":

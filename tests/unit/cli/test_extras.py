@@ -39,8 +39,8 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_rooms_for_files_and_notebooks_need_no_extra() -> None:
-    told = run(FEW_LINES + IMPORT_ROOMS)
-    assert told.returncode == 0, told.stderr
+    result = run(FEW_LINES + IMPORT_ROOMS)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_rooms_for_files_and_notebooks_need_no_extra() -> None:
     ],
 )
 def test_commands_on_files_and_help_need_no_extra(arguments: tuple[str, ...], code: int, shown: str) -> None:
-    told = run(COMMAND, *arguments)
-    assert told.returncode == code, told.stderr
-    assert shown in told.stdout
+    result = run(COMMAND, *arguments)
+    assert result.returncode == code, result.stderr
+    assert shown in result.stdout
 
 
 @pytest.mark.parametrize(("command", "extra"), [("run", "run"), ("log-level", "run"), ("serve", "serve")])
 def test_command_names_the_extra_that_is_missing(command: str, extra: str) -> None:
-    told = run(COMMAND, command)
+    result = run(COMMAND, command)
     missing = ", ".join(EXTRAS[extra])
     sentence = f"pumice {command} needs packages that are not installed ({missing}): pip install 'pumice[{extra}]'"
-    assert (told.returncode, told.stdout, told.stderr) == (2, "", f"error: {sentence}\n")
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"error: {sentence}\n")
 
 
 def test_extras_bring_the_modules_that_their_commands_need() -> None:

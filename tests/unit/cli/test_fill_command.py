@@ -52,8 +52,8 @@ def test_a_fill_is_the_same_for_the_same_seed(trace: Path) -> None:
 
 def test_the_table_and_the_page(trace: Path, tmp_path: Path) -> None:
     page = tmp_path / "fill.html"
-    told = run("fill", trace, "--policies", "packing", "--repeats", 1, "--report", page)
-    assert told.code == 0 and "packing" in told.out and f"wrote {page}" in told.err
+    result = run("fill", trace, "--policies", "packing", "--repeats", 1, "--report", page)
+    assert result.code == 0 and "packing" in result.out and f"wrote {page}" in result.err
     text = page.read_text()
     assert "<script" not in text and text.count("<polyline") == 2 and "packing" in text
 
@@ -65,17 +65,17 @@ def test_the_bound_is_listed_beside_the_policies(trace: Path) -> None:
 
 
 def test_wrong_input_is_named(trace: Path) -> None:
-    told = run("fill", trace, "--policies", "best")
-    assert told.code == 2 and "--policies: found 'best', wanted some of random" in told.err
+    result = run("fill", trace, "--policies", "best")
+    assert result.code == 2 and "--policies: found 'best', wanted some of random" in result.err
     assert run("fill", trace / "none").code == 2
     (trace / "openb_pod_list_default.csv").write_text(PODS + "p0,1,1,3,500,,,,0,1,0\n")
-    told = run("fill", trace)
-    assert told.code == 2 and "no pod asks for GPUs" in told.err
-    assert "1 row left out, parts of several GPUs" in told.err
+    result = run("fill", trace)
+    assert result.code == 2 and "no pod asks for GPUs" in result.err
+    assert "1 row left out, parts of several GPUs" in result.err
 
 
 def test_nodes_without_gpus_come_where_they_are_wanted(trace: Path) -> None:
     assert run("fill", trace, "--repeats", 1, "--policies", "fgd", "--all-nodes", "--json").json["nodes"] == 2
     (trace / "openb_node_list_all_node.csv").unlink()
-    told = run("fill", trace, "--all-nodes")
-    assert told.code == 2 and "found no openb_node_list_all_node.csv" in told.err
+    result = run("fill", trace, "--all-nodes")
+    assert result.code == 2 and "found no openb_node_list_all_node.csv" in result.err

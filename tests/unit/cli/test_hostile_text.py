@@ -74,12 +74,12 @@ def test_no_name_reaches_the_terminal_as_more_than_text(
     tmp_path: Path, command: str, how: tuple[str, ...], hostile: str
 ) -> None:
     (tmp_path / "a.yaml").write_text(manifests(hostile))
-    told = run(command, tmp_path / "a.yaml", *how)
-    for text in (told.out, told.err):
+    result = run(command, tmp_path / "a.yaml", *how)
+    for text in (result.out, result.err):
         assert [line for line in text.split("\n") if not line.isprintable()] == []
-    assert "error: made up" not in [line[:14] for line in told.err.split("\n")]
+    assert "error: made up" not in [line[:14] for line in result.err.split("\n")]
     if how:
-        assert told.json["problems"]
+        assert result.json["problems"]
 
 
 def test_json_means_what_it_meant(tmp_path: Path) -> None:
@@ -92,12 +92,12 @@ def test_json_means_what_it_meant(tmp_path: Path) -> None:
 def test_names_of_files_are_text_too(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(GOOD + "---\nkind: [\n")
     for how in ((), ("--json",)):
-        told = run("schedule", tmp_path, *how)
-        assert told.code == 1
-        for text in (told.out, told.err):
+        result = run("schedule", tmp_path, *how)
+        assert result.code == 1
+        for text in (result.out, result.err):
             assert [line for line in text.split("\n") if not line.isprintable()] == []
-    told = run("simulate", tmp_path / name, "--report", tmp_path / "r.html", "--events", tmp_path / "e.jsonl")
-    assert told.code == 1
+    result = run("simulate", tmp_path / name, "--report", tmp_path / "r.html", "--events", tmp_path / "e.jsonl")
+    assert result.code == 1
     assert "a" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -110,11 +110,11 @@ def test_half_a_character_is_named(tmp_path: Path, half: str, file: str) -> None
         '{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"g"},'
         f'"spec":{{"queue":"{half}"}}}}'
     )
-    told = run("schedule", tmp_path, "--json")
-    assert told.code == 1
-    (said,) = told.lines("error")
+    result = run("schedule", tmp_path, "--json")
+    assert result.code == 1
+    (said,) = result.lines("error")
     assert file in said
-    assert told.json["binds"] == {"ns/good-0": "n1"}
+    assert result.json["binds"] == {"ns/good-0": "n1"}
 
 
 def test_a_pair_of_halves_is_a_character(tmp_path: Path) -> None:

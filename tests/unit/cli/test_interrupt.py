@@ -18,14 +18,14 @@ COMMAND = [sys.executable, "-c", "from pumice.cli.main import main; main()", "si
 
 
 def test_the_observer_stops_the_run_after_a_signal() -> None:
-    told: list[int] = []
+    result: list[int] = []
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), stopped_by_ctrl_c(told.append) as watch:
+    with pytest.raises(KeyboardInterrupt), stopped_by_ctrl_c(result.append) as watch:
         watch(1)
         signal.raise_signal(signal.SIGINT)
-        assert told == [1]
+        assert result == [1]
         watch(2)
-    assert told == [1, 2]
+    assert result == [1, 2]
     assert signal.getsignal(signal.SIGINT) is before
 
 

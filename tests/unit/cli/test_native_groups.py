@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.kit import Told, run
+from tests.unit.cli.kit import Result, run
 
 Raw = dict[str, Any]
 QUOTA = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
@@ -50,7 +50,7 @@ def pods(dialect: str, count: int) -> list[Raw]:
     return [{**head, "metadata": {"name": f"p{i}", "namespace": "ml"}, "spec": spec} for i in range(count)]
 
 
-def schedule(tmp_path: Path, dialect: str, *objects: Raw) -> Told:
+def schedule(tmp_path: Path, dialect: str, *objects: Raw) -> Result:
     listed = {"apiVersion": "v1", "kind": "List", "items": [QUEUES[dialect], *objects]}
     (tmp_path / "all.json").write_text(json.dumps(listed))
     (tmp_path / "policy.conf").write_text("dialect: kai\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.kit import Told, run
+from tests.unit.cli.kit import Result, run
 
 Obj = dict[str, Any]
 
@@ -56,7 +56,7 @@ def gang(name: str, *specs: Obj, language: str = "volcano", of: str = "q", statu
     return found
 
 
-def schedule(folder: Path, *objects: Obj, language: str = "volcano", conf: str = "") -> Told:
+def schedule(folder: Path, *objects: Obj, language: str = "volcano", conf: str = "") -> Result:
     (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     options: tuple[object, ...] = ()
     if conf or language == "kai":
@@ -65,8 +65,8 @@ def schedule(folder: Path, *objects: Obj, language: str = "volcano", conf: str =
     return run("schedule", folder / "all.json", *options, "--json")
 
 
-def bound(told: Told) -> dict[str, str]:
-    return {pod.partition("/")[2]: node for pod, node in told.json["binds"].items()}
+def bound(result: Result) -> dict[str, str]:
+    return {pod.partition("/")[2]: node for pod, node in result.json["binds"].items()}
 
 
 # -- what a sidecar holds
@@ -81,13 +81,13 @@ def test_a_sidecar_that_still_holds_more_than_its_spec_says_is_counted(
     side = container("500m", "side", restartPolicy="Always")
     holds = {"name": "side", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "2"}}
     old = {"nodeName": "n1", "containers": [container("1")], "initContainers": [side]}
-    told = schedule(
+    result = schedule(
         *(tmp_path, node(), *queue(language)),
         *gang("old", old, language=language, status={"initContainerStatuses": [holds]}),
         *gang("new", {"containers": [container(waiting)]}, language=language),
         language=language,
     )
-    assert bound(told) == ({"new-0": "n1"} if fits else {})
+    assert bound(result) == ({"new-0": "n1"} if fits else {})
 
 
 # -- what admission fills in
@@ -114,9 +114,9 @@ def test_the_preemption_policy_of_a_priority_class_holds_for_its_pods(
         new = [obj("batch.volcano.sh/v1alpha1", "Job", "new", spec, metadata={"namespace": "ns"})]
     old = gang("old", {"nodeName": "n1", "containers": [container("2")]})
     old[0]["spec"]["minMember"] = 0
-    told = schedule(
+    result = schedule(
         *(tmp_path, node(cpu="2"), *queue(), *old, *new),
         obj("scheduling.k8s.io/v1", "PriorityClass", "high", value=10, preemptionPolicy=policy),
         conf=PREEMPT,
     )
-    assert told.json["evicts"] == leaves
+    assert result.json["evicts"] == leaves

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pumice.cli import run_flags
-from tests.unit.cli.kit import GOOD, Told, run
+from tests.unit.cli.kit import GOOD, Result, run
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +45,10 @@ def nowhere(tmp_path: Path) -> str:
     return f"--kubeconfig={path}"
 
 
-def reached(told: Told) -> bool:
+def reached(result: Result) -> bool:
     """Whether every flag was taken: the only complaint is about the server."""
-    (error,) = told.lines("error")
-    return told.code == 2 and "does not answer" in error
+    (error,) = result.lines("error")
+    return result.code == 2 and "does not answer" in error
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_flags_of_volcanos_scheduler(nowhere: str, flags: tuple[str, ...]) -> No
 
 
 def test_flags_without_meaning_are_taken_with_a_note(nowhere: str) -> None:
-    told = run("run", nowhere, *(f"--{name}=1" for name in run_flags.MEANINGLESS))
-    assert reached(told)
-    notes = told.lines("note")
+    result = run("run", nowhere, *(f"--{name}=1" for name in run_flags.MEANINGLESS))
+    assert reached(result)
+    notes = result.lines("note")
     assert [note.split()[0] for note in notes] == [f"--{name}" for name in run_flags.MEANINGLESS]
 
 
 def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in run_flags.MEANINGLESS_ENVIRONMENT:
         monkeypatch.setenv(name, "1")
-    told = run("run", nowhere)
-    assert reached(told)
-    assert [note.split()[0] for note in told.lines("note")] == list(run_flags.MEANINGLESS_ENVIRONMENT)
+    result = run("run", nowhere)
+    assert reached(result)
+    assert [note.split()[0] for note in result.lines("note")] == list(run_flags.MEANINGLESS_ENVIRONMENT)
 
 
 @pytest.mark.parametrize(
@@ -102,16 +102,16 @@ def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monke
     ],
 )
 def test_unsupported_flag_that_changes_decisions_is_refused(nowhere: str, flag: str, why: str) -> None:
-    told = run("run", nowhere, flag)
-    assert told.code == 2
-    (error,) = told.lines("error")
+    result = run("run", nowhere, flag)
+    assert result.code == 2
+    (error,) = result.lines("error")
     assert why in error
 
 
 def test_record_of_a_shard_is_refused(nowhere: str, tmp_path: Path) -> None:
-    told = run("run", nowhere, "--scheduler-sharding-mode=hard", f"--record={tmp_path / 'record'}")
-    assert told.code == 2
-    assert "not supported yet with --scheduler-sharding-mode" in told.lines("error")[0]
+    result = run("run", nowhere, "--scheduler-sharding-mode=hard", f"--record={tmp_path / 'record'}")
+    assert result.code == 2
+    assert "not supported yet with --scheduler-sharding-mode" in result.lines("error")[0]
 
 
 def test_one_of_several_schedulers_is_refused(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,16 +199,16 @@ def test_what_is_served_over_tls(
 )
 def test_wrong_input_is_one_line(nowhere: str, flags: tuple[str, ...], said: str) -> None:
     """Alone, too: no policy is shown before it."""
-    told = run("run", nowhere, *flags)
-    assert told.code == 2
-    (error,) = told.lines("error")
+    result = run("run", nowhere, *flags)
+    assert result.code == 2
+    (error,) = result.lines("error")
     assert said in error
-    assert told.err.splitlines() == [f"error: {error}"]
+    assert result.err.splitlines() == [f"error: {error}"]
 
 
 def test_it_says_which_server_does_not_answer(nowhere: str) -> None:
-    told = run("run", nowhere, "--master=http://127.0.0.1:1")
-    assert "the API server http://127.0.0.1:1 " in told.lines("error")[0]
+    result = run("run", nowhere, "--master=http://127.0.0.1:1")
+    assert "the API server http://127.0.0.1:1 " in result.lines("error")[0]
 
 
 # -- plugins of one's own
@@ -253,8 +253,8 @@ def test_plugins_of_a_folder_decide(own: tuple[str, Path], tmp_path: Path) -> No
     manifests = tmp_path / "all.yaml"
     manifests.write_text(GOOD)
     assert run("check-conf", conf, flag).code == 0
-    told = run("schedule", manifests, f"--conf={conf}", flag, "--json").json
-    assert told["unscheduled"] == {"ns/good-0": "0/1 nodes are unavailable: 1 node(s) are taken."}
+    result = run("schedule", manifests, f"--conf={conf}", flag, "--json").json
+    assert result["unscheduled"] == {"ns/good-0": "0/1 nodes are unavailable: 1 node(s) are taken."}
     assert run("simulate", manifests, f"--conf={conf}", flag, "--json").json["binds"] == 0
     conf.write_text(CONF.replace(", {name: nobody, arguments: {why: taken}}", ""))
     assert run("simulate", manifests, f"--conf={conf}", flag, "--json").json["binds"] == 1
@@ -273,6 +273,6 @@ def test_plugins_that_cannot_be_loaded_are_one_line_each(
     Path("x.conf").write_text(CONF)
     Path("x.yaml").write_text(GOOD)
     (tmp_path / "plugins" / "worse.py").write_text("1 / 0")
-    told = run(*command, flag, *((nowhere,) if command == ("run",) else ()))
-    assert told.code == 2
-    assert told.lines("error") == [f"{tmp_path}/plugins/worse.py: line 1: ZeroDivisionError: division by zero"]
+    result = run(*command, flag, *((nowhere,) if command == ("run",) else ()))
+    assert result.code == 2
+    assert result.lines("error") == [f"{tmp_path}/plugins/worse.py: line 1: ZeroDivisionError: division by zero"]

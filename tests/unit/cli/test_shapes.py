@@ -82,12 +82,12 @@ def test_the_same_input_gives_the_same_digest(two_queues: Path, tmp_path: Path) 
 
 def test_events(two_queues: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
-    told = run("simulate", two_queues, "--json", "--events", events)
+    result = run("simulate", two_queues, "--json", "--events", events)
     lines = [json.loads(line) for line in events.read_text().splitlines()]
-    assert lines[-1] == {"t": 142.0, "event": "end", "ending": "stuck", "digest": told.json["digest"]}
+    assert lines[-1] == {"t": 142.0, "event": "end", "ending": "stuck", "digest": result.json["digest"]}
     times = [line["t"] for line in lines]
     assert times == sorted(times)
-    assert f"wrote {events}" in told.err
+    assert f"wrote {events}" in result.err
 
 
 def test_nodes_in_place_of_those_of_the_input(two_queues: Path) -> None:
@@ -150,14 +150,14 @@ def test_check_conf() -> None:
 def test_check_conf_with_problems(tmp_path: Path) -> None:
     conf = tmp_path / "c.conf"
     conf.write_text('actions: "alocate"\ntiers: [{plugins: [{name: gnag}]}]\n')
-    told = run("check-conf", conf, "--json")
-    assert told.code == 2
-    assert told.json["ok"] is False and len(told.json["problems"]) == 2
+    result = run("check-conf", conf, "--json")
+    assert result.code == 2
+    assert result.json["ok"] is False and len(result.json["problems"]) == 2
 
 
 def test_json_is_all_of_standard_output(tmp_path: Path) -> None:
     good = tmp_path / "good.yaml"
     good.write_text(GOOD + "---\nhello\n")
-    told = run("schedule", good, "--json")
-    assert told.out.count("\n") == 1 and told.json["binds"] == {"ns/good-0": "n1"}
-    assert len(told.lines("error")) == 1
+    result = run("schedule", good, "--json")
+    assert result.out.count("\n") == 1 and result.json["binds"] == {"ns/good-0": "n1"}
+    assert len(result.lines("error")) == 1

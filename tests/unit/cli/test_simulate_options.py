@@ -45,8 +45,8 @@ def test_every_fault_that_exists_can_be_asked_for() -> None:
 
 
 def test_a_fault_is_asked_for_once() -> None:
-    told = run("simulate", __file__, "--faults", "restart=1d,restart=2d", "--nodes", "1x1gpu")
-    assert told.code == 2 and "--faults: found restart twice" in told.err
+    result = run("simulate", __file__, "--faults", "restart=1d,restart=2d", "--nodes", "1x1gpu")
+    assert result.code == 2 and "--faults: found restart twice" in result.err
 
 
 def test_restarts_evictions_and_lost_work_are_in_the_json(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_restarts_evictions_and_lost_work_are_in_the_json(tmp_path: Path) -> Non
 
 def test_one_row_a_job(two_queues: Path, tmp_path: Path) -> None:
     table = tmp_path / "jobs.csv"
-    told = run("simulate", two_queues, "--jobs", table)
-    assert f"wrote {table}" in told.err
+    result = run("simulate", two_queues, "--jobs", table)
+    assert f"wrote {table}" in result.err
     first, second, giant = rows(table)
     assert tuple(first) == (*HEADER, *batsim.HEADER)
     assert (first["job"], first["queue"], first["pods"], first["state"]) == ("default/first", "a", "8", "done")
@@ -109,9 +109,9 @@ def test_a_window(two_queues: Path) -> None:
 
 
 def test_a_window_of_nothing(two_queues: Path) -> None:
-    told = run("simulate", two_queues, "--warm-up", "10s", "--cool-down", "25s")
-    assert told.code == 2
-    (error,) = told.lines("error")
+    result = run("simulate", two_queues, "--warm-up", "10s", "--cool-down", "25s")
+    assert result.code == 2
+    (error,) = result.lines("error")
     assert "--warm-up, --cool-down: found a warm-up of 10 s and a cool-down of 25 s, which leaves no time" in error
 
 
@@ -130,12 +130,12 @@ def test_shaken_arrivals_are_a_universe_by_seed(two_queues: Path, tmp_path: Path
 
 def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> None:
     file = written(tmp_path, node("n1"), node("n2"), queue("a"), job("five", cpu=5), job("gang", 5, at=10))
-    told = run("simulate", file, "--json")
-    assert told.code == 0 and run("simulate", file, "--strict").code == 1
-    (said,) = told.lines("warning")
+    result = run("simulate", file, "--json")
+    assert result.code == 0 and run("simulate", file, "--strict").code == 1
+    (said,) = result.lines("warning")
     assert said.startswith("job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable")
     assert "reserves 5 cores without using it" in said
-    found = told.json
+    found = result.json
     assert found["ending"] == "stuck"
     assert [each["job"] for each in found["never_run"]] == ["default/five"]
     assert found["held_for_nothing"] == [{"job": "default/five", "promised": {"cpu": 5.0}, "on_nodes": {}}]
@@ -151,14 +151,14 @@ def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> 
 
 def test_a_dash_is_standard_input_and_output(tmp_path: Path) -> None:
     file = written(tmp_path, node("n1"), node("n2"), queue("a"), job("one", cpu=1))
-    told = CliRunner().invoke(main, ["simulate", "-", "--jobs", "-"], input=file.read_text())
-    lines = told.stdout.splitlines()
-    assert told.exit_code == 0 and lines[0].startswith("job,queue,pods") and len(lines) == 2
-    assert "wrote" not in told.stderr
+    result = CliRunner().invoke(main, ["simulate", "-", "--jobs", "-"], input=file.read_text())
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0 and lines[0].startswith("job,queue,pods") and len(lines) == 2
+    assert "wrote" not in result.stderr
 
 
 @pytest.mark.parametrize("more", [("--events", "-"), ("--json",)])
 def test_standard_output_can_be_used_once(tmp_path: Path, more: tuple[str, ...]) -> None:
     file = written(tmp_path, node("n1"), queue("a"), job("one", cpu=1))
-    told = run("simulate", file, "--jobs", "-", *more)
-    assert told.code == 2 and "standard output (-) can be used once" in told.err
+    result = run("simulate", file, "--jobs", "-", *more)
+    assert result.code == 2 and "standard output (-) can be used once" in result.err

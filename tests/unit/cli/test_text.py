@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_helps_with_examples(command: str) -> None:
-    told = run(command, "--help")
-    assert told.code == 0
-    assert told.out.startswith(f"Usage: pumice {command}")
-    assert f"  pumice {command} " in told.out.partition("Examples:")[2]
+    result = run(command, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: pumice {command}")
+    assert f"  pumice {command} " in result.out.partition("Examples:")[2]
 
 
 def test_all_commands_are_listed() -> None:
@@ -28,9 +28,9 @@ def test_all_commands_are_listed() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell: str) -> None:
-    told = run("completion", shell)
-    assert told.code == 0
-    assert f"_PUMICE_COMPLETE={shell}_complete" in told.out
+    result = run("completion", shell)
+    assert result.code == 0
+    assert f"_PUMICE_COMPLETE={shell}_complete" in result.out
 
 
 def test_simulate(tmp_path: Path) -> None:
@@ -72,16 +72,16 @@ def test_schedule_names_what_is_bound(tmp_path: Path) -> None:
 
 
 def test_check_conf() -> None:
-    told = run("check-conf", ROOT / "examples/demo/volcano-scheduler.conf")
-    assert told.code == 0
-    assert "volcano-scheduler.conf: OK" in told.out and "overcommit_factor = 1.2" in told.out
-    assert "None" not in told.out
+    result = run("check-conf", ROOT / "examples/demo/volcano-scheduler.conf")
+    assert result.code == 0
+    assert "volcano-scheduler.conf: OK" in result.out and "overcommit_factor = 1.2" in result.out
+    assert "None" not in result.out
 
 
 def test_check_conf_tells_what_no_policy_says() -> None:
-    told = run("check-conf", "-", stdin="{kind: SchedulingShard, spec: {partitionLabelValue: blue}}")
-    assert told.code == 0 and "dialect kai; actions: allocate" in told.out
-    assert told.err == "warning: standard input: spec.partitionLabelValue: use --partition-label-value=blue\n"
+    result = run("check-conf", "-", stdin="{kind: SchedulingShard, spec: {partitionLabelValue: blue}}")
+    assert result.code == 0 and "dialect kai; actions: allocate" in result.out
+    assert result.err == "warning: standard input: spec.partitionLabelValue: use --partition-label-value=blue\n"
 
 
 def test_bench() -> None:
@@ -92,8 +92,8 @@ def test_bench() -> None:
 def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
     file, page = tmp_path / "all.yaml", tmp_path / "report.html"
     file.write_text("\n".join(TWO_QUEUES))
-    told = run("simulate", file, "--report", page)
-    assert told.code == 0 and f"wrote {page}" in told.err
+    result = run("simulate", file, "--report", page)
+    assert result.code == 0 and f"wrote {page}" in result.err
     html = page.read_text(encoding="utf-8")
     assert html.startswith("<!doctype html>") and "default-src 'none'" in html
     assert [word for word in ("src=", "href=", "@import", "url(", "fetch(") if word in html] == []

@@ -36,11 +36,11 @@ def test_every_task_is_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "told"),
+    ("task", "result"),
     [pytest.param(13, "ValueError: thirteen", id="raises"), pytest.param(66, "a worker process ended", id="dies")],
 )
-def test_a_worker_that_fails_is_an_error(task: int, told: str) -> None:
-    with Workers(2, squares, 0) as workers, pytest.raises(WorkerError, match=told):
+def test_a_worker_that_fails_is_an_error(task: int, result: str) -> None:
+    with Workers(2, squares, 0) as workers, pytest.raises(WorkerError, match=result):
         list(workers.run([1, task, 2]))
     assert not any(process.is_alive() for process in workers._processes.values())
 

@@ -26,8 +26,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "key.conf").write_text('actoins: "allocate"\ntiers: []\n')
     (folder / "slurm.conf").write_text('dialect: slurm\nactions: "allocate"\n')
     (folder / "list.conf").write_text("[1, 2]")
-    told = run("simulate", folder / "good.yaml", "--until", "60s", "--save-cycle", 1, folder / "cycle.pumice")
-    assert told.code == 0, told.err
+    result = run("simulate", folder / "good.yaml", "--until", "60s", "--save-cycle", 1, folder / "cycle.pumice")
+    assert result.code == 0, result.err
     whole = (folder / "cycle.pumice").read_bytes()
     (folder / "cut.pumice").write_bytes(whole[: len(whole) // 2])
     return folder
@@ -87,7 +87,7 @@ def test_each_wrong_input_gets_its_sentence(
     here: Path, monkeypatch: pytest.MonkeyPatch, command: str, says: str
 ) -> None:
     monkeypatch.chdir(here)
-    told = run(*command.split())
-    assert told.code == 2
-    assert [line for line in told.lines("error") if says in line], told.err
-    assert not [sign for sign in ("Errno", "codec", "NoneType", "Error:") if sign in told.err], told.err
+    result = run(*command.split())
+    assert result.code == 2
+    assert [line for line in result.lines("error") if says in line], result.err
+    assert not [sign for sign in ("Errno", "codec", "NoneType", "Error:") if sign in result.err], result.err

@@ -41,7 +41,7 @@ def test_which_states_count(mask: I32, states: str) -> None:
     ],
 )
 def test_readiness(states: str, minimum: int, missing: int, says: str) -> None:
-    """Of the job and of its only sub-job alike. ``Nothing``: a pending task without request."""
+    """Counts of the job, which are those of its only sub-job. ``Nothing``: a pending task without request."""
     tasks = []
     for i, state in enumerate(states.split()):
         waits = state in ("Pending", "Pipelined", "Nothing")

@@ -1,4 +1,4 @@
-"""Jobs as columns: which belong to a session, which hold resources, and which are alike."""
+"""Jobs as columns: which belong to a session, which hold resources, and which are equal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_no_row_no_job() -> None:
     assert tables.jobs.live.tolist() == []
 
 
-# -- which jobs are alike
+# -- which jobs are equal
 
 
 def gang(name: str, minimum: int = 2, *, roles: Any = None, group: Any = None, **same: Any) -> list[Any]:

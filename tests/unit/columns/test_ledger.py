@@ -240,7 +240,7 @@ def test_a_pod_of_nobody_fills_its_node_and_no_job() -> None:
 
 
 def test_fresh_nodes_are_booked_without_counting_twice() -> None:
-    """Tasks of any kind at once, where each stands."""
+    """Place tasks of any kind at once, each with its own status."""
     ssn = session(cluster(node("n0"), node("n1"), podgroup("g"), pods("g", 2), pods("g", 1, first=2, cpu=3)), NOBODY)
     move(ssn.ledger, [0], TaskStatus.ALLOCATED, [0])
     move(ssn.ledger, [1], TaskStatus.PIPELINED, [1])

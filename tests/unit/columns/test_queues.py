@@ -1,4 +1,4 @@
-"""Queues as columns: their order, their parents, and what a limit that is not given stands for."""
+"""Queues as columns: their order, their parents, and what a limit that is not given means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""allocate: chunks in turns, binpack, waiting for what leaves."""
+"""allocate: chunks one by one, binpack, waiting for what leaves."""
 
 import pytest
 from msgspec.structs import replace

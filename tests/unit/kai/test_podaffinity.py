@@ -1,4 +1,4 @@
-"""Wishes about other pods decide before all but a nomination."""
+"""Preferred terms about other pods decide before all but a nomination."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NEAR = PodAffinityTerm("rack", LabelSelector((Requirement("app", "In", ("db",)),
     [
         pytest.param(PLUGINS, {"pod_preferred": (NEAR,)}, "b", id="near"),
         pytest.param(PLUGINS, {"anti_preferred": (NEAR,)}, "a", id="away"),
-        pytest.param(PLUGINS, {}, "a", id="without a wish"),
+        pytest.param(PLUGINS, {}, "a", id="without a preferred term"),
         pytest.param(PLUGINS[:-1], {"pod_preferred": (NEAR,)}, "a", id="without the plugin"),
     ],
 )
 def test_a_preferred_term_decides(plugins: tuple[str, ...], terms: dict[str, Any], where: str) -> None:
     nodes = [node("a", labels={"rack": "1"}), node("b", 16, labels={"rack": "2"}), node("c", 16, labels={"rack": "3"})]
     there = job("there", "q", ["b"], gpus=0, labels={0: {"app": "db"}})
-    wishing = [
+    preferring = [
         replace(each, spec=replace(each.spec, affinity=Affinity(**terms))) if isinstance(each, Pod) else each
         for each in job("j", "q", [""])
     ]
-    assert cycle(store(*nodes, queue("q"), *there, *wishing), policy(("allocate",), plugins)).binds == {"j-0": where}
+    assert cycle(store(*nodes, queue("q"), *there, *preferring), policy(("allocate",), plugins)).binds == {"j-0": where}

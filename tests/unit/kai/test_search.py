@@ -103,9 +103,9 @@ def test_nothing_is_evicted_for_a_job_within_its_delay(
     high = job("high", "q", [""], priority=75, age=age, preemption_delay=delay, last_eviction=last)
     ran = cycle(store(node("a", 1), queue("q", 1), job("low", "q", ["a"]), high))
     assert ran.evicted == (["low-0"] if evicts else [])
-    told = [each.message for update in ran.outcome.groups for each in update.status.scheduling]
+    reports = [each.message for update in ran.outcome.groups for each in update.status.scheduling]
     window = "Workload is within its preemption delay window (1m0s) and may not trigger evictions before"
-    assert any(window in text for text in told) is not evicts
+    assert any(window in text for text in reports) is not evicts
 
 
 def test_a_job_that_loses_pods_has_its_delay_from_then_on() -> None:
@@ -146,13 +146,13 @@ def test_a_job_keeps_its_minimum_for_a_while() -> None:
     assert ran.evicted == ["runs-1"]
 
 
-def test_hopeless_jobs_are_told_so_by_kind() -> None:
+def test_hopeless_jobs_have_their_reason_by_kind() -> None:
     hold = job("hold", "p", ["a"], gpus=8, priority=100)
     want = [job(f"w{i}", "q", [""], age=i) for i in range(20)]
     ran = cycle(store(node("a"), queue("p", 8), queue("q", 0), hold, *want))
     assert ran.decisions == []
-    told = [entry for entry in ran.outcome.entries if entry.action == "allocate" and entry.finding == NoRoom()]
-    assert {entry.subject for entry in told} == {f"ns/w{i}" for i in range(20)}
+    reports = [entry for entry in ran.outcome.entries if entry.action == "allocate" and entry.finding == NoRoom()]
+    assert {entry.subject for entry in reports} == {f"ns/w{i}" for i in range(20)}
 
 
 @pytest.mark.parametrize(

@@ -194,9 +194,9 @@ def test_what_cannot_be_read_of_an_object_holds_back_its_own_and_nobody_else(
 
 
 def test_an_unknown_topology_or_level_and_minimums_above_sizes_keep_their_gang_waiting() -> None:
-    for wish in (TopologyConstraint("away", "rack"), TopologyConstraint("t", "shelf")):
+    for required in (TopologyConstraint("away", "rack"), TopologyConstraint("t", "shelf")):
         topology = Topology("t", ("rack",))
-        found = store(node("n", labels={"rack": "r"}), topology, queue("q"), job("j", "q", [""], topology=wish))
+        found = store(node("n", labels={"rack": "r"}), topology, queue("q"), job("j", "q", [""], topology=required))
         ran = cycle(found)
         assert ran.binds == {} and ran.outcome.groups[0].status.scheduling
     few = cycle(store(node("n"), queue("q"), job("j", "q", [""], minimum=3), job("k", "q", [""])))

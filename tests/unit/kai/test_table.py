@@ -57,7 +57,7 @@ def test_arguments_of_another_languages_action_are_taken() -> None:
         read_policy({**conf, "configurations": [{"name": "kai/nothing"}]}, REGISTRY)
 
 
-def test_wrong_arguments_are_told() -> None:
+def test_wrong_arguments_are_reported() -> None:
     for name, arguments in (
         ("nodeplacement", {"gpu": "heap"}),
         ("minruntime", {"defaultPreemptMinRuntime": "soon"}),

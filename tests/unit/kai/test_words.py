@@ -57,11 +57,11 @@ FAST = {"preemptibility": "non-preemptible"}
 )
 def test_which_queue_has_no_more_to_give(of: str, gpus: int, why: str, message: str) -> None:
     runs = job("fast", "team", ["a"], 1, **FAST), job("runs", "team", ["a"], 2)
-    found = told(of, gpus, QueueLimit(of, why), *runs)
+    found = reports(of, gpus, QueueLimit(of, why), *runs)
     assert found == Explanation({LIMIT: OVER_LIMIT, QUOTA: NON_PREEMPTIBLE_OVER_QUOTA}[why], message)
 
 
-def told(of: str, gpus: int, why: Blocker, *others: object) -> Explanation:
+def reports(of: str, gpus: int, why: Blocker, *others: object) -> Explanation:
     """Of a job of one that waits."""
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, *others, job("new", of, [""], gpus)))  # type: ignore[arg-type]
     row = list(ssn.tables.jobs.uids).index("ns/new")
@@ -70,7 +70,9 @@ def told(of: str, gpus: int, why: Blocker, *others: object) -> Explanation:
 
 def test_a_queue_that_is_not_there_is_named() -> None:
     why = BadQueue("team", NO_PARENT, "gone")
-    assert told("team", 1, why) == Explanation(QUEUE_DOES_NOT_EXIST, "queue team has a parent that is not there: gone")
+    assert reports("team", 1, why) == Explanation(
+        QUEUE_DOES_NOT_EXIST, "queue team has a parent that is not there: gone"
+    )
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,14 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_change_is_taken_over(path: Path) -> None:
-    conf, told = conf_file(path), []
-    conf.changed = lambda: told.append(conf.current.hash)
+    conf, reports = conf_file(path), []
+    conf.changed = lambda: reports.append(conf.current.hash)
     before = conf.current
     assert not conf.look(), "nothing has changed"
     path.write_text(SECOND)
     assert conf.look()
     assert actions(conf) == ["enqueue", "allocate"]
-    assert told == [conf.current.hash] != [before.hash]
+    assert reports == [conf.current.hash] != [before.hash]
     assert [action.name for action in before.policy.actions] == ["allocate"], "whoever has the old one keeps it whole"
 
 

@@ -130,7 +130,7 @@ def test_a_line_is_written_at_its_level_and_above(
         assert sum(each.startswith(line) for each in said) == (level <= verbosity), (verbosity, said)
 
 
-def test_what_was_not_tried_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_was_not_tried_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing of one job's troubles is said of another's."""
     caplog.set_level(logging.DEBUG, "pumice.cycle")
     ran = run(one_fits(), WITH_ENQUEUE)

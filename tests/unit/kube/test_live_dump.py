@@ -207,10 +207,10 @@ def replayed(store: Store, conf: str, folder: Path, *flags: str) -> str:
     commands = (place / "README").read_text().splitlines()
     assert [Path(shlex.split(command)[2]) for command in commands] == [place / SNAPSHOT_NAME, place]
     for command in commands:
-        told = run(*shlex.split(command)[1:], "--json")
-        assert told.code == 0, told.err
-        assert told.lines("error") == []
-        digests.add(told.json["digest"])
+        reports = run(*shlex.split(command)[1:], "--json")
+        assert reports.code == 0, reports.err
+        assert reports.lines("error") == []
+        digests.add(reports.json["digest"])
     (digest,) = digests
     return str(digest)
 

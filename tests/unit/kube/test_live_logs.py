@@ -63,22 +63,25 @@ def test_json_is_one_object_a_line() -> None:
     assert json.loads(logs.JsonLines().format(record("pod", left_out=7)))["left_out"] == 7
 
 
-def told(sparing: logs.Sparing, *records: logging.LogRecord) -> list[str]:
+def reports(sparing: logs.Sparing, *records: logging.LogRecord) -> list[str]:
     lines = [logs.TextLines().format(each) for each in records if sparing.filter(each)]
     return [line.partition("kube: ")[2] for line in lines]
 
 
-def test_much_of_the_same_is_told_for_some() -> None:
+def test_equal_lines_are_counted_and_logged_once() -> None:
     at = [0.0]
     sparing = logs.Sparing(at_once=2, clock=lambda: at[0])
     storm = [record("pod %s: not bound", name) for name in "abcde"]
-    assert told(sparing, *storm) == ["pod a: not bound", "pod b: not bound"]
-    assert told(sparing, record("something else"), record("cycle", fields={"bound": 1})) == ["something else", "cycle"]
+    assert reports(sparing, *storm) == ["pod a: not bound", "pod b: not bound"]
+    assert reports(sparing, record("something else"), record("cycle", fields={"bound": 1})) == [
+        "something else",
+        "cycle",
+    ]
     at[0] = 1.0
-    assert told(sparing, record("pod %s: not bound", "f")) == ["pod f: not bound (and 3 others like it)"]
+    assert reports(sparing, record("pod %s: not bound", "f")) == ["pod f: not bound (and 3 others like it)"]
     at[0] = 9.0
     again = [record("pod %s: not bound", name) for name in "gh"]
-    assert told(sparing, *again) == ["pod g: not bound", "pod h: not bound"]
+    assert reports(sparing, *again) == ["pod g: not bound", "pod h: not bound"]
 
 
 @pytest.mark.parametrize("verbosity", [2, 3])

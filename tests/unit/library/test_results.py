@@ -18,7 +18,7 @@ DEMO = str(repo.ROOT / "examples" / "demo")
 GANG = str(repo.ROOT / "examples" / "debug-gang")
 
 
-def told(*words: str) -> Any:
+def reports(*words: str) -> Any:
     """Return what a command prints as JSON."""
     return json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
 
@@ -33,7 +33,7 @@ def run() -> pumice.Run:
 
 
 def test_a_run_decides_what_the_command_decides(run: pumice.Run) -> None:
-    expected = told("simulate", DEMO)
+    expected = reports("simulate", DEMO)
     assert run.digest == expected["digest"] and run.ending == "stuck"
     assert run.to_dict()["wait_s"] == expected["wait_s"]
     assert round(figures(run)["wait_mean"], 3) == expected["wait_s"]["mean"]
@@ -74,7 +74,7 @@ def test_events_that_were_not_kept_are_an_error() -> None:
 
 
 def test_a_cycle_decides_what_the_command_decides() -> None:
-    cycle, expected = pumice.load(GANG).schedule(), told("schedule", GANG)
+    cycle, expected = pumice.load(GANG).schedule(), reports("schedule", GANG)
     assert cycle.digest == expected["digest"] and cycle.binds == expected["binds"]
     states = pl.DataFrame(cycle.pods).filter(pl.col("state").is_in(["waiting", "evicted"]))
     assert set(states["pod"]) >= set(expected["unscheduled"]) and expected["unscheduled"]
@@ -82,7 +82,7 @@ def test_a_cycle_decides_what_the_command_decides() -> None:
 
 
 def test_an_explanation_is_that_of_the_command() -> None:
-    found, expected = pumice.explain("ml/tf", GANG), told("explain", "ml/tf", GANG)
+    found, expected = pumice.explain("ml/tf", GANG), reports("explain", "ml/tf", GANG)
     assert found.to_dict() == expected and found.verdict == expected["verdict"]
     assert len(found.reasons) == len(expected["reason"]) and len(found.ways) == len(expected["ways_out"])
     assert len(pumice.load(GANG).waiting().reasons) == 1
@@ -93,7 +93,7 @@ def test_an_explanation_is_that_of_the_command() -> None:
 def test_a_comparison_is_that_of_the_command() -> None:
     conf = f"{DEMO}/volcano-scheduler.conf"
     found = pumice.compare("default", conf, DEMO, repeats=2, until="2h")
-    expected = told("compare", "default", conf, DEMO, "--repeats", "2", "--until", "2h")
+    expected = reports("compare", "default", conf, DEMO, "--repeats", "2", "--until", "2h")
     assert found.to_dict() == {key: value for key, value in expected.items() if key != "problems"}
     assert len(pl.DataFrame(found.figures)) == len(expected["figures"])
     assert len(found.universes) == 2 * len(expected["figures"])
@@ -103,7 +103,7 @@ def test_a_comparison_is_that_of_the_command() -> None:
 def test_a_snapshot_is_a_cluster_with_its_policy(tmp_path: Path) -> None:
     saved = tmp_path / "cycle.pumice"
     CliRunner().invoke(main, ["simulate", DEMO, "--save-cycle", "12", str(saved)])
-    assert pumice.load(saved).schedule().digest == told("schedule", str(saved))["digest"]
+    assert pumice.load(saved).schedule().digest == reports("schedule", str(saved))["digest"]
 
 
 @pytest.mark.parametrize(

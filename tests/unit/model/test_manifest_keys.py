@@ -69,7 +69,7 @@ def test_unknown_keys(more: dict[str, Any], expected: list[UnknownKey]) -> None:
     assert unknown_keys(JOB | more) == expected
 
 
-def test_names_of_resources_that_are_none_are_told() -> None:
+def test_names_of_resources_that_are_none_are_reported() -> None:
     amounts = {"mem": "4Gi", "cpu": 1, "pods": 9, "nvidia.com/gpu": 1, "hugepages-2Mi": 1, "deviceclass/a": 1}
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {"capability": amounts}}
     assert unknown_keys(queue) == [UnknownKey("spec.capability.mem", "memory")]

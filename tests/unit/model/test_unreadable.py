@@ -261,7 +261,7 @@ def test_whatever_is_wrong_with_a_running_pod_it_counts_or_closes_its_node(
         try:
             raw = changed(raw, path, data.draw(JUNK))
         except (KeyError, IndexError, TypeError):
-            continue  # what stood around it was replaced before
+            continue  # what was around it was replaced before
     try:
         reading = Decoder().read(raw)
     except ManifestError:

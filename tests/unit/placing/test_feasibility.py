@@ -1,4 +1,4 @@
-"""Where a class can go: what stands against each node, what is kept of the answer, and when rows are looked at anew."""
+"""Where a class can go: why nodes are refused, what is kept of the answer, and when rows are computed anew."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def errors_of(ssn: Session, nodes: NodeRows | None = None, *more: Any, **how: An
     return feasible.errors_of(Task(ssn.tables, 0).cls, feasible.all_nodes if nodes is None else nodes, *more, **how)
 
 
-# -- what stands against a task, filter by filter
+# -- why nodes refuse a task, filter by filter
 
 
 def picky(name: str, wanted: str, code: Code) -> Any:

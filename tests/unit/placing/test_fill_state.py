@@ -79,7 +79,7 @@ class Away(ScoreInTurn):
         return np.zeros(1) if self.wrong == "shape" else self.sign * places * 10_000.0
 
     def placed(self, step: int, place: int) -> bool:
-        if self.wrong == "told":
+        if self.wrong == "reports":
             raise KeyError("nobody")
         self.sign = -1.0 if step else 1.0
         return step == 1
@@ -165,7 +165,7 @@ def test_what_the_tasks_of_a_role_find_is_noted() -> None:
     ("wrong", "problem"),
     [
         ("raises", r"away, GoesAway\.alone at batch_node_order .*KeyError: 'nobody'"),
-        ("told", r"away, GoesAway\.alone at batch_node_order .*KeyError: 'nobody'"),
+        ("reports", r"away, GoesAway\.alone at batch_node_order .*KeyError: 'nobody'"),
         ("shape", r"away, GoesAway\.alone at batch_node_order .*one number for each of 3 nodes"),
     ],
 )

@@ -59,7 +59,7 @@ def answers(name: str) -> list[Answer]:
 
 
 @pytest.mark.parametrize("name", sorted(CONFS))
-def test_every_waiting_job_has_a_blocker_that_can_be_told_and_written(name: str) -> None:
+def test_every_waiting_job_has_a_blocker_with_a_sentence_and_json(name: str) -> None:
     waiting = 0
     for answer in answers(name):
         for found in blockers_of(answer.outcome).values():

@@ -14,7 +14,7 @@ LEVELS = Topology("t", ("zone", "rack"))
 
 
 def nearest(nodes: list[Node], tasks: list[str], level: str, gpus: int = 2) -> Blocker:
-    """Return what stands in the way of a gang that requires a level."""
+    """Return what prevents a gang that requires a level."""
     asking = job("ask", "q", tasks, gpus=gpus, topology=TopologyConstraint("t", level))
     return blockers_of(cycle(store(*nodes, LEVELS, queue("q"), *asking)).outcome)["ns/ask"][0]
 

@@ -52,7 +52,7 @@ def test_equal_jobs_have_one_hint() -> None:
 
 
 def test_a_gang_is_not_given_the_promise_of_another() -> None:
-    """Four equal gangs fail alike in allocate; preempt evicts for two of them, and the other two find no victim."""
+    """Four equal gangs fail in allocate; preempt evicts for two of them, and the other two find no victim."""
     classes = [PriorityClass("high", 1000), PriorityClass("low", 1)]
     nodes = [node(f"n{i}", cpu=2) for i in range(3)]
     old = [podgroup("old", 1, phase="Running", priority_class="low")]

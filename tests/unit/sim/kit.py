@@ -82,11 +82,11 @@ class FirstFit:
     def __init__(self, cluster: SimCluster) -> None:
         self.cluster = cluster
         self.moments: list[float] = []
-        self.told: list[object] = []
+        self.reports: list[object] = []
 
     def __call__(self, now: float) -> CycleReport:
         self.moments.append(now)
-        self.told += self.cluster.drain()
+        self.reports += self.cluster.drain()
         decisions: list[Decision] = []
         for key, group in list(self.cluster.groups.items()):
             pods = [p for p in self.cluster.pods.values() if p.group_key == key]

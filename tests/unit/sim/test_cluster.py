@@ -98,7 +98,7 @@ def test_a_vanished_node_takes_its_pods_along() -> None:
     assert list(made.pods) == ["ns/b"]
 
 
-def test_only_the_newest_state_of_an_object_is_told_but_never_across_its_end() -> None:
+def test_only_the_newest_state_of_an_object_is_delivered_but_never_across_its_end() -> None:
     made = cluster()
     bind(made, "ns/a", "n0")
     made.engine.advance(0)  # bound, then running
@@ -110,7 +110,7 @@ def test_only_the_newest_state_of_an_object_is_told_but_never_across_its_end() -
     assert [p.phase for p in seen(events, Pod)] == ["Running", "Pending"]
 
 
-def test_what_is_held_back_is_told_in_order() -> None:
+def test_what_is_held_back_is_delivered_in_order() -> None:
     made = cluster()
     made.telling.delay = lambda event: 10.0 if isinstance(event, Seen) and isinstance(event.obj, Pod) else 0.0
     bind(made, "ns/a", "n0")
@@ -125,7 +125,7 @@ def test_what_is_held_back_is_told_in_order() -> None:
     assert not made.telling.owes(Pod, "ns/a")
 
 
-def test_a_scheduler_that_starts_anew_is_told_everything_once_and_nothing_late() -> None:
+def test_a_scheduler_that_starts_anew_gets_everything_once_and_nothing_late() -> None:
     made = cluster()
     made.telling.delay = lambda event: 10.0
     bind(made, "ns/a", "n0")
@@ -150,8 +150,8 @@ def test_statuses_are_stored_and_are_no_news() -> None:
     assert not made.has_news
     assert made.groups["ns/g"].status == status
     assert made.queues["q"].allocated == resource(3)
-    told = made.pods["ns/a"]
-    assert (told.nominated_node, told.conditions[0].message) == ("n1", "no room")
+    reports = made.pods["ns/a"]
+    assert (reports.nominated_node, reports.conditions[0].message) == ("n1", "no room")
     assert len(made.drain()) == 3
 
     made.write_group(PodGroupUpdate("ns/g", status))  # the same again, or about nothing
@@ -193,7 +193,7 @@ def test_pods_that_run_already_hold_room() -> None:
     assert made.pods["ns/r"].phase == "Succeeded"
 
 
-def test_of_pods_told_of_together_those_that_changed_since_come_later() -> None:
+def test_of_pods_delivered_together_those_that_changed_since_come_later() -> None:
     made = cluster()
     made.add_pods({f"ns/{name}": pod(name) for name in "xyz"})
     made.put(node("n2"))

@@ -79,8 +79,8 @@ def test_several_at_once_come_as_one_after_the_other(there: int) -> None:
     for time, value in due:
         single.at(time, ran.append, value, priority=Priority.ARRIVE)
     at_once.at_all(iter(due), likewise.append, Priority.ARRIVE)
-    for engine, told in ((single, ran), (at_once, likewise)):
-        engine.at(3, told.append, "end", priority=Priority.END)
+    for engine, reports in ((single, ran), (at_once, likewise)):
+        engine.at(3, reports.append, "end", priority=Priority.END)
         engine.advance(4)
     assert ran == likewise == ["a", "b", "end", "c", "d"]
 

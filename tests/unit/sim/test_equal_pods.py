@@ -109,12 +109,12 @@ def test_pods_that_come_on_nodes_start_in_the_order_of_the_log() -> None:
     marks = {"scheduling.k8s.io/group-name": "g"}
     placed = [pod(name, node_name="n0", phase="Running", annotations=marks) for name in "abc"]
     cluster, controller = world(node("n0"))
-    told: list[str] = []
-    controller.hooks.started.append(lambda run: told.append(run.key))
-    cluster.hooks.started.append(told.extend)
+    reports: list[str] = []
+    controller.hooks.started.append(lambda run: reports.append(run.key))
+    cluster.hooks.started.append(reports.extend)
     controller.submit(LooseGang(PodGroup("ns", "g", "g", min_member=2), (pod("w", annotations=marks), *placed)))
     cluster.engine.advance(0)
-    assert told == ["ns/a", "ns/g", "ns/b", "ns/c"]
+    assert reports == ["ns/a", "ns/g", "ns/b", "ns/c"]
     assert cluster.pods_on == {"n0": {"ns/a": None, "ns/b": None, "ns/c": None}}
 
 

@@ -31,11 +31,11 @@ def run(seed: int, plan: FaultPlan = PLAN) -> tuple[SimResult, dict[str, int], l
     history = History(cluster, controller)
     laws = Laws(cluster, controller, usage=history.usage)
     scheduler = FirstFit(cluster)
-    faults = Faults(cluster, plan, np.random.default_rng(seed), restart=scheduler.told.clear)
+    faults = Faults(cluster, plan, np.random.default_rng(seed), restart=scheduler.reports.clear)
     sim = Simulation(
         cluster, controller, scheduler, history=history, after_event=laws.after_event, after_cycle=laws.after_cycle
     )
-    return sim.run(), faults.counts, scheduler.told
+    return sim.run(), faults.counts, scheduler.reports
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -40,7 +40,7 @@ def test_a_quota_counts_the_pods_that_have_not_ended(seed: int) -> None:
         assert other.used.milli_cpu == 0
         seen.add(cpu)
 
-    Faults(cluster, PLAN, np.random.default_rng(seed), restart=scheduler.told.clear)
+    Faults(cluster, PLAN, np.random.default_rng(seed), restart=scheduler.reports.clear)
     Simulation(cluster, controller, scheduler, after_event=check).run()
     assert len(seen) > 5
 

@@ -49,7 +49,7 @@ def test_a_pod_that_comes_is_in_the_state_it_says(
     assert [state_of(tables, f"p{i}") for i in range(count)] == [state] * count
 
 
-def test_pods_that_are_told_of_together_are_told_of_one_by_one() -> None:
+def test_events_of_several_pods_together_are_applied_one_by_one() -> None:
     """Those of other schedulers count once they are on a node, and as long as they are known."""
     one, many = (cluster(podgroup("g"), node("n1"), pod("p0", "g")) for _ in range(2))
     came = [

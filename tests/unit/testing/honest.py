@@ -146,7 +146,7 @@ def not_while_c_runs(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterRes
 @points.predicate(reads=(ROWS, PODS))
 def one_app_at_a_time(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult:
     other = {"a": "b", "b": "a"}.get(task.pod.labels.get("app", ""), "c")
-    return _all(nodes, not _is_there(ssn, other), Unfit(f"{other} runs"))  # None would stand for its whole gang
+    return _all(nodes, not _is_there(ssn, other), Unfit(f"{other} runs"))  # None would hold for its whole gang
 
 
 def _is_there(ssn: Session, app: str) -> bool:

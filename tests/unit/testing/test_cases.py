@@ -23,7 +23,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reports"),
     [
         pytest.param("", "bound: found {'g-0': 'a'}, wanted {}", id="more is bound than was said"),
         pytest.param(
@@ -33,11 +33,11 @@ def written(folder: Path, text: str) -> Path:
         pytest.param("  bound: {g-0: a}\n  first: [g-1]", "first: found ('g-0',), wanted ('g-1',)", id="order"),
     ],
 )
-def test_what_does_not_come_true_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_what_does_not_come_true_is_reported(tmp_path: Path, text: str, reports: str) -> None:
     (case,) = read_cases(written(tmp_path, text))
     with pytest.raises(AssertionError, match="one pod, one node") as caught:
         check_case(case)
-    assert told in str(caught.value)
+    assert reports in str(caught.value)
 
 
 def test_a_key_that_no_case_has_is_refused(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_each_broken_plugin_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_is_broken_is_found_and_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_plugin_is_found_and_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where, and what to write; how small a cluster gets that shows it is a test of its own."""
     monkeypatch.setattr(shrink, "ATTEMPTS_MAX", 5)
     problem, advice = FOUND[name]
@@ -91,8 +91,8 @@ def test_what_is_broken_is_found_and_told(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("name", "jobs"), [("clock", 2), ("not-a-number", 1)])
 def test_a_cluster_that_shows_it_is_cut_down_to_what_does(name: str, jobs: int) -> None:
     report = report_on(name)
-    told = [line.split()[0] for line in report.splitlines() if line.startswith("  ")]
-    assert (told.count("PodGroup"), told.count("Node"), told.count("Pod")) == (jobs, 1, 1), report
+    reports = [line.split()[0] for line in report.splitlines() if line.startswith("  ")]
+    assert (reports.count("PodGroup"), reports.count("Node"), reports.count("Pod")) == (jobs, 1, 1), report
     assert name == "clock" or "answered array([nan]), wanted finite numbers" in report
 
 

@@ -186,22 +186,22 @@ def taint_scores(pod: Pod, candidates: Sequence[Node]) -> list[int]:
 def inter_pod_scores(pod: Pod, candidates: Sequence[Node], placed: Placed, hard_weight: int) -> list[int]:
     topology: Counter[tuple[str, str]] = Counter()
 
-    def wish(term: PodAffinityTerm, meant: Pod, where: Node, weight: int) -> None:
+    def prefer(term: PodAffinityTerm, meant: Pod, where: Node, weight: int) -> None:
         if about(term, meant) and term.topology_key in where.labels:
             topology[term.topology_key, where.labels[term.topology_key]] += weight
 
     for other, where in placed:
         mine, theirs = pod.spec.affinity, other.spec.affinity
         for term in mine.pod_preferred:
-            wish(term, other, where, term.weight)
+            prefer(term, other, where, term.weight)
         for term in mine.anti_preferred:
-            wish(term, other, where, -term.weight)
+            prefer(term, other, where, -term.weight)
         for term in theirs.pod_required:
-            wish(term, pod, where, hard_weight)
+            prefer(term, pod, where, hard_weight)
         for term in theirs.pod_preferred:
-            wish(term, pod, where, term.weight)
+            prefer(term, pod, where, term.weight)
         for term in theirs.anti_preferred:
-            wish(term, pod, where, -term.weight)
+            prefer(term, pod, where, -term.weight)
     raw = [sum(topology[pair] for pair in node.labels.items()) for node in candidates]
     apart = max(raw) - min(raw)
     return [int(100 * ((r - min(raw)) / apart)) if apart else 0 for r in raw]

@@ -87,6 +87,6 @@ def test_switches_are_on_when_not_written_but_for_two() -> None:
     assert FEATURE_SWITCHES == {"Hierarchy": False}
 
 
-def test_whose_hooks_are_told_and_not_asked() -> None:
+def test_points_whose_hooks_are_notified_and_not_asked() -> None:
     """Of a plugin that is listed twice each instance hears of it."""
     assert {name for name, point in POINTS.items() if point.tells} == {"on_allocate", "on_deallocate", "session_close"}

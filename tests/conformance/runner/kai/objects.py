@@ -67,7 +67,7 @@ _QUEUE_PRIORITY = 100
 _FREE: Raw = {"quota": -1, "limit": -1, "over_quota_weight": 1}
 
 
-def standing_objects(case: Raw) -> Iterator[Object]:
+def initial_objects(case: Raw) -> Iterator[Object]:
     """All but jobs and their pods, which change from round to round."""
     for name in sorted({f"p{job['priority']}" for job in case["jobs"]}):
         yield PriorityClass(name, int(name[1:]))
@@ -309,15 +309,15 @@ def group_labels(groups: list[str]) -> dict[str, str]:
 
 def _affinity(namespace: str, task: Raw) -> Affinity:
     found = NO_AFFINITY
-    if (wish := task.get("node_affinity_in")) is not None:
-        term = NodeSelectorTerm((Requirement(wish["key"], "In", tuple(wish["values"])),))
+    if (term_of := task.get("node_affinity_in")) is not None:
+        term = NodeSelectorTerm((Requirement(term_of["key"], "In", tuple(term_of["values"])),))
         found = replace(found, node_required=(term,))
     near, away = (_pod_terms(namespace, task.get(key)) for key in ("pod_affinity", "pod_anti_affinity"))
     return replace(found, pod_required=near, anti_required=away) if near or away else found
 
 
-def _pod_terms(namespace: str, wish: Raw | None) -> tuple[PodAffinityTerm, ...]:
-    if wish is None:
+def _pod_terms(namespace: str, term_of: Raw | None) -> tuple[PodAffinityTerm, ...]:
+    if term_of is None:
         return ()
-    wanted = tuple(Requirement(k, "In", (v,)) for k, v in sorted(wish["match_labels"].items()))
-    return (PodAffinityTerm(wish["topology_key"], LabelSelector(wanted), (namespace,)),)
+    wanted = tuple(Requirement(k, "In", (v,)) for k, v in sorted(term_of["match_labels"].items()))
+    return (PodAffinityTerm(term_of["topology_key"], LabelSelector(wanted), (namespace,)),)

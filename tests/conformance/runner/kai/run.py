@@ -26,8 +26,8 @@ from tests.conformance.runner.kai.objects import (
     Pods,
     allocation_of,
     claims,
+    initial_objects,
     pod_group,
-    standing_objects,
 )
 from tests.conformance.runner.kai.policy import policy_of_case
 from tests.conformance.runner.kai.seen import Place, Seen
@@ -144,7 +144,7 @@ class Cluster:
     def store(self) -> Store:
         """The cluster as it is before the next cycle."""
         store = Store(scheduler_names=(SCHEDULER,))
-        store.apply_all(Event(obj) for obj in standing_objects(self._case))
+        store.apply_all(Event(obj) for obj in initial_objects(self._case))
         store.apply_all(Event(claim) for claim in claims(self._case, self._users(), self._given))
         for job in self._case["jobs"]:
             tasks = [self._tasks[task["id"]] for task in job["tasks"]]

@@ -47,7 +47,7 @@ def test_labels(labels: str, selects: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["a b", "a in 1,2", "=x", "a=1,,", "a>x", "a in (1", "x" * 20_000])
-def test_what_is_no_label_selector_is_told(text: str) -> None:
+def test_what_is_no_label_selector_is_reported(text: str) -> None:
     with pytest.raises(Refusal) as refused:
         selection(text, "", FIELDS)
     assert refused.value.code == 400
@@ -68,7 +68,7 @@ def test_fields(fields: str, selects: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["spec.image=x", "spec.nodeName", "spec.nodeName~x"])
-def test_a_field_that_cannot_be_selected_by_is_told(text: str) -> None:
+def test_a_field_that_cannot_be_selected_by_is_reported(text: str) -> None:
     with pytest.raises(Refusal) as refused:
         selection("", text, FIELDS)
     assert refused.value.code == 400

@@ -51,7 +51,7 @@ def test_age(seconds: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("stamp", [None, "yesterday", 7])
-def test_an_age_that_cannot_be_told(stamp: Any) -> None:
+def test_an_age_that_is_unknown(stamp: Any) -> None:
     assert age(stamp, START) == "<unknown>"
 
 

@@ -64,17 +64,17 @@ def test_one_universe_is_the_input_itself(two_queues: Path, other: Path) -> None
 
 
 def test_both_see_the_same_universes_however_many_work(two_queues: Path, other: Path) -> None:
-    told = [
+    result = [
         run("compare", "default", other, two_queues, "--repeats", 3, "--seed", 7, "--workers", count, "--json")
         for count in (1, 2)
     ]
-    assert told[0].json == told[1].json
-    found = told[0].json
+    assert result[0].json == result[1].json
+    found = result[0].json
     assert [each["seed"] for each in found["runs"]] == [7, 8, 9]
     alone = run("simulate", two_queues, "--shake", "60s", "--seed", 8, "--json").json
     assert found["runs"][1]["a"]["digest"] == alone["digest"]
     assert len(figure(found, "wait_p50")["pairs"]) == 3
-    assert "6 of 6 runs: " in told[0].err
+    assert "6 of 6 runs: " in result[0].err
 
 
 def test_blocks_are_universes(tmp_path: Path, other: Path) -> None:
@@ -126,16 +126,16 @@ def test_who_is_better_is_said_where_it_is_no_chance() -> None:
 )
 def test_wrong_input(two_queues: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
     places = {"{input}": two_queues, "{folder}": tmp_path}
-    told = run("compare", *(places.get(each, each) for each in arguments))
-    assert (told.code, told.out) == (2, "")
-    assert said in told.lines("error")[0]
+    result = run("compare", *(places.get(each, each) for each in arguments))
+    assert (result.code, result.out) == (2, "")
+    assert said in result.lines("error")[0]
 
 
 def test_what_could_not_be_used_is_in_the_json_and_ends_with_1(two_queues: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("apiVersion: v1\nkind: Node\nmetadata: 5\n")
-    told = run("compare", "default", "default", two_queues, wrong, "--repeats", 1, *ONE_WORKER, "--json")
-    assert (told.code, [each["severity"] for each in told.json["problems"]]) == (1, ["error"])
+    result = run("compare", "default", "default", two_queues, wrong, "--repeats", 1, *ONE_WORKER, "--json")
+    assert (result.code, [each["severity"] for each in result.json["problems"]]) == (1, ["error"])
 
 
 @pytest.mark.slow

@@ -13,21 +13,21 @@ from pumice.cli.answers import kubectl
 from pumice.cli.errors import InputError
 
 
-def stand_in(script: str) -> tuple[str, ...]:
+def in_place_of_kubectl(script: str) -> tuple[str, ...]:
     """A program in place of kubectl."""
     return sys.executable, "-c", script
 
 
 def test_the_address_is_that_of_the_port_forward() -> None:
     script = "print('Forwarding from 127.0.0.1:4711 -> 8080', flush=True); input()"
-    with kubectl.forwarded("volcano-system", stand_in(script)) as url:
+    with kubectl.forwarded("volcano-system", in_place_of_kubectl(script)) as url:
         assert url == "http://127.0.0.1:4711"
 
 
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        (stand_in("import sys; sys.exit('deployments \"pumice\" not found')"), "not found"),
+        (in_place_of_kubectl("import sys; sys.exit('deployments \"pumice\" not found')"), "not found"),
         (("no-such-program-here",), "kubectl: No such file"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A plugin that answers wrongly is named, costs the job its turn, and the rest of the command goes on."""
+"""A plugin that answers wrongly is named, the job is skipped, and the rest of the command goes on."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def test_schedule_exits_1_with_a_fault(folder: Path, answer: str, code: int) -> None:
     (folder / "plugins" / "odd.py").write_text(PLUGIN.replace("ANSWER", answer))
     arguments = (folder / "all.yaml", "--conf", folder / "odd.conf", "--plugins-dir", folder / "plugins")
-    told = run("schedule", *arguments)
-    assert told.code == code, told
-    assert ("plugin odd, odd at node_order" in told.out + told.err) == bool(code)
+    result = run("schedule", *arguments)
+    assert result.code == code, result
+    assert ("plugin odd, odd at node_order" in result.out + result.err) == bool(code)
     assert len(run("schedule", *arguments, "--json").json["plugin_faults"]) == code

@@ -53,8 +53,12 @@ def run(ssn: Session, steps: int, cost: int) -> tuple[list[str], Budget]:
 
 
 def cut(ssn: Session) -> list[str]:
-    entries = [told for told in ssn.trace.log if isinstance(told, JobsEntry) and isinstance(told.finding, SearchCut)]
-    return sorted(ssn.tables.jobs.groups[row].name for told in entries for row in told.jobs.tolist())
+    entries = [
+        reports
+        for reports in ssn.trace.log
+        if isinstance(reports, JobsEntry) and isinstance(reports.finding, SearchCut)
+    ]
+    return sorted(ssn.tables.jobs.groups[row].name for reports in entries for row in reports.jobs.tolist())
 
 
 def in_cycles(store: Store, steps: int, cost: int, cycles: int) -> list[list[str]]:

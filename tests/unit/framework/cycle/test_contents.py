@@ -101,7 +101,7 @@ def test_usage_that_is_not_kept_is_an_error() -> None:
         ssn.usage("user")  # type: ignore[arg-type]  # as an author might
 
 
-def test_a_window_that_cannot_be_kept_is_told_as_the_policy_is_read() -> None:
+def test_a_window_that_cannot_be_kept_is_reported_as_the_policy_is_read() -> None:
     @plugin("endless")
     class Endless(Keeping):
         @staticmethod
@@ -122,7 +122,7 @@ def test_a_window_that_cannot_be_kept_is_told_as_the_policy_is_read() -> None:
         pytest.param([UsageWindow("", 3600.0)], "usage by a label: found ''", id="no label"),
     ],
 )
-def test_usage_that_cannot_be_kept_is_told_and_none_is_kept(gives: Any, problem: str) -> None:
+def test_usage_that_cannot_be_kept_is_reported_and_none_is_kept(gives: Any, problem: str) -> None:
     @plugin("clumsy")
     class Clumsy(Keeping):
         @staticmethod

@@ -12,12 +12,12 @@ PHASES = ["open", "opened", "enqueue", "allocate", "close", "closed"]
 CONF = "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]"
 
 
-def test_phases_are_told_in_order_and_change_nothing() -> None:
+def test_phases_are_reported_in_order_and_change_nothing() -> None:
     store = cluster(node("n"), podgroup("g"), pod("p", "g"))
-    told: list[str] = []
+    reports: list[str] = []
     planners = ListPlanner(), ListPlanner()
-    for planner, observe in zip(planners, (told.append, unobserved), strict=True):
+    for planner, observe in zip(planners, (reports.append, unobserved), strict=True):
         run_cycle(store.snapshot(), policy(CONF), 0.0, planner, observe, Memo())
-    assert [phase for phase in told if " " not in phase] == PHASES
-    assert "open gang" in told, "and each plugin within"
+    assert [phase for phase in reports if " " not in phase] == PHASES
+    assert "open gang" in reports, "and each plugin within"
     assert planners[0].taken == planners[1].taken != []

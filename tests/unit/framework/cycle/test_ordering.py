@@ -1,4 +1,4 @@
-"""Who goes first. Every table holds for plugins that give keys and for plugins that compare pairs alike."""
+"""What goes first. Every table holds for plugins that give keys and for plugins that compare pairs."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_a_plugin_that_keeps_what_it_likes_may_write() -> None:
     assert can_write(cycle(*HOLDS, conf=", {name: its-own-mind}"))
 
 
-def test_a_plugin_that_writes_where_nothing_was_to_be_written_is_told_so() -> None:
+def test_a_plugin_that_writes_where_nothing_was_to_be_written_is_reported() -> None:
     (fault,) = cycle(*HOLDS, conf=", {name: writing}").faults
     assert (fault.plugin, fault.point, fault.hook) == ("writing", "session_close", "Writing.done")
     assert "read-only" in fault.problem

@@ -90,7 +90,7 @@ OLD = {"old-0": "Running n0"}
 TELLING = "tiers: [{plugins: [{name: telling}]}]"
 
 
-def telling(told: list[str], *, keeps: str = "columns", most: int = 9) -> Any:
+def telling(reports: list[str], *, keeps: str = "columns", most: int = 9) -> Any:
     """A plugin that tells what it hears of, and refuses more tasks than ``most`` in one go."""
 
     @plugin("telling", keeps=keeps)
@@ -100,12 +100,12 @@ def telling(told: list[str], *, keeps: str = "columns", most: int = 9) -> Any:
 
         @points.on_allocate
         def came(self, run: TaskRun) -> Refusal | None:
-            told.append(f"+{len(run)} on {list(run.nodes)}")
+            reports.append(f"+{len(run)} on {list(run.nodes)}")
             return Refusal("full") if len(run) > most else None
 
         @points.on_deallocate
         def went(self, run: TaskRun) -> None:
-            told.append(f"-{len(run)} from {list(run.nodes)}")
+            reports.append(f"-{len(run)} from {list(run.nodes)}")
 
     return Telling
 
@@ -181,12 +181,12 @@ def test_tasks_of_several_sub_jobs_are_not_placed_together(operation: str) -> No
 
 
 def test_a_refusal_of_an_event_handler_undoes_the_whole_call() -> None:
-    told: list[str] = []
-    ssn, _ = opened(conf=TELLING, plugins=[telling(told, keeps="python", most=2)])
+    reports: list[str] = []
+    ssn, _ = opened(conf=TELLING, plugins=[telling(reports, keeps="python", most=2)])
     before = moving_bytes(ssn)
     stmt = ssn.statement()
     assert stmt.allocate(gang(ssn, 3), [N0, N0, N1]) == Refusal("full")
-    assert told == ["+3 on [0, 0, 1]", "-3 from [0, 0, 1]"]
+    assert reports == ["+3 on [0, 0, 1]", "-3 from [0, 0, 1]"]
     assert (stmt.operations, differing(before, moving_bytes(ssn))) == ([], [])
     assert stmt.undone == [], "no transaction to tell of"
     assert stmt.pipeline(gang(ssn, 2), [N0, N0]) is None
@@ -253,13 +253,13 @@ def test_an_undone_eviction(phase: str, before: str) -> None:
 
 
 def test_event_handlers_hear_of_what_the_planner_refused() -> None:
-    told: list[str] = []
-    ssn, _ = opened("ns/g-1", "ns/old-0", conf=TELLING, plugins=[telling(told)])
+    reports: list[str] = []
+    ssn, _ = opened("ns/g-1", "ns/old-0", conf=TELLING, plugins=[telling(reports)])
     stmt = ssn.statement()
     stmt.allocate(gang(ssn, 2), [N0, N1])
     stmt.evict([row(ssn, "old-0")], "why")
     stmt.commit()
-    assert told == ["+2 on [0, 1]", "-1 from [0]", "-1 from [1]", "+1 on [0]"]
+    assert reports == ["+2 on [0, 1]", "-1 from [0]", "-1 from [1]", "+1 on [0]"]
 
 
 # -- undo
@@ -285,13 +285,13 @@ def test_discard_restores_every_byte_and_remembers_where_tasks_would_have_gone()
     ],
 )
 def test_who_hears_of_an_undo(keeps: str, heard: list[str]) -> None:
-    told: list[str] = []
-    ssn, _ = opened(conf=TELLING, plugins=[telling(told, keeps=keeps)])
+    reports: list[str] = []
+    ssn, _ = opened(conf=TELLING, plugins=[telling(reports, keeps=keeps)])
     with ssn.statement() as stmt:
         stmt.evict([row(ssn, "old-0")], "why")
         stmt.allocate(gang(ssn, 2), [N0, N1])
-        told.clear()
-    assert told == heard
+        reports.clear()
+    assert reports == heard
 
 
 def test_a_block_that_fails_leaves_no_trace() -> None:

@@ -66,7 +66,7 @@ def test_a_column_is_named_after_its_plugin() -> None:
         world().column("share")
 
 
-def test_an_axis_that_there_is_not_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_axis_is_reported_with_the_known_ones() -> None:
     wanted = 'found axis "nodes", wanted one of node, task, job, sub, queue, class, or none'
     with pytest.raises(PluginError, match=wanted):
         world().column("a.share", "nodes")

@@ -67,18 +67,18 @@ def raised_by(of: Any, name: str) -> Exception:
 
 
 def test_an_attribute_that_there_is_not_names_those_that_there_are() -> None:
-    told = problem_of(raised_by(Task(cluster(pod("p")).snapshot().tables, 0), "nam"))
-    assert told.startswith("Task has no 'nam'; it has name, ")
-    assert "labels" in told
+    reports = problem_of(raised_by(Task(cluster(pod("p")).snapshot().tables, 0), "nam"))
+    assert reports.startswith("Task has no 'nam'; it has name, ")
+    assert "labels" in reports
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reports"),
     [
         pytest.param(raised_by("text", "nam"), "AttributeError: 'str' object has no attribute 'nam'", id="of Python's"),
         pytest.param(AttributeError("none"), "AttributeError: none", id="without an object"),
         pytest.param(KeyError("user"), "KeyError: 'user'", id="another error"),
     ],
 )
-def test_what_else_a_plugin_raises_is_told_as_it_is(error: Exception, told: str) -> None:
-    assert problem_of(error) == told
+def test_other_errors_of_a_plugin_are_reported_as_they_are(error: Exception, reports: str) -> None:
+    assert problem_of(error) == reports

@@ -30,7 +30,7 @@ def test_one_reason_everywhere(nodes: int, against: tuple[NodeFilter, ...]) -> N
 
 
 def reasons(filter_result: FilterResult) -> list[str]:
-    """What stands against each row."""
+    """Return why each row is refused."""
     return [" ".join(unfit.reason for unfit in filter_result.why[code]) for code in filter_result.codes]
 
 

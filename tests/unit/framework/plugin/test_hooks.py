@@ -29,7 +29,7 @@ class Classic:
     """A plugin in Volcano's life cycle: it adds its hooks when the session opens."""
 
     def __init__(self, ssn: Session) -> None:
-        self.told: list[str] = []
+        self.reports: list[str] = []
 
     def on_session_open(self, ssn: Session) -> None:
         ssn.add(points.overused, self.overused)
@@ -39,7 +39,7 @@ class Classic:
         return queue.obj.weight > 1
 
     def gone(self, run: TaskRun) -> None:
-        self.told.append("gone")
+        self.reports.append("gone")
 
 
 @plugin("modern")

@@ -45,17 +45,17 @@ class Counting(ScoreInTurn):
     """The number of tasks so far, on every node."""
 
     def __init__(self, count: int) -> None:
-        self.count, self.told = count, 0
+        self.count, self.reports = count, 0
 
     def score(self, step: int, places: AnyArray) -> F64:
         return np.full(len(places), float(step))
 
     def placed(self, step: int, place: int) -> bool:
-        self.told += 1
+        self.reports += 1
         return True
 
 
-def test_filters_together_let_through_what_each_does_and_all_are_told() -> None:
+def test_filters_together_let_through_what_each_does_and_all_are_notified() -> None:
     one, two = Closing(3, True, True, False), Closing(2, True, False, True)
     both = Filters([one, two])
     assert both.count == 2
@@ -66,13 +66,13 @@ def test_filters_together_let_through_what_each_does_and_all_are_told() -> None:
     assert (one.nodes.tolist(), two.nodes.tolist()) == ([False, True, False], [False, False, True])
 
 
-def test_scores_are_weighed_on_top_of_a_number_and_all_are_told() -> None:
+def test_scores_are_weighed_on_top_of_a_number_and_all_are_notified() -> None:
     one, two = Counting(5), Counting(4)
     both = WeightedSum(7.0, [(one, 1), (two, 10)])
     assert both.count == 4
     assert both.score(2, np.array([3, 4])).tolist() == [29.0, 29.0]
     assert both.placed(0, 3)
-    assert (one.told, two.told) == (1, 1)
+    assert (one.reports, two.reports) == (1, 1)
 
 
 @pytest.mark.parametrize(("kinds", "length"), [("aab", 2), ("abb", 1), ("aaa", 3)])

@@ -165,7 +165,7 @@ def test_volcano_style_plugins_open_in_order_and_close_in_reverse() -> None:
 
     def named(name: str) -> Any:
         @plugin(name)
-        class Told:
+        class Notified:
             def __init__(self, ssn: Session) -> None:
                 calls.append(f"make {name}")
 
@@ -179,7 +179,7 @@ def test_volcano_style_plugins_open_in_order_and_close_in_reverse() -> None:
             def done(self) -> None:
                 calls.append(f"done {name}")
 
-        return Told
+        return Notified
 
     conf = "tiers:\n- plugins: [{name: a}, {name: b}]\n- plugins: [{name: c}]\n"
     ssn = session(cluster(), conf, plugins=[named(name) for name in "abc"])
@@ -189,8 +189,8 @@ def test_volcano_style_plugins_open_in_order_and_close_in_reverse() -> None:
     assert calls == ["done c", "done b", "done a", "close c", "close b", "close a"]
 
 
-def test_python_state_is_told_of_a_rollback_and_columns_are_not() -> None:
-    told: list[str] = []
+def test_python_state_is_notified_of_a_rollback_and_columns_are_not() -> None:
+    reports: list[str] = []
 
     class Counting:
         def __init__(self, ssn: Session) -> None:
@@ -198,12 +198,12 @@ def test_python_state_is_told_of_a_rollback_and_columns_are_not() -> None:
 
         @points.on_allocate
         def came(self, run: TaskRun) -> None:
-            told.append(f"{self.name} +{len(run)}")
+            reports.append(f"{self.name} +{len(run)}")
             self.ssn.journal.add(self.column, 0, len(run))
 
         @points.on_deallocate
         def went(self, run: TaskRun) -> None:
-            told.append(f"{self.name} -{len(run)}")
+            reports.append(f"{self.name} -{len(run)}")
             self.ssn.journal.add(self.column, 0, -len(run))
 
     makers = [
@@ -215,7 +215,7 @@ def test_python_state_is_told_of_a_rollback_and_columns_are_not() -> None:
     with ssn.statement() as stmt:
         stmt.allocate(ssn.tables.jobs.tasks[0].tolist(), [0, 0])
         assert [instance.column.array[0] for _, instance in ssn.hooks.opened] == [2, 2]
-    assert told == ["columns +2", "python +2", "python -2"]
+    assert reports == ["columns +2", "python +2", "python -2"]
     assert [instance.column.array[0] for _, instance in ssn.hooks.opened] == [0, 0]
 
 

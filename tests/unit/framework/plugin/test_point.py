@@ -186,7 +186,7 @@ def test_which_switches_a_point_has(more: dict[str, Any], switches: tuple[str, .
     assert question(**more).any_switch == switches
 
 
-def test_points_are_told_apart_by_what_they_are_not_by_what_they_say() -> None:
+def test_points_differ_by_identity_and_not_by_content() -> None:
     assert question() != question()
     assert len({question(), question()}) == 2
 

@@ -219,7 +219,7 @@ def test_which_plugins_are_at_a_point() -> None:
     assert policy.python_plugins == [3]
 
 
-def test_a_plugin_that_is_listed_twice_is_asked_twice_and_told_once_an_instance() -> None:
+def test_a_plugin_that_is_listed_twice_is_asked_twice_and_notified_once_an_instance() -> None:
     policy = read({"actions": "rest", "tiers": [{"plugins": [{"name": "late"}]}, {"plugins": [{"name": "late"}]}]})
     assert policy.plugins_at(points.job_ready) == [[1], [1]]
     assert policy.plugins_at(points.on_allocate) == [[0], [1]]

@@ -20,10 +20,10 @@ from pumice.state.store import Store
 from tests.unit.kai.cluster import GPU, Ran, cycle, job, node, opened, policy, queue, store
 
 
-def test_a_tree_of_groups_is_tried_so_often_and_its_pods_are_told_that_this_is_no_proof() -> None:
+def test_a_tree_of_groups_is_tried_up_to_its_limit_and_its_pods_say_that_this_is_no_proof() -> None:
     free = cycle(groups_in_groups(), policy(["allocate"], allocate={"maxSearchSteps": 0}))
-    assert "Not all was tried" not in told(free)
-    message = told(cycle(groups_in_groups(), policy(["allocate"], allocate={"maxSearchSteps": 110})))
+    assert "Not all was tried" not in reports(free)
+    message = reports(cycle(groups_in_groups(), policy(["allocate"], allocate={"maxSearchSteps": 110})))
     assert "Not all was tried: allocate was cut off after" in message
 
 
@@ -55,7 +55,7 @@ def queued(*objects: Object) -> list[Object]:
     return [queue("q"), *objects]
 
 
-def told(ran: Ran) -> str:
+def reports(ran: Ran) -> str:
     """What the first pod that waits is told."""
     assert not ran.decisions
     return next(iter(ran.outcome.notices())).message
@@ -65,7 +65,7 @@ def test_sets_of_nodes_that_lack_room_for_one_task_cost_no_step() -> None:
     racks = [node(f"n{i:03}", 8, labels={"rack": f"r{i // 2}"}) for i in range(200)]
     small, large = (job("near", "q", ["", ""], gpus, topology=TopologyConstraint("t", "rack")) for gpus in (0, 9))
     found = store(*racks, Topology("t", ("rack",)), *queued(*small[:-1], large[-1]))
-    assert "Not all was tried" not in told(cycle(found, policy(["allocate"], allocate={"maxSearchSteps": 1})))
+    assert "Not all was tried" not in reports(cycle(found, policy(["allocate"], allocate={"maxSearchSteps": 1})))
 
 
 def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof() -> None:
@@ -73,9 +73,11 @@ def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof() -
     found = store(
         *(node(f"n{i}") for i in range(9)), queue("p", 72), queue("q", 1), *within_quota, job("new", "q", [""])
     )
-    assert "Not all was tried" not in told(cycle(found, policy(["allocate", "reclaim"], reclaim={"maxSearchSteps": 0})))
+    assert "Not all was tried" not in reports(
+        cycle(found, policy(["allocate", "reclaim"], reclaim={"maxSearchSteps": 0}))
+    )
     ran = cycle(found, policy(["allocate", "reclaim"], reclaim={"maxSearchSteps": 1}))
-    assert "Not all was tried: reclaim was cut off after" in told(ran)
+    assert "Not all was tried: reclaim was cut off after" in reports(ran)
     metrics = Metrics()
     report_cycle(metrics, ran.outcome)
     assert b'pumice_searches_cut_total{action="reclaim"} 1.0' in metrics.text()
@@ -110,7 +112,7 @@ def test_steps_are_weighed_by_what_they_cost_and_shares_of_a_step_are_carried_ov
 
 
 def test_jobs_that_were_not_tried_come_first_in_the_next_cycle() -> None:
-    """The storm of one tenant uses up its steps in each cycle, and all of it has its turn."""
+    """The storm of one tenant uses up its steps in each cycle, and all of it is tried in the end."""
     within_quota = [job(f"runs-{i}", "p", [f"n{i // 8}"]) for i in range(72)]
     # Unlike priorities, so that none is refuted with another.
     storm = [job(f"storm-{i:02d}", "q", [""], priority=50 + i) for i in range(9)]

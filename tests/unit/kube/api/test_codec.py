@@ -208,7 +208,7 @@ def test_an_object_of_which_nothing_counts_is_named() -> None:
     "line",
     [b"<html>", b"[]", b'{"type":1}', b'{"type":"ADDED"}', b"\xff\xfe", b'{"type":"ADDED","object":', b"[" * 5000],
 )
-def test_garbage_lines_are_told(line: bytes) -> None:
+def test_garbage_lines_are_reported(line: bytes) -> None:
     with pytest.raises(Garbage, match="not what an API server sends"):
         read_event(line, "WATCH pods")
 

@@ -73,7 +73,9 @@ def members(count: int, **changes: Any) -> tuple[Pod, ...]:
         pytest.param(Seen(replace(N1, uid="u2")), False, id="node created again"),
         pytest.param(Seen(CORDONED), False, id="cordoned since"),
         pytest.param(Seen(replace(N1, taints=(NOT_READY,))), False, id="not ready"),
-        pytest.param(Seen(replace(N1, taints=(replace(NOT_READY, effect="PreferNoSchedule"),))), True, id="a wish"),
+        pytest.param(
+            Seen(replace(N1, taints=(replace(NOT_READY, effect="PreferNoSchedule"),))), True, id="a preference"
+        ),
         pytest.param(Seen(replace(N1, labels={"a": "b"})), True, id="relabelled"),
         pytest.param(Gone(Node, "n2"), True, id="another node gone"),
         pytest.param(Seen(replace(members(1)[0], deletion=1.0)), False, id="pod deleted"),

@@ -168,7 +168,7 @@ def pod_with_claims() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("made", ["ns/a-mine-x", "ns/a/0"], ids=["by its name", "by its place"])
-async def test_kais_binder_is_told_what_each_claim_of_the_pod_is_to_have(made: str) -> None:
+async def test_kais_binder_is_given_the_devices_of_each_claim_of_the_pod(made: str) -> None:
     """By the names that the pod calls them, with what a claim was given before."""
     server = Server(c=CLAIM_OBJECT, a=pod_with_claims())
     found = await claims_to_be_given(cast(Client, server), bind(ClaimGrant(made, OTHER), SHARED))

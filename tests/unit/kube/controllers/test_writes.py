@@ -43,8 +43,8 @@ def create(kind: str) -> Create:
     ],
 )
 def test_a_helper_that_fails_does_not_stop_the_status(kind: str, written: list[str]) -> None:
-    client, told = Refusing(kind), list[object]()
-    writing = Writing(client, lambda *said: told.append(said))  # type: ignore[arg-type]
+    client, reports = Refusing(kind), list[object]()
+    writing = Writing(client, lambda *said: reports.append(said))  # type: ignore[arg-type]
     creates = [create("Service"), create("NetworkPolicy"), *([create("Pod")] if kind == "Pod" else [])]
     writes: list[Write] = [*creates, Patch(REF, {"spec": {}}), Patch(REF, {"status": {}}, "status")]
     with pytest.raises(ApiError):

@@ -30,7 +30,7 @@ class Server:
 
 
 async def trouble_with(server: Server) -> list[str]:
-    """What stands on the page once the kind was looked for, and until it appears."""
+    """Return what the page says once the kind was looked for, and until it appears."""
     troubles = WatchFailures()
     following = Reflector(
         cast(Client, server), NATIVE_POD_GROUPS, cast(Codec, None), lambda events: None, None, None, troubles

@@ -1,4 +1,4 @@
-"""What stands in the way of following is said once, and so is its end."""
+"""What prevents a watch is logged once, and so is its end."""
 
 from __future__ import annotations
 

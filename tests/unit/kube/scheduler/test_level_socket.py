@@ -11,7 +11,7 @@ import pytest
 
 from pumice.kube.scheduler.level_socket import NAME, Levels, level_socket
 from pumice.kube.scheduler.logs import V2, V4
-from tests.unit.cli.kit import Told, run
+from tests.unit.cli.kit import Result, run
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "socks"
 
 
-async def asked(folder: Path, *words: str) -> Told:
+async def asked(folder: Path, *words: str) -> Result:
     """``pumice log-level``, beside the scheduler that it asks."""
     return await asyncio.to_thread(run, "log-level", f"--socket-dir={folder}", *words)
 
@@ -56,9 +56,9 @@ async def test_it_is_as_before_when_the_time_is_over(ours: logging.Logger) -> No
 @pytest.mark.parametrize("words", [("0",), ("11",), ("high",), ("4", "--for=0"), ("4", "--for=2d")])
 async def test_what_makes_no_sense_changes_nothing(ours: logging.Logger, folder: Path, words: tuple[str, ...]) -> None:
     async with level_socket(folder):
-        told = await asked(folder, *words)
-        assert told.code == 2
-        assert len(told.lines("error")) == 1
+        reports = await asked(folder, *words)
+        assert reports.code == 2
+        assert len(reports.lines("error")) == 1
         assert ours.level == V2
 
 
@@ -79,6 +79,6 @@ async def test_what_a_killed_one_left_is_no_hindrance(ours: logging.Logger, fold
 
 
 async def test_no_scheduler_is_one_line(folder: Path) -> None:
-    told = await asked(folder, "4")
-    assert told.code == 2
-    assert "no scheduler listens here" in told.lines("error")[0]
+    reports = await asked(folder, "4")
+    assert reports.code == 2
+    assert "no scheduler listens here" in reports.lines("error")[0]

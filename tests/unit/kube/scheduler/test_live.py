@@ -104,7 +104,7 @@ class At:
         store = self.live.loop.store
         return len({*store._tasks.row_of, *store._came})
 
-    async def told(self, reason: str, name: str) -> list[str]:
+    async def reports(self, reason: str, name: str) -> list[str]:
         """The messages of events with this reason about an object of this name."""
         found = (await self.client.get(EVENTS.namespace_path("default")))["items"]
         return [e["message"] for e in found if (e["reason"], e["involvedObject"]["name"]) == (reason, name)]
@@ -145,9 +145,9 @@ async def scheduling(
         if holder:
             spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600}
             await client.post(LEASES.namespace_path("default"), {"metadata": {"name": "it"}, "spec": spec})
-        standing = Election(client, "default", "it", "me", 60.0, 40.0, 0.05) if election else None
+        own = Election(client, "default", "it", "me", 60.0, 40.0, 0.05) if election else None
         settings = {"period_s": 0.05, "conf_s": 0.02, **settings}
-        live = Live(client, conf or conf_file(fault), Settings(**settings), Metrics(), election=standing)
+        live = Live(client, conf or conf_file(fault), Settings(**settings), Metrics(), election=own)
         (shown,) = await stack.enter_async_context(pages(live, [Place()]))
         at = At(live, client, world, shown)
         try:
@@ -158,7 +158,7 @@ async def scheduling(
                 await asyncio.wait_for(at.task, PATIENCE_S)
 
 
-async def test_a_gang_is_bound_and_it_ends_when_told(fault: Fault) -> None:
+async def test_a_gang_is_bound_and_the_scheduler_ends_on_a_signal(fault: Fault) -> None:
     async with scheduling(fault, election=True) as at:
         await at.gang("g", 2)
         await at.bound("g-0")
@@ -205,8 +205,8 @@ async def test_a_pod_whose_group_in_its_spec_does_not_exist_says_so_at_once(faul
         waiting["metadata"].pop("annotations")
         waiting["spec"]["schedulingGroup"] = {"podGroupName": "nowhere"}
         await at.client.post(PODS.namespace_path("default"), waiting)
-        await until(lambda: at.told("FailedScheduling", "lost"))
-        (message,) = await at.told("FailedScheduling", "lost")
+        await until(lambda: at.reports("FailedScheduling", "lost"))
+        (message,) = await at.reports("FailedScheduling", "lost")
         assert "PodGroup default/nowhere, which spec.schedulingGroup names, does not exist" in message
         status = (await at.client.get(PODS.path("default/lost")))["status"]
         (condition,) = [each for each in status["conditions"] if each["type"] == "PodScheduled"]
@@ -248,12 +248,12 @@ async def test_how_long_pods_waited_is_measured(fault: Fault) -> None:
         await at.gang("g", 2)
         await at.bound("g-1")
 
-        async def told() -> bool:
+        async def reports() -> bool:
             page = await at.page("/metrics")
             counts = (f'volcano_task_scheduling_latency_milliseconds_count{{stage="{s}"}} 2.0' for s in REACHED)
             return all(count in page for count in counts)
 
-        await until(told)
+        await until(reports)
 
 
 async def test_an_object_that_cannot_be_read_costs_only_itself(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
@@ -271,17 +271,17 @@ async def test_an_object_that_cannot_be_read_costs_only_itself(fault: Fault, cap
             return all(f'{name}{{kind="nodes"}} ' in page for name in UNREAD)
 
         await until(counted)
-        await until(lambda: at.told("Unreadable", "newer"))
-    told = [record.getMessage() for record in caplog.records if "newer" in record.getMessage()]
-    assert told
-    assert all(line.startswith("nodes: unreadable, other objects are not affected: Node newer: ") for line in told)
+        await until(lambda: at.reports("Unreadable", "newer"))
+    reports = [record.getMessage() for record in caplog.records if "newer" in record.getMessage()]
+    assert reports
+    assert all(line.startswith("nodes: unreadable, other objects are not affected: Node newer: ") for line in reports)
 
 
-async def test_who_waits_for_a_queue_that_is_not_there_is_told(fault: Fault) -> None:
+async def test_a_pod_that_waits_for_a_missing_queue_is_reported(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await at.gang("g", 1, queue="nowhere")
-        await until(lambda: at.told("QueueNotFound", "g"))
-        (message,) = await at.told("QueueNotFound", "g")
+        await until(lambda: at.reports("QueueNotFound", "g"))
+        (message,) = await at.reports("QueueNotFound", "g")
         assert "queue 'nowhere' does not exist" in message
 
 
@@ -376,8 +376,8 @@ async def test_a_plugin_that_fails_is_named_and_the_next_cycle_is_as_usual(
         await at.bound("g-1")
     (line,) = [line for line in page.splitlines() if line.startswith("pumice_plugin_faults_total")]
     assert f'plugin="stumbles",point="opening",hook="__init__",where="{__file__}:' in line
-    told = [record.getMessage() for record in caplog.records if record.name == "pumice.plugins"]
-    assert len(told) == 1 and "RuntimeError: no more; skipped: the cycle" in told[0], told
+    reports = [record.getMessage() for record in caplog.records if record.name == "pumice.plugins"]
+    assert len(reports) == 1 and "RuntimeError: no more; skipped: the cycle" in reports[0], reports
 
 
 async def test_the_store_is_whole_again_after_a_failure(fault: Fault) -> None:

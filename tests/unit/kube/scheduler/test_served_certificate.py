@@ -68,7 +68,7 @@ async def test_a_new_certificate_is_shown_without_a_restart(
     assert await shown(ssl.create_default_context(cafile=str(new))) == _der(new)
 
 
-async def test_a_certificate_that_is_wrong_is_told_and_the_old_one_stays(
+async def test_a_certificate_that_is_wrong_is_reported_and_the_old_one_stays(
     files: Certificate, served: ServedCertificate, shown: Show, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "pumice")

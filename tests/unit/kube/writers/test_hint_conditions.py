@@ -50,12 +50,12 @@ def test_it_is_not_said_again_for_a_while_and_only_where_it_differs() -> None:
     clock = Clock()
     hints = HintConditions(lambda _: False, clock)
     (first,) = hints.updates(outcome_of(waiting("g")))
-    told = replace(waiting("g"), status=first.status)
-    assert hints.updates(outcome_of(told, cpu=6)) == []
+    reports = replace(waiting("g"), status=first.status)
+    assert hints.updates(outcome_of(reports, cpu=6)) == []
     clock.now = AGAIN_S
-    assert said(hints.updates(outcome_of(told, cpu=6))) == {"ns/g": "asks for 8 cores a pod; the largest node has 6"}
+    assert said(hints.updates(outcome_of(reports, cpu=6))) == {"ns/g": "asks for 8 cores a pod; the largest node has 6"}
     clock.now = 2 * AGAIN_S
-    assert hints.updates(outcome_of(told)) == []
+    assert hints.updates(outcome_of(reports)) == []
 
 
 def test_what_is_being_written_to_a_group_is_not_written_over() -> None:

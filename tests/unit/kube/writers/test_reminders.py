@@ -33,7 +33,7 @@ class Clock:
 
 class Case:
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, str]] = []
+        self.reports: list[tuple[str, str, str]] = []
         self.unparsable: list[tuple[Kind, Unparsable]] = []
         self.cache = InformerCache(lambda: None)
         self.clock = Clock()
@@ -41,7 +41,7 @@ class Case:
 
     def record(self, ref: Ref, kind: str, reason: str, message: str) -> None:
         assert kind == "Warning"
-        self.told.append((f"{ref.kind} {ref.namespace}/{ref.name}", reason, message))
+        self.reports.append((f"{ref.kind} {ref.namespace}/{ref.name}", reason, message))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def case() -> Case:
     return Case()
 
 
-def test_pods_and_groups_that_wait_are_told_why_again(case: Case) -> None:
+def test_the_reason_of_waiting_pods_and_groups_is_repeated(case: Case) -> None:
     waiting = build.pod("p", conditions=(_WAITS,))
     others = [
         build.pod("bound", on="n", conditions=(_WAITS,)),
@@ -61,37 +61,37 @@ def test_pods_and_groups_that_wait_are_told_why_again(case: Case) -> None:
     ready = replace(build.podgroup("ready"), status=PodGroupStatus("Running", (_LACKS,)))
     case.cache.hear(Seen(each) for each in (waiting, *others, group, ready))
     case.reminders.remind()
-    assert case.told == [
+    assert case.reports == [
         ("Pod ns/p", "FailedScheduling", "no room"),
         ("PodGroup ns/g", "Unschedulable", "2/3 tasks"),
     ]
 
 
-def test_objects_that_cannot_be_read_are_told_of_again(case: Case) -> None:
+def test_the_problem_of_an_unreadable_object_is_repeated(case: Case) -> None:
     case.unparsable = [
         (PODS, Unparsable("ns/p", "u", "1", "spec: found a list", 0.0)),
         (QUEUES, Unparsable("q", "u", "1", "weight: found x", 0.0)),
         (PODS, Unparsable("(no name)", "", "", "no JSON", 0.0)),
     ]
     case.reminders.remind()
-    assert case.told == [
+    assert case.reports == [
         ("Pod ns/p", "Unreadable", "spec: found a list"),
         ("Queue /q", "Unreadable", "weight: found x"),
     ]
 
 
-def test_a_group_whose_queue_is_not_there_is_told_once_and_again(case: Case) -> None:
+def test_a_group_whose_queue_is_not_there_is_reported_once_and_again(case: Case) -> None:
     objects = [build.node("n"), build.queue(), build.podgroup("lost", queue="nowhere"), build.podgroup("found")]
     outcome = build.run(build.cluster(*objects)).outcome
     case.reminders.note(outcome)
     case.reminders.note(outcome)
     text = "queue 'nowhere' does not exist: create it, or name another in spec.queue"
-    assert case.told == [("PodGroup ns/lost", "QueueNotFound", text)]
+    assert case.reports == [("PodGroup ns/lost", "QueueNotFound", text)]
     case.reminders.remind()
-    assert len(case.told) == 2
+    assert len(case.reports) == 2
     case.reminders.note(build.run(build.cluster(*objects, build.queue("nowhere"))).outcome)
     case.reminders.remind()
-    assert len(case.told) == 2
+    assert len(case.reports) == 2
 
 
 def test_a_gang_that_holds_nodes_below_its_minimum_is_warned_of_after_ever_longer_times(case: Case) -> None:
@@ -101,11 +101,11 @@ def test_a_gang_that_holds_nodes_below_its_minimum_is_warned_of_after_ever_longe
         store.apply(Seen(each))
     policy = policy_of(DEFAULT_CONF, volcano_registry())
     outcome = run_cycle(store.snapshot(), policy, 0.0, ListPlanner())
-    told: list[tuple[float, str]] = []
+    reports: list[tuple[float, str]] = []
     for now in range(0, 200, 10):
         case.clock.now = float(now)
         case.reminders.note(outcome)
-        told += [(now, message) for _, reason, message in case.told if reason == "BelowMinimum"]
-        case.told.clear()
-    assert told == [(at, f"below its minimum for {at} s: 2 of its 3 pods hold nodes") for at in (30, 60, 120)]
+        reports += [(now, message) for _, reason, message in case.reports if reason == "BelowMinimum"]
+        case.reports.clear()
+    assert reports == [(at, f"below its minimum for {at} s: 2 of its 3 pods hold nodes") for at in (30, 60, 120)]
     assert case.reminders.below_minimum.longest_s(190.0) == 190.0

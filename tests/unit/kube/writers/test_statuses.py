@@ -59,7 +59,7 @@ def test_what_is_merged_into_a_podgroup(wanted: PodGroupStatus, change: dict[str
         pytest.param(PodGroupStatus("Inqueue"), None, id="only admitted"),
     ],
 )
-def test_what_users_of_a_podgroup_are_told(status: PodGroupStatus, event: tuple[str, str, str] | None) -> None:
+def test_the_event_for_users_of_a_podgroup(status: PodGroupStatus, event: tuple[str, str, str] | None) -> None:
     assert group_event(status) == event
 
 
@@ -119,7 +119,7 @@ _NEW = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "m
 
 
 @pytest.mark.parametrize(
-    ("conditions", "nominated", "wish", "change"),
+    ("conditions", "nominated", "wanted", "change"),
     [
         pytest.param((), "", "", {"conditions": [{**_NEW, "lastTransitionTime": None}]}, id="first"),
         pytest.param((_SCHEDULED,), "", "", {"conditions": [{**_NEW, "lastTransitionTime": None}]}, id="turned"),
@@ -133,7 +133,7 @@ _NEW = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "m
     ],
 )
 def test_what_is_merged_into_a_pod(
-    conditions: tuple[PodCondition, ...], nominated: str, wish: str, change: dict[str, Any]
+    conditions: tuple[PodCondition, ...], nominated: str, wanted: str, change: dict[str, Any]
 ) -> None:
     waiting = pod("p", conditions=conditions, nominated_node=nominated)
-    assert difference(waiting, PodNotice(waiting.key, waiting.uid, "Unschedulable", "no room", wish)) == change
+    assert difference(waiting, PodNotice(waiting.key, waiting.uid, "Unschedulable", "no room", wanted)) == change

@@ -31,7 +31,7 @@ Against = list[tuple[Unfit, ...]]
 
 
 def against(ssn: Session, name: str = "a") -> Against:
-    """What stands against n1 and n2."""
+    """Return why n1 and n2 are refused."""
     found = Claiming(claim_ledger(ssn)).filter_result(task(ssn, name), nodes(ssn))
     assert found is not None
     return [found.why[code] for code in found.codes.tolist()]

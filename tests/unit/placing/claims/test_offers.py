@@ -104,7 +104,7 @@ def test_devices_that_a_request_may_be_given(device: dict[str, Any], more: dict[
     assert found.tolist() == [usable]
 
 
-def test_gpus_are_told_by_their_driver() -> None:
+def test_gpus_are_recognized_by_their_driver() -> None:
     offers = offers_of(opened(world(offered("n1", 1, driver="gpu.nvidia.com"), offered("n1", 1, driver="nic.com"))))
     assert {driver: bool(is_gpu) for (driver, _, _), is_gpu in zip(offers.ids, offers.gpus, strict=True)} == {
         "gpu.nvidia.com": True,

@@ -75,7 +75,7 @@ def test_owners_of_equal_terms_are_counted_together_and_a_term_said_twice_twice(
     assert names == [["a", "a", "b"]]
 
 
-def test_pods_of_a_class_are_told_apart_by_their_labels() -> None:
+def test_pods_of_a_class_are_distinguished_by_their_labels() -> None:
     """What is kept for one pod is not said of the next: labels are no part of a class."""
     pods = [pod("there", "x1", pod_preferred=(near("web", weight=5),)), pod("p", labels={"app": "web"}), pod("q")]
     cluster = Cluster(NODES, pods, "predicates")

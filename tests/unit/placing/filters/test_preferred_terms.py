@@ -1,4 +1,4 @@
-"""Wishes between pods: the pod's own, and those of others about it."""
+"""Preferred terms between pods: the pod's own, and those of others about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def near(name: str, weight: int, key: str = ZONE) -> PodAffinityTerm:
 @pytest.mark.parametrize(
     ("pods", "expected"),
     [
-        pytest.param([web("a", "x1"), pod("p")], (0, 0, 0, 0), id="no wish"),
+        pytest.param([web("a", "x1"), pod("p")], (0, 0, 0, 0), id="no preferred term"),
         pytest.param([web("a", "x1"), pod("p", pod_preferred=(near("web", 5),))], (100, 100, 0, 0), id="near"),
         pytest.param([web("a", "x1"), pod("p", anti_preferred=(near("web", 5),))], (0, 0, 100, 100), id="apart"),
         pytest.param(
@@ -33,10 +33,12 @@ def near(name: str, weight: int, key: str = ZONE) -> PodAffinityTerm:
             id="more",
         ),
         pytest.param(
-            [pod("a", "x1", pod_preferred=(near("web", 5),)), web("p")], (100, 100, 0, 0), id="wished by the other"
+            [pod("a", "x1", pod_preferred=(near("web", 5),)), web("p")], (100, 100, 0, 0), id="preferred by the other"
         ),
         pytest.param(
-            [pod("a", "x1", anti_preferred=(near("web", 5),)), web("p")], (0, 0, 100, 100), id="unwished by the other"
+            [pod("a", "x1", anti_preferred=(near("web", 5),)), web("p")],
+            (0, 0, 100, 100),
+            id="unpreferred by the other",
         ),
         pytest.param(
             [pod("a", "x1", pod_required=(near("web", 0),)), web("p")],
@@ -50,7 +52,7 @@ def near(name: str, weight: int, key: str = ZONE) -> PodAffinityTerm:
                 web("p"),
             ],
             (100, 100, 50, 0),
-            id="a wish said twice counts twice",
+            id="a term that is given twice counts twice",
         ),
         pytest.param(
             [web("a", "bare"), pod("p", pod_preferred=(near("web", 5),))], (0, 0, 0, 0), id="nobody in a zone"
@@ -62,7 +64,7 @@ def test_how_much_each_node_is_preferred(pods: list[Pod], expected: tuple[int, .
 
 
 def test_scores_are_scaled_among_the_candidates() -> None:
-    """x1 is wished for and y1 more so: without y1, x1 is the best there is; alone, it is neither good nor bad."""
+    """x1 is preferred and y1 more so: without y1, x1 is the best there is; alone, it is neither good nor bad."""
     pods = [web("a", "x1"), web("b", "y1"), web("c", "y1"), pod("p", pod_preferred=(near("web", 5),))]
     assert scores(NODES, pods, "x1", "bare", podaffinity=1) == {"x1": 100.0, "bare": 0.0}
     assert scores(NODES, pods, "x1", podaffinity=1) == {"x1": 0.0}

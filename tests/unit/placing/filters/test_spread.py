@@ -78,5 +78,5 @@ def test_tainted_nodes_are_left_out_where_the_constraint_honours_taints() -> Non
     assert found == {"Honor": {"y": [TAINTED.reason]}, "Ignore": {"x": [SKEWED], "y": [TAINTED.reason]}}
 
 
-def test_wishes_are_no_matter_of_the_filter() -> None:
+def test_the_filter_ignores_preferred_constraints() -> None:
     assert reasons([web("a", "x1")], web("p", spread=(keep(1, when="ScheduleAnyway"),))) == {}

@@ -32,7 +32,7 @@ class World:
     def __init__(self, *tasks: Obj, **spec: Any) -> None:
         self.now = NOW
         self.objects: dict[tuple[str, str], Obj] = {}
-        self.told: list[Tell] = []
+        self.reports: list[Tell] = []
         self.wakes: list[Wake] = []
         self.requests: tuple[Request, ...] = ()
         self.namespace_queue = ""
@@ -143,7 +143,7 @@ class World:
                 if self._at(ref) is not None:
                     del self.objects[ref.kind, ref.name]
             case Tell():
-                self.told.append(write)
+                self.reports.append(write)
             case Wake():
                 self.wakes.append(write)
                 self.requests += write.requests

@@ -182,17 +182,17 @@ def test_it_is_looked_at_when_it_is_due_next_and_at_least_once_a_day() -> None:
         ({"jobTemplate": []}, "InvalidSpec", "spec.jobTemplate"),
     ],
 )
-def test_what_cannot_be_done_is_told_and_nothing_is_made(spec: Obj, reason: str, word: str) -> None:
-    (told,) = asked(cron(**spec))
-    assert isinstance(told, Tell) and (told.type, told.reason) == ("Warning", reason)
-    assert word in told.message
+def test_what_cannot_be_done_is_reported_and_nothing_is_made(spec: Obj, reason: str, word: str) -> None:
+    (reports,) = asked(cron(**spec))
+    assert isinstance(reports, Tell) and (reports.type, reports.reason) == ("Warning", reason)
+    assert word in reports.message
 
 
-def test_a_name_that_leaves_no_room_for_the_minute_is_told() -> None:
+def test_a_name_that_leaves_no_room_for_the_minute_is_reported() -> None:
     obj = cron()
     obj["metadata"]["name"] = "c" * 53
-    (told,) = asked(obj)
-    assert isinstance(told, Tell) and "at most 52" in told.message
+    (reports,) = asked(obj)
+    assert isinstance(reports, Tell) and "at most 52" in reports.message
 
 
 def test_one_that_is_being_deleted_is_left_alone() -> None:

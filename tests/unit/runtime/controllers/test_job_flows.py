@@ -217,7 +217,7 @@ def test_waiting_grows_and_has_an_end() -> None:
     assert Retry(9, 5.0, doubles=False).delay_s(7) == 5.0
 
 
-def test_a_template_that_is_not_there_is_told_and_waited_for() -> None:
+def test_a_missing_template_is_reported_and_waited_for() -> None:
     world = World(flow("a", "z"))
     said = [write for write in world.look() if isinstance(write, Tell) and write.type == "Warning"]
     assert [(each.reason, "JobTemplate z" in each.message) for each in said] == [("TemplateNotFound", True)]
@@ -270,11 +270,11 @@ _LOOP = ({"name": "a", **after("c")}, {"name": "b", **after("a")}, {"name": "c",
         pytest.param(flow("a") | {"spec": {"flows": 5}}, "spec.flows", id="no list"),
     ],
 )
-def test_what_cannot_be_meant_is_told_and_nothing_is_made(obj: Obj, word: str) -> None:
+def test_what_cannot_be_meant_is_reported_and_nothing_is_made(obj: Obj, word: str) -> None:
     world = World(obj)
-    (told,) = world.look()
-    assert isinstance(told, Tell) and (told.type, told.reason) == ("Warning", "InvalidSpec")
-    assert word in told.message
+    (reports,) = world.look()
+    assert isinstance(reports, Tell) and (reports.type, reports.reason) == ("Warning", "InvalidSpec")
+    assert word in reports.message
 
 
 def test_lists_are_patched_by_name() -> None:

@@ -97,7 +97,7 @@ _RAY = ["--worker=w", "--workerContainer=main", "--dashboardPort=99", "--clientP
 def test_a_task_without_the_container_for_ray_is_named() -> None:
     world = World(named("head", "main"), plugins={"ray": []})
     world.settle()
-    (said,) = {each.message for each in world.told if isinstance(each, Tell) and each.reason == "PluginArgument"}
+    (said,) = {each.message for each in world.reports if isinstance(each, Tell) and each.reason == "PluginArgument"}
     assert said == "ray: task head has no container head, so Ray is not started in it"
 
 
@@ -130,14 +130,14 @@ def test_keys_are_made_once_and_given_ones_are_taken() -> None:
     assert base64.b64decode(given.objects["Secret", "j-ssh-job-uid"]["data"]["id_rsa"]) == b"a b"
 
 
-def test_a_job_whose_keys_cannot_be_made_is_told_so() -> None:
+def test_a_job_whose_keys_cannot_be_made_is_reported() -> None:
     def none() -> Any:
         raise NoKeys("there is no openssl")
 
     world = World(plugins={"ssh": []})
     world.new_keys = none
     world.settle()
-    assert {(each.reason, each.message) for each in world.told} == {("PluginError", "there is no openssl")}
+    assert {(each.reason, each.message) for each in world.reports} == {("PluginError", "there is no openssl")}
     assert world.group is None
 
 

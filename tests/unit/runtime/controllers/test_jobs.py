@@ -365,10 +365,10 @@ def test_a_task_waits_for_all_of_one_that_names_no_minimum(running: list[str], m
     assert ("j-b-0" in world.pods) is made
 
 
-def test_a_gang_that_waits_for_itself_is_told() -> None:
+def test_a_gang_that_waits_for_itself_is_reported() -> None:
     world = World(task("a", 2), task("b", 1, dependsOn={"name": ["a"]}))
     world.admit()
-    (tell,) = {each.reason: each for each in world.told}.values()
+    (tell,) = {each.reason: each for each in world.reports}.values()
     assert (tell.type, tell.reason) == ("Warning", "DependsOn")
     assert "minAvailable is 3, and only 2 pods" in tell.message
 
@@ -398,8 +398,8 @@ def test_a_job_that_names_a_queue_is_in_that() -> None:
 # -- what users are told
 
 
-def told(world: World, reason: str) -> list[tuple[str, str]]:
-    return [(each.type, each.message) for each in world.told if each.reason == reason]
+def reports(world: World, reason: str) -> list[tuple[str, str]]:
+    return [(each.type, each.message) for each in world.reports if each.reason == reason]
 
 
 def test_a_restart_says_why() -> None:
@@ -410,7 +410,7 @@ def test_a_restart_says_why() -> None:
     world.become("Failed", "j-w-1", exit_code=137)
     world.step()
     why = "pod j-w-1 failed with exit code 137"
-    assert told(world, "ExecuteAction") == [("Warning", f"Start to execute action RestartJob: {why}")]
+    assert reports(world, "ExecuteAction") == [("Warning", f"Start to execute action RestartJob: {why}")]
     assert world.job["status"]["state"]["message"] == f"by RestartJob: {why}"
 
 
@@ -423,7 +423,7 @@ def test_a_job_that_fails_says_why() -> None:
     world.become("Failed", "j-w-1", exit_code=1)
     world.settle()
     why = "1 of 2 pods succeeded, failed: j-w-1"
-    assert told(world, "JobFailed") == [("Warning", f"Job failed: {why}")]
+    assert reports(world, "JobFailed") == [("Warning", f"Job failed: {why}")]
     assert (world.phase, world.job["status"]["state"]["message"]) == ("Failed", why)
 
 
@@ -435,7 +435,7 @@ def test_a_job_whose_tries_are_over_says_so() -> None:
     world.become("Failed", exit_code=1)
     world.settle()
     assert world.phase == "Failed"
-    assert told(world, "JobFailed") == [("Warning", "Job failed: restarted 1 times, the limit of its maxRetry (1)")]
+    assert reports(world, "JobFailed") == [("Warning", "Job failed: restarted 1 times, the limit of its maxRetry (1)")]
 
 
 # -- what jobs ask for beside pods
@@ -514,7 +514,7 @@ def test_a_value_may_follow_its_argument() -> None:
 def test_arguments_that_nobody_reads_are_named() -> None:
     world = World(task("master", 1), plugins={"svc": ["--disable-netwrok-policy=true"], "env": ["loud"]})
     world.admit()
-    ((kind, message),) = set(told(world, "PluginArgument"))
+    ((kind, message),) = set(reports(world, "PluginArgument"))
     assert kind == "Warning"
     assert "svc: unknown argument 'disable-netwrok-policy', known: --publish-not-ready" in message
     assert "env: unknown argument 'loud', known: none" in message
@@ -553,10 +553,10 @@ def test_volumes_of_a_job_are_mounted_everywhere() -> None:
         ({"tasks": [task("a", dependsOn={"name": ["a"]})]}, "depend on each other"),
     ],
 )
-def test_what_cannot_be_done_is_told(spec: dict[str, Any], word: str) -> None:
+def test_what_cannot_be_done_is_reported(spec: dict[str, Any], word: str) -> None:
     world = World(**spec)
     world.settle()
-    (tell,) = world.told
+    (tell,) = world.reports
     assert tell.type == "Warning" and word in tell.message and len(world.objects) == 1
 
 
@@ -575,16 +575,16 @@ def test_pods_that_ask_their_queue_get_its_gate() -> None:
 def test_the_job_tells_why_its_group_waits() -> None:
     world = World()
     world.admit()
-    told = [{"type": "Scheduled", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z"}]
-    world.change("PodGroup", "j-job-uid", {"status": {"conditions": told}})
+    reports = [{"type": "Scheduled", "status": "True", "lastTransitionTime": "2024-01-01T00:00:00Z"}]
+    world.change("PodGroup", "j-job-uid", {"status": {"conditions": reports}})
     world.step()
-    assert world.told == []
-    told.append(
-        {**told[0], "type": "Unschedulable", "lastTransitionTime": "2024-01-02T00:00:00Z", "message": "no room"}
+    assert world.reports == []
+    reports.append(
+        {**reports[0], "type": "Unschedulable", "lastTransitionTime": "2024-01-02T00:00:00Z", "message": "no room"}
     )
-    world.change("PodGroup", "j-job-uid", {"status": {"conditions": told}})
+    world.change("PodGroup", "j-job-uid", {"status": {"conditions": reports}})
     world.step()
-    assert [tell.message for tell in world.told] == ["PodGroup ns:j unschedulable, reason: no room"]
+    assert [tell.message for tell in world.reports] == ["PodGroup ns:j unschedulable, reason: no room"]
 
 
 # -- the end

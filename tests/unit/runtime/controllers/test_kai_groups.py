@@ -410,11 +410,11 @@ def test_pods_that_are_not_ours_to_group_are_left_alone(it: Obj) -> None:
         (owner("serving.knative.dev/v1", "Service"), "found no Revision among its owners"),
     ],
 )
-def test_an_owner_that_makes_no_sense_is_told_on_its_pod(invalid: Obj, said: str) -> None:
+def test_an_unusable_owner_is_reported_on_its_pod(invalid: Obj, said: str) -> None:
     with pytest.raises(NoGang, match=said) as raised:
         grouped(pod(), invalid)
-    (told,) = reconcile_grouping(pod(), None, raised.value, SETTINGS)
-    assert isinstance(told, Tell) and told.reason == "PodGrouperWarning" and said in told.message
+    (reports,) = reconcile_grouping(pod(), None, raised.value, SETTINGS)
+    assert isinstance(reports, Tell) and reports.reason == "PodGrouperWarning" and said in reports.message
 
 
 def test_whoever_names_no_queue_has_one() -> None:

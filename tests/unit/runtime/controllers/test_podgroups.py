@@ -131,7 +131,7 @@ def test_a_group_that_is_going_is_waited_for() -> None:
     assert reconcile_pod(pod(), None, going, SETTINGS, SpecCache()) == []
 
 
-def test_a_pod_that_cannot_be_read_is_told_so() -> None:
+def test_a_pod_that_cannot_be_read_is_reported() -> None:
     bad = pod()
     bad["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "many"
     (tell,) = reconcile_pod(bad, None, None, SETTINGS, SpecCache())

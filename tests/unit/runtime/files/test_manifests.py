@@ -42,7 +42,7 @@ def names(found: Manifests) -> list[str]:
     return [value.name for value in found.objects]
 
 
-def told(found: Manifests, root: Path) -> list[str]:
+def reports(found: Manifests, root: Path) -> list[str]:
     return [str(problem).replace(f"{root}/", "") for problem in found.problems]
 
 
@@ -56,7 +56,7 @@ def test_a_broken_document_does_not_take_the_others_with_it(load: Any, tmp_path:
     text = f"# head\n{queue('a')}---\nkind: Queue\n  name: [\n---\n# nothing\n---\n{queue('b', -1)}---\n{queue('c')}"
     found = load(f_yaml=text)
     assert names(found) == ["a", "b", "c"]
-    assert told(found, tmp_path) == [
+    assert reports(found, tmp_path) == [
         "error: f.yaml document 2: is not valid YAML: line 8, column 7: mapping values are not allowed in this context",
         "error: f.yaml document 3: Queue b: spec.weight: found -1, wanted an integer from 0 to 65535; "
         "it accepts no jobs",
@@ -73,7 +73,7 @@ def test_lists_of_any_kind(load: Any, tmp_path: Path) -> None:
         c_json=json.dumps({"apiVersion": "v1", "kind": "PodList", "items": "x"}),
     )
     assert names(found) == ["a", "n"]
-    assert told(found, tmp_path) == [
+    assert reports(found, tmp_path) == [
         "error: a.json document 1 item 2: Queue (no name): metadata.name: found nothing, wanted a name of 1 to 253 "
         "characters without spaces or /",
         "error: c.json document 1: items: found a text, wanted a list",
@@ -89,11 +89,11 @@ def test_lists_in_lists_have_an_end(load: Any) -> None:
     assert "at most 8 nested lists" in found.problems[0].what
 
 
-def test_unknown_kinds_are_told_once_each(load: Any, tmp_path: Path) -> None:
+def test_unknown_kinds_are_reported_once_each(load: Any, tmp_path: Path) -> None:
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: s%d}\n"
     found = load(a_yaml="---\n".join(service % i for i in range(3)), b_yaml=queue("q"))
     assert names(found) == ["q"]
-    assert told(found, tmp_path) == [
+    assert reports(found, tmp_path) == [
         "warning: a.yaml document 1 and 2 more: kind v1 Service is not supported (ignored)"
     ]
 
@@ -115,7 +115,7 @@ def test_which_copy_is_kept_does_not_depend_on_the_order(load: Any, tmp_path: Pa
     found = load(a_yaml=texts[0], b_yaml=texts[1], c_yaml=plain[0], d_yaml=plain[1])
     assert [(value.name, value.weight) for value in found.objects] == [("q", 3), ("p", 6)]
     newest = "a.yaml" if flip else "b.yaml"
-    assert told(found, tmp_path)[0] == (
+    assert reports(found, tmp_path)[0] == (
         "error: a.yaml document 1, b.yaml document 1: Queue q is defined 2 times with different contents; "
         f"using the one in {newest} document 1"
     )
@@ -123,7 +123,7 @@ def test_which_copy_is_kept_does_not_depend_on_the_order(load: Any, tmp_path: Pa
 
 def test_equal_copies_are_a_warning(load: Any, tmp_path: Path) -> None:
     found = load(a_yaml="---\n".join([queue("q")] * 5))
-    assert told(found, tmp_path) == [
+    assert reports(found, tmp_path) == [
         "warning: a.yaml document 1, a.yaml document 2, a.yaml document 3 and 2 more: Queue q is defined 5 times"
     ]
 
@@ -134,7 +134,7 @@ def test_equal_copies_are_a_warning(load: Any, tmp_path: Path) -> None:
 def test_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     found = load_manifests([tmp_path / "gone", tmp_path / "empty", "/dev/zero"])
-    assert told(found, tmp_path) == [
+    assert reports(found, tmp_path) == [
         "error: gone: is not there",
         "warning: empty: has no .yaml, .yml, .json files",
         "error: /dev/zero: is not a file or folder",
@@ -154,7 +154,7 @@ def test_what_is_no_text(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         h_yaml="\ufeff" + queue("bom"),
     )
     assert names(found) == ["bom"]
-    problems = told(found, tmp_path)
+    problems = reports(found, tmp_path)
     assert problems[0] == "error: a.yaml: is not UTF-8 text: byte 0 is 0xff"
     assert problems[1].startswith("error: b.yaml document 1: is not usable YAML: from line 1:")
     assert problems[2].startswith("error: c.json document 1: is not valid JSON: line 1, column 2:")
@@ -400,4 +400,4 @@ def test_a_wrong_limit_range_is_a_problem_and_fills_in_nothing(load: Any, tmp_pa
     found = load(a_yaml=POD, b_yaml=RANGE % "many")
     assert [pod.spec.request.milli_cpu for pod in found.objects] == [0]
     assert len(found.problems) == 1
-    assert "LimitRange sizes: spec.limits[0].defaultRequest.cpu" in told(found, tmp_path)[0]
+    assert "LimitRange sizes: spec.limits[0].defaultRequest.cpu" in reports(found, tmp_path)[0]

@@ -101,7 +101,7 @@ def test_any_document_is_a_policy_or_names_its_problems(conf: dict[str, object])
             assert all(problem.startswith("conf") for problem in error.problems)
 
 
-# -- what a conf comes in, and what stands in quotes
+# -- forms of a conf, and what is in quotes
 
 GANG = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
 

@@ -74,11 +74,11 @@ def test_plugins_and_actions_are_merged_by_name_and_ordered_by_priority() -> Non
     names = plugins(found)
     assert (names[0], names[-1], "ray" in names) == ("elastic", "reflectjoborder", False)
     assert arguments(found, "proportion")["kValue"] == 0.5
-    assert arguments(found, "minruntime") == {"reclaimResolveMethod": "queue"}, "they replace all that stood there"
+    assert arguments(found, "minruntime") == {"reclaimResolveMethod": "queue"}, "they replace all that was there"
     assert found.section("queueDepthPerAction") == {"allocate": 7}
 
 
-def test_what_is_a_flag_here_is_told() -> None:
+def test_what_is_a_flag_here_is_reported() -> None:
     found = read(partitionLabelValue="blue", args={"v": "4"})
     assert [each.partition(": ")[2] for each in found.warnings] == [
         "spec.partitionLabelValue: use --partition-label-value=blue",

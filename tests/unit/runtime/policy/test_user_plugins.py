@@ -101,13 +101,13 @@ def test_files_become_plugins_of_the_policy_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_plugin_is_told(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_is_no_plugin_is_reported(tmp_path: Path, text: str, problem: str) -> None:
     (found,) = problems(folder_of(tmp_path, a=text))
     assert found.startswith(problem)
     assert found.isprintable()
 
 
-def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, a="1 / 0", b=GOOD.format(name="quiet"), c=GOOD.format(name="quiet"), d="")
     found = problems(folder)
     assert [line.partition(":")[0] for line in found] == ["a.py", "c.py", "d.py"]
@@ -124,7 +124,7 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_folder_that_has_none_is_told(tmp_path: Path, name: str, problem: str) -> None:
+def test_a_folder_that_has_none_is_reported(tmp_path: Path, name: str, problem: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     with pytest.raises(PolicyError) as caught:

@@ -41,7 +41,7 @@ def sharer(name: str, on: str, group: str = "") -> Pod:
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "reports"),
     [
         ((group(sub_groups=(SubGroup("a"), SubGroup("b"))), pod("p", "A"), pod("r", "b")), []),
         (
@@ -81,13 +81,13 @@ def sharer(name: str, on: str, group: str = "") -> Pod:
         ((group(), *(sharer(name, on="a", group="g") for name in "pqr"), sharer("s", on="a")), []),
     ],
 )
-def test_gangs_topologies_and_shares(objects: tuple[Any, ...], told: list[str]) -> None:
+def test_gangs_topologies_and_shares(objects: tuple[Any, ...], reports: list[str]) -> None:
     _, problems = validate_cluster((Queue("q"), NODE, *objects))
-    assert [str(problem) for problem in problems] == told
+    assert [str(problem) for problem in problems] == reports
 
 
 @pytest.mark.parametrize(
-    ("quota", "told"),
+    ("quota", "reports"),
     [
         (Quota(2.0, 1.0), ["warning: Queue q: limit is below its quota of gpu: the limit applies"]),
         (Quota(None, 1.0), ["warning: Queue q: limit is below its quota of gpu: the limit applies"]),
@@ -95,9 +95,9 @@ def test_gangs_topologies_and_shares(objects: tuple[Any, ...], told: list[str]) 
         (Quota(2.0, 2.0), []),
     ],
 )
-def test_a_limit_below_the_quota(quota: Quota, told: list[str]) -> None:
+def test_a_limit_below_the_quota(quota: Quota, reports: list[str]) -> None:
     _, problems = validate_cluster((NODE, Queue("q", sharing=QueueSharing(gpu=quota))))
-    assert [str(problem) for problem in problems] == told
+    assert [str(problem) for problem in problems] == reports
 
 
 def test_queues_that_go_round_in_a_circle_are_named() -> None:

@@ -15,7 +15,7 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
 
 
 @pytest.mark.parametrize(
-    ("queues", "used", "told"),
+    ("queues", "used", "reports"),
     [
         pytest.param([queue("a", deserved=resource(2), capability=resource(4))], "", [], id="as it should be"),
         pytest.param(
@@ -84,9 +84,9 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
         ),
     ],
 )
-def test_what_is_said_of_queues(queues: list[Any], used: str, told: list[str]) -> None:
+def test_what_is_said_of_queues(queues: list[Any], used: str, reports: list[str]) -> None:
     found = list(queue_problems(queues, TOTAL, used.split()))
-    assert [f"{problem.where}: {problem.what}" for problem in found] == told
+    assert [f"{problem.where}: {problem.what}" for problem in found] == reports
 
 
 def test_a_chain_that_is_too_deep() -> None:

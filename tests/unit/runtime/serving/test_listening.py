@@ -21,7 +21,7 @@ Half = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(slots=True)
 class World:
-    """A server whose clock stands still, and its clients."""
+    """A server whose clock does not move, and its clients."""
 
     now: float = 0.0
     entered: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))

@@ -29,7 +29,7 @@ class Work:
         await asyncio.Event().wait()
 
 
-async def test_what_stops_is_started_again_and_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_stops_is_started_again_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     work, now = Work(KeyError("image"), None, OSError("gone")), [0.0]
     part = Supervised(LOG, "nodes", work, first_s=0.0, last_s=0.0, steady_s=5.0, clock=lambda: now[0])
     assert part.health() == Health()

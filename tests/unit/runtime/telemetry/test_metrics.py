@@ -171,7 +171,7 @@ def test_timer_reports_each_phase(metrics: Metrics) -> None:
     }
 
 
-def test_the_time_of_each_plugin_is_told(metrics: Metrics) -> None:
+def test_the_time_of_each_plugin_is_reported(metrics: Metrics) -> None:
     ticks = iter(range(1, 1000))
     timer = CycleTimer(lambda: next(ticks) / 1000.0)
     objects = [build.node("n", cpu=2), build.queue(), build.podgroup("g", minimum=1), build.pod("p", "g", cpu=1)]

@@ -95,7 +95,7 @@ def folder(tmp_path: Path) -> Path:
 def schedule(folder: Path, *more: str) -> str:
     arguments = ["schedule", folder / "all.yaml", "--conf", folder / "policy.conf", "--plugins-dir", folder / "plugins"]
     result = CliRunner().invoke(main, [*map(str, arguments), *more])
-    assert result.exit_code == 1, result.output  # a fault may have cost any job its turn
+    assert result.exit_code == 1, result.output  # any job may have been skipped for a fault
     return result.output
 
 

@@ -79,9 +79,9 @@ async def test_the_address_may_be_in_the_environment() -> None:
     assert (given.source.address, given.trouble) == ("http://db:9090", "")
     wrong = of_queues(lambda: section, {"USAGE_DB": "user:secret@db"})
     assert wrong.settings().type == "prometheus"
-    with pytest.raises(SourceError, match="USAGE_DB is not set") as told:
+    with pytest.raises(SourceError, match="USAGE_DB is not set") as reports:
         await wrong.measure(wrong.settings(), Answers(), [], NOW)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(reports.value)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ async def test_the_address_may_be_in_the_environment() -> None:
         (5, "found 5, wanted a mapping"),
     ],
 )
-def test_what_cannot_be_asked_is_told(section: Any, said: str) -> None:
+def test_what_cannot_be_asked_is_reported(section: Any, said: str) -> None:
     conf = json.dumps({"dialect": "kai", "usageDBConfig": section})
     with pytest.raises(PolicyError, match=re.escape(said)):
         policy_of(conf, builtin_registry())

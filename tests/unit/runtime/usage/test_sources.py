@@ -165,11 +165,11 @@ class World:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = [*NODES]
-        self.now, self.told, self.answers = 100.0, list[Event](), dict[str, Any]()
+        self.now, self.reports, self.answers = 100.0, list[Event](), dict[str, Any]()
 
     def feed(self, **more: Any) -> UsageFeed:
         return UsageFeed(
-            of_nodes(dict), lambda: self.nodes, self.told.extend, lambda: self.now, of_api_server=self.ask, **more
+            of_nodes(dict), lambda: self.nodes, self.reports.extend, lambda: self.now, of_api_server=self.ask, **more
         )
 
     async def ask(self, path: str, body: Any = None) -> bytes:
@@ -188,15 +188,15 @@ async def test_what_was_measured_last_stays_when_a_round_fails() -> None:
     feed = world.feed(timed=took.append)
     world.answers["now"] = GOOD
     await feed.round(SETTINGS)
-    assert world.told == [Seen(NodeUsage("a", 25.0, 50.0, 100.0))]
+    assert world.reports == [Seen(NodeUsage("a", 25.0, 50.0, 100.0))]
     for wrong in (b"nonsense", SourceError("no answer"), RuntimeError("a fault")):
         world.answers["now"], world.now = wrong, world.now + 30
         await feed.round(SETTINGS)
         assert feed.trouble
-    assert (len(world.told), feed.measured_at, len(took)) == (1, 100.0, 4)
+    assert (len(world.reports), feed.measured_at, len(took)) == (1, 100.0, 4)
     world.answers["now"] = GOOD
     await feed.round(SETTINGS)
-    assert (world.told[-1], feed.trouble) == (Seen(NodeUsage("a", 25.0, 50.0, 190.0)), "")
+    assert (world.reports[-1], feed.trouble) == (Seen(NodeUsage("a", 25.0, 50.0, 190.0)), "")
 
 
 async def test_a_node_that_is_gone_is_forgotten() -> None:
@@ -206,14 +206,14 @@ async def test_a_node_that_is_gone_is_forgotten() -> None:
     await feed.round(SETTINGS)
     world.nodes = world.nodes[1:]
     await feed.round(SETTINGS)
-    assert world.told[-1] == Gone(NodeUsage, "a")
+    assert world.reports[-1] == Gone(NodeUsage, "a")
 
 
 async def test_without_an_api_server_it_says_so() -> None:
     world = World()
-    feed = UsageFeed(of_nodes(dict), lambda: world.nodes, world.told.extend, lambda: 0.0)
+    feed = UsageFeed(of_nodes(dict), lambda: world.nodes, world.reports.extend, lambda: 0.0)
     await feed.round(SETTINGS)
-    assert (feed.trouble, world.told) == ("there is no API server to ask", [])
+    assert (feed.trouble, world.reports) == ("there is no API server to ask", [])
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ async def test_without_an_api_server_it_says_so() -> None:
         {"type": ["prometheus"]},
     ],
 )
-def test_a_section_that_cannot_be_used_asks_nobody_and_is_told(metrics: dict[str, Any]) -> None:
+def test_an_unusable_section_asks_no_source_and_is_reported(metrics: dict[str, Any]) -> None:
     (problem,) = source_problems(metrics)
     assert problem.partition(":")[0] in ("type", "address", "elasticsearch.index", "interval")
     assert "pw" not in problem

@@ -48,8 +48,8 @@ def test_a_crowd_is_that_of_the_intervals(seed: int) -> None:
     ends = begins + rng.integers(0, 12, 40)
     window, patience = Window(30.0, 150.0), 3.0
     crowd, found = Crowd(0.0, patience, window), 0.0
-    told = sorted([*((b, 1, i) for i, b in enumerate(begins)), *((e, 0, i) for i, e in enumerate(ends))])
-    for moment, begin, i in sorted(told, key=lambda each: (each[0], -each[1])):
+    reports = sorted([*((b, 1, i) for i, b in enumerate(begins)), *((e, 0, i) for i, e in enumerate(ends))])
+    for moment, begin, i in sorted(reports, key=lambda each: (each[0], -each[1])):
         found += crowd.seconds(moment)
         if begin:
             crowd.waits(str(i), moment)

@@ -81,7 +81,7 @@ def test_what_cannot_be_simulated_is_said() -> None:
     assert "spec.tasks[0].replicas" in problem
 
 
-def test_a_flow_that_never_fits_is_told_of_its_job() -> None:
+def test_a_flow_that_never_fits_is_reported_by_its_job() -> None:
     found = run(obj(FLOW, "JobFlow", "f", flows=[{"name": "a"}]), obj(FLOW, "JobTemplate", "a", **spec(10, 99)))
     assert [each.job for each in found.waiting] == ["ns/f-a"]
     assert [each.job for each in found.stuck] == ["ns/f-a"]

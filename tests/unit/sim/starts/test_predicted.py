@@ -115,7 +115,7 @@ def test_too_few_steps_for_one_simulation_are_said() -> None:
     assert found.samples == 0 and found.by_job["ns/b"].why_not == "no simulation ended within 1 steps"
 
 
-def test_predictions_are_told_to_the_scores() -> None:
+def test_predictions_are_passed_to_the_scores() -> None:
     scores = StartScores()
     objects = cluster(job("a", estimate="3h", started=0.0), job("b", estimate="1h"))
     predicted_starts(objects, policy(), HOUR, DAY, scores=scores)

@@ -45,9 +45,9 @@ def policy(text: str) -> Policy:
 
 def starts(piece: Path, text: str) -> tuple[dict[str, float], Run]:
     """When each job began, in seconds; laws are checked after every event."""
-    told: list[Mapping[str, Any]] = []
-    ran = simulate(scene(piece), policy(text), SimSettings(check_laws=True), Observers(event=told.append))
-    return {each["job"].partition("/")[2]: each["t"] for each in told if each["event"] == "started"}, ran
+    reports: list[Mapping[str, Any]] = []
+    ran = simulate(scene(piece), policy(text), SimSettings(check_laws=True), Observers(event=reports.append))
+    return {each["job"].partition("/")[2]: each["t"] for each in reports if each["event"] == "started"}, ran
 
 
 def test_parts_of_gpus_run_together_as_far_as_they_fill_one(piece: Path) -> None:
@@ -65,6 +65,6 @@ def test_volcano_leaves_them_out_and_says_so(piece: Path) -> None:
 def test_the_command_runs_a_trace_whole_under_a_policy_of_kais(piece: Path) -> None:
     conf = piece / "kai.conf"
     conf.write_text(KAI)
-    told = run("simulate", f"openb:{piece}", "--conf", conf, "--json")
-    assert told.code == 0
-    assert not told.json["problems"]
+    reports = run("simulate", f"openb:{piece}", "--conf", conf, "--json")
+    assert reports.code == 0
+    assert not reports.json["problems"]

@@ -68,7 +68,7 @@ def test_who_is_asked_about(job: Any, asked: list[str]) -> None:
 
 
 def test_jobs_come_in_order_by_queue_and_each_is_asked_about_once() -> None:
-    """A job that is rejected keeps nobody behind it waiting; jobs without pods have their turn too."""
+    """A rejected job does not hold up those behind it, and jobs without pods are asked about too."""
     plugged, heard = judge("high")
     jobs = [
         wants("low", queue="a", priority_class="low"),
@@ -84,7 +84,7 @@ def test_jobs_come_in_order_by_queue_and_each_is_asked_about_once() -> None:
 @pytest.mark.parametrize(
     ("cpus", "who"),
     [
-        pytest.param([3, 3, 1], ["g0", "g2"], id="a rejection stands for as much, not for less"),
+        pytest.param([3, 3, 1], ["g0", "g2"], id="a rejection holds for as much, not for less"),
         pytest.param([2, 3, 1], ["g0", "g2"], id="less behind more"),
         pytest.param([2, 2, 1], ["g0", "g1"], id="as far as it goes"),
         pytest.param([5, 6, 7], [], id="nobody"),

@@ -65,7 +65,7 @@ def test_as_far_as_the_job_starves_and_no_further() -> None:
         pytest.param(2, CannotEvict("take", 2, 4, BUSY), id="not enough"),
     ],
 )
-def test_not_enough_is_nothing_and_is_told(room: int, said: CannotEvict) -> None:
+def test_not_enough_is_nothing_and_is_reported(room: int, said: CannotEvict) -> None:
     world = World(3, room)
     before = world.ssn.world.digest()
     assert world.run() is True

@@ -70,7 +70,7 @@ class World:
 @pytest.mark.parametrize(
     ("hook", "equal"),
     [
-        pytest.param("like", {"a-1", "b-0"}, id="hooks that read the signature say it of all that are alike"),
+        pytest.param("like", {"a-1", "b-0"}, id="hooks that read the signature say it of all that are equal"),
         pytest.param("rows", set(), id="hooks that read what the signature does not say of one alone"),
         pytest.param("unlike", set(), id="and those that do not say what they read"),
     ],

@@ -47,8 +47,8 @@ def test_one_of_many_equal_jobs_is_tried_and_the_next_cycle_none() -> None:
     under, store = counting.policy(equal=True), cluster(LEVELS, crowd(20))
     first = run(store, under, memo=memo)
     assert {key for key, _ in counting.asked} == {"ns/g0-0"}
-    told = [e.subject for e in first.outcome.entries if isinstance(e.finding, CannotEvict)]
-    assert len(told) == 20
+    reports = [e.subject for e in first.outcome.entries if isinstance(e.finding, CannotEvict)]
+    assert len(reports) == 20
     counting.asked.clear()
     again = run(store, under, memo=memo)
     assert counting.asked == []

@@ -1,4 +1,4 @@
-"""Which jobs fail alike when they ask others to go, what that rests on, and what is told of a failure."""
+"""Which jobs fail equally when they ask for evictions, what that rests on, and what is recorded of a failure."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class World:
     def row(self, name: str) -> int:
         return int(self.ssn.tables.jobs.tasks[self.job(name)][0])
 
-    def told(self) -> list[Any]:
+    def reports(self) -> list[Any]:
         return [(entry.subject, entry.finding) for entry in self.ssn.trace.log]  # type: ignore[union-attr]
 
 
@@ -60,7 +60,7 @@ def test_which_jobs_share_a_failure(name: str, fails: bool) -> None:
     world = World()
     note_failure(world.ssn, world.equal, world.job("first"), VAIN, fresh=True)
     assert world.equal.fails(world.job(name)) is fails
-    assert world.told() == [("ns/first", IN_VAIN), *([(f"ns/{name}", IN_VAIN)] if fails else [])]
+    assert world.reports() == [("ns/first", IN_VAIN), *([(f"ns/{name}", IN_VAIN)] if fails else [])]
 
 
 def test_who_was_found_to_have_no_node_is_another_than_who_was_not() -> None:
@@ -89,7 +89,7 @@ def test_a_job_that_was_partly_placed_before_says_nothing_of_others() -> None:
     world = World()
     undone = (Operation(Kind.PIPELINE, Placement([world.row("first")], [0])),)
     note_failure(world.ssn, world.equal, world.job("first"), VAIN._replace(undone=undone), fresh=False)
-    assert world.told() == [("ns/first", IN_VAIN)]
+    assert world.reports() == [("ns/first", IN_VAIN)]
     trace = world.ssn.trace.undone_of(world.job("first"))
     assert trace is not None
     assert trace.node.tolist() == [0]

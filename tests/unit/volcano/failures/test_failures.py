@@ -73,7 +73,7 @@ def test_which_jobs_share_a_failure(name: str, fails: bool) -> None:
     assert (world.failures.of(world.row(name)) is not None) is fails
 
 
-def test_a_failure_is_told_by_position_and_befalls_its_job() -> None:
+def test_a_failure_is_recorded_by_position_for_its_job() -> None:
     world = World()
     found = world.failures.of(world.row("equal"))
     assert found is not None and found.errors == ((1, NO_ROOM),)

@@ -124,7 +124,7 @@ def test_what_is_taken_back_is_remembered_with_what_was_before() -> None:
         stmt.evict([old], "make room")
         stmt.pipeline(rows[1:2], [0], evicted=True)
         attempt = discarded(ssn, job, stmt, (RoomIsFree(),))
-    assert ssn.world.digest() == before, "nothing of it stands"
+    assert ssn.world.digest() == before, "nothing of it is left"
     found = [(op.kind, tuple(op.placement.rows), op.evicted) for op in attempt.undone]
     assert found == [(Kind.PIPELINE, (rows[0],), False), (Kind.PIPELINE, (rows[1],), True)], "and no eviction"
     assert (attempt.findings, AFTER[Kind.PIPELINE]) == ((RoomIsFree(),), TaskStatus.PIPELINED)

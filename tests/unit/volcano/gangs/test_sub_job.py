@@ -33,8 +33,8 @@ def all_that_is_said(ran: Ran) -> list[Any]:
     outcome = ran.outcome
     undone = [outcome.trace.undone_of(job) for job in outcome.live_jobs.nonzero()[0].tolist()]
     traces = [last_trial and [each.tolist() for each in last_trial] for last_trial in undone]
-    told = outcome.groups, list(outcome.notices()), outcome.entries, traces
-    return [ran.decisions, *told, why_jobs_wait(outcome), why_pods_wait(outcome)]
+    reports = outcome.groups, list(outcome.notices()), outcome.entries, traces
+    return [ran.decisions, *reports, why_jobs_wait(outcome), why_pods_wait(outcome)]
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_it_keeps_the_contract_of_plugins(hierarchy: bool) -> None:
     check_plugin("capacity", switches={"enableHierarchy": hierarchy}, seeds=range(8))
 
 
-def test_what_is_told_of_several_jobs_is_told_in_one_order() -> None:
+def test_findings_about_several_jobs_are_recorded_in_one_order() -> None:
     """That their queue is full, and why: of each before the next, with a memory of earlier cycles as without."""
     beside = [name for name in BESIDE if name != "proportion"]
     check_plugin(

@@ -97,7 +97,7 @@ def test_a_policy_that_cannot_be_is_refused(arguments: dict[str, Any], problem: 
         pytest.param({"GPUNumberEnable": True, "KnownGeometriesCMName": "cuts"}, id="a kind that is not in it"),
         pytest.param(
             {"VGPUEnable": True, "KnownGeometriesCMName": "cuts", "DeviceConfig": {"nvidia": {"gpuMemoryFactor": 10}}},
-            id="what it says stands in the policy",
+            id="what it says is in the policy",
         ),
     ],
 )

@@ -53,7 +53,7 @@ def only_b(question: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"status": {} if question["node"]["Name"] == "b" else {"code": 3, "message": "not here"}}
 
 
-def test_it_objects_to_nodes_and_is_told_who_goes_where() -> None:
+def test_it_objects_to_nodes_and_is_notified_of_placements() -> None:
     double = Double({"predicate": only_b})
     assert bound(double, conf("predicate")) == {"ns/p": "b"}
     verb, question = double.asked[0]

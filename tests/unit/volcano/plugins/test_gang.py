@@ -101,8 +101,8 @@ def test_figures_say_how_many_each_job_lacks() -> None:
     assert (figures["job.lacking"][row], bool(figures["job.ready"][row])) == (2, False)
 
 
-def test_equal_gangs_are_each_told_of_their_own_pods() -> None:
-    """They fail alike and are worked out together; what is said of one names none of another."""
+def test_the_reason_of_each_equal_gang_names_its_own_pods() -> None:
+    """They fail for the same reason and are tried together; the reason of one names no pod of another."""
     state = cluster(
         [node(f"n{i}", cpu=1) for i in range(8)],
         [podgroup(name, minimum, phase="Inqueue") for name, minimum in (("a", 2), ("b", 2), ("c", 3))],

@@ -31,7 +31,7 @@ def opened(*queues: Queue, strict: bool = True, hierarchy: bool = False) -> Sess
 
 
 def against(ssn: Session) -> list[str]:
-    """What stands against a, b and the node without a group."""
+    """Return why a, b and the node without a group are refused."""
     row = next(row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name == "w")
     filter_results = ssn.ask(task_filters, Task(ssn.tables, row), NodeRows(ssn.tables, np.arange(3)))
     if not filter_results:

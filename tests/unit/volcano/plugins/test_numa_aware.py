@@ -1,4 +1,4 @@
-"""numa-aware: which CPUs a pod gets, what stands against nodes, and what an agent may get wrong."""
+"""numa-aware: which CPUs a pod gets, which nodes are refused, and what an agent may get wrong."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ def test_a_pod_without_cpus_of_its_own_goes_anywhere() -> None:
     assert against(opened(Numatopology("n", "static", SINGLE, CPUS, ()), pod("w", "g", 2))) == ""
 
 
-def test_a_pod_that_the_agent_has_not_told_of_has_its_cpus_all_the_same() -> None:
+def test_a_pod_that_the_agent_has_not_reported_has_its_cpus_all_the_same() -> None:
     there = pod("t", "g", on="n", **own(4))
     assert against(opened(STATIC, pod("w", "g", **own(4)), there)) == ""
     more = pod("u", "g", on="n", **own(1))
     assert against(opened(STATIC, pod("w", "g", **own(4)), there, more)) == "container main cannot be assigned by numa"
-    told = Numatopology("n", "static", SINGLE, CPUS, (4, 5, 6, 7), assigned=((there.uid, there.key),))
-    assert against(opened(told, pod("w", "g", **own(4)), there)) == ""
+    reports = Numatopology("n", "static", SINGLE, CPUS, (4, 5, 6, 7), assigned=((there.uid, there.key),))
+    assert against(opened(reports, pod("w", "g", **own(4)), there)) == ""
 
 
 # -- what agents write

@@ -1,4 +1,4 @@
-"""rescheduling: who leaves busy nodes, when, and what stands in a policy file."""
+"""rescheduling: who leaves busy nodes, when, and what a policy file may say."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_it_remembers_when_it_began_and_when_it_ran_and_wakes_for_the_next_time(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reports"),
     [
         ("interval: soon", "argument interval: found 'soon', wanted a duration such as 5m; it is 5m"),
         ("strategies: {a: 1}", "argument strategies: found a mapping, wanted a list of {name, params}"),
@@ -92,10 +92,10 @@ def test_it_remembers_when_it_began_and_when_it_ran_and_wakes_for_the_next_time(
         ),
     ],
 )
-def test_unusable_arguments_of_a_policy_are_reported(arguments: str, told: str) -> None:
+def test_unusable_arguments_of_a_policy_are_reported(arguments: str, reports: str) -> None:
     with pytest.raises(PolicyError) as error:
         policy(f"actions: shuffle\ntiers: [{{plugins: [{{name: rescheduling, arguments: {{{arguments}}}}}]}}]")
-    assert told in str(error.value)
+    assert reports in str(error.value)
 
 
 def test_it_keeps_the_contract_of_plugins() -> None:

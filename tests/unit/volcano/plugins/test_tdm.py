@@ -1,4 +1,4 @@
-"""tdm: how many tasks a job lets go, how often, and what stands in a policy file."""
+"""tdm: how many tasks a job lets go, how often, and what a policy file may say."""
 
 from __future__ import annotations
 

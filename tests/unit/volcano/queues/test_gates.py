@@ -82,7 +82,7 @@ def test_room_is_kept_for_who_lost_the_gate_until_it_is_placed() -> None:
     _, binds = taken_off(group("a"), waits, group("b", creation=1.0), pods("b", 1, cpu=3, creation=1.0))
     assert binds == {}
     _, binds = taken_off(group("a"), pods("a", 1, cpu=3, annotations=ASKS), group("b"), pods("b", 1, cpu=1))
-    assert sorted(binds) == ["ns/a-0", "ns/b-0"]  # it does not stand in its own way
+    assert sorted(binds) == ["ns/a-0", "ns/b-0"]  # it does not block itself
 
 
 def test_room_is_kept_in_ancestors_too() -> None:

@@ -1,4 +1,4 @@
-"""Topology spread constraints that are wishes: 100 where the fewest matching pods are."""
+"""Topology spread constraints that are preferred: 100 where the fewest matching pods are."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tests.unit.volcano.pods import NODES, keep, web
 from tests.unit.volcano.scorers.scoring import scores
 
 
-def wish(skew: int, key: str = ZONE, **more: object) -> TopologySpreadConstraint:
+def preferred(skew: int, key: str = ZONE, **more: object) -> TopologySpreadConstraint:
     return keep(skew, key, "ScheduleAnyway", **more)
 
 
 @pytest.mark.parametrize(
     ("there", "constraints", "expected"),
     [
-        pytest.param([], (wish(1),), (100, 100, 100, 0), id="nobody there; no label is 0"),
-        pytest.param(["x1"], (wish(1),), (0, 0, 100, 0), id="the emptier zone"),
-        pytest.param(["x1", "x2", "y1"], (wish(1),), (33, 33, 100, 0), id="in proportion"),
-        pytest.param(["x1"], (wish(1, HOST),), (0, 100, 100, 100), id="by host"),
-        pytest.param(["x1"], (wish(1), wish(1, HOST)), (0, 66, 100, 0), id="both"),
-        pytest.param(["x1"], (wish(4),), (75, 75, 100, 0), id="a larger skew makes it matter less"),
+        pytest.param([], (preferred(1),), (100, 100, 100, 0), id="nobody there; no label is 0"),
+        pytest.param(["x1"], (preferred(1),), (0, 0, 100, 0), id="the emptier zone"),
+        pytest.param(["x1", "x2", "y1"], (preferred(1),), (33, 33, 100, 0), id="in proportion"),
+        pytest.param(["x1"], (preferred(1, HOST),), (0, 100, 100, 100), id="by host"),
+        pytest.param(["x1"], (preferred(1), preferred(1, HOST)), (0, 66, 100, 0), id="both"),
+        pytest.param(["x1"], (preferred(4),), (75, 75, 100, 0), id="a larger skew makes it matter less"),
         pytest.param(
-            ["x1"], (wish(1, selector=LabelSelector()),), (100, 100, 100, 0), id="an empty selector counts nobody"
+            ["x1"], (preferred(1, selector=LabelSelector()),), (100, 100, 100, 0), id="an empty selector counts nobody"
         ),
     ],
 )
@@ -38,5 +38,5 @@ def test_by_host_each_node_counts_its_own_pods_whatever_keeps_the_pod_off() -> N
     """A node with a taint is no domain where taints are honoured; by host nobody asks."""
     nodes = [node("x", labels={ZONE: "x"}), node("y", labels={ZONE: "y"}, taints=[Taint("t")])]
     for key, expected in ((HOST, {"x": 100.0, "y": 0.0}), (ZONE, {"x": 100.0, "y": 100.0})):
-        pods = [web("a", "y"), web("p", spread=(wish(1, key, node_taints_policy="Honor"),))]
+        pods = [web("a", "y"), web("p", spread=(preferred(1, key, node_taints_policy="Honor"),))]
         assert scores(nodes, pods, podtopologyspread=1) == expected

@@ -21,9 +21,9 @@ ZONED = [node("x", labels={ZONE: "x"}), node("xs", labels={ZONE: "x", "disk": "s
 
 
 @pytest.mark.parametrize(
-    ("wishes", "candidates", "expected"),
+    ("preferred", "candidates", "expected"),
     [
-        pytest.param((), (), {"x": 0.0, "xs": 0.0, "none": 0.0}, id="no wish"),
+        pytest.param((), (), {"x": 0.0, "xs": 0.0, "none": 0.0}, id="no preferred term"),
         pytest.param((preferred(7, IN_X),), (), {"x": 100.0, "xs": 100.0, "none": 0.0}, id="the best get 100"),
         pytest.param(
             (preferred(1, IN_X), preferred(2, HAS_SSD)), (), {"x": 33.0, "xs": 100.0, "none": 0.0}, id="weights add up"
@@ -35,9 +35,9 @@ ZONED = [node("x", labels={ZONE: "x"}), node("xs", labels={ZONE: "x", "disk": "s
     ],
 )
 def test_node_affinity(
-    wishes: tuple[PreferredNodeTerm, ...], candidates: tuple[str, ...], expected: dict[str, float]
+    preferred: tuple[PreferredNodeTerm, ...], candidates: tuple[str, ...], expected: dict[str, float]
 ) -> None:
-    assert scores(ZONED, [pod("p", node_preferred=wishes)], *candidates, nodeaffinity=1) == expected
+    assert scores(ZONED, [pod("p", node_preferred=preferred)], *candidates, nodeaffinity=1) == expected
 
 
 AVOID = [Taint("a", "1", "PreferNoSchedule"), Taint("b", "1", "PreferNoSchedule"), Taint("c", "1", "NoSchedule")]
@@ -70,7 +70,7 @@ def test_taints(tolerations: tuple[Toleration, ...], candidates: tuple[str, ...]
     [
         pytest.param([1, 2, 3], False, [33, 66, 100], id="floored"),
         pytest.param([1, 2, 3], True, [67, 34, 0], id="the rest of it"),
-        pytest.param([0, 0], False, [0, 0], id="nothing wished for"),
+        pytest.param([0, 0], False, [0, 0], id="nothing preferred"),
         pytest.param([0, 0], True, [100, 100], id="nothing to avoid"),
         pytest.param([], True, [], id="no candidates"),
     ],

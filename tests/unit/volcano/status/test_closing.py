@@ -163,7 +163,7 @@ OTHER = PodGroupCondition("Other", "False", "by somebody else")
     [
         pytest.param("", "Scheduled", "Scheduled*", id="the first"),
         pytest.param("Scheduled Other", "Scheduled", "Scheduled* Other", id="in place of the old one"),
-        pytest.param("Other Scheduled", "Scheduled", "Other Scheduled*", id="wherever that stands"),
+        pytest.param("Other Scheduled", "Scheduled", "Other Scheduled*", id="wherever that is"),
         pytest.param("Other", "Unschedulable", "Other Unschedulable*", id="a new type comes last"),
         pytest.param(
             "Unschedulable Other",

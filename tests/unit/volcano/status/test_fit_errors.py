@@ -92,14 +92,14 @@ def test_text_of_fit_errors(errors: FitErrors, text: str) -> None:
 
 def test_text_of_a_task_that_was_not_tried() -> None:
     ssn = session(cluster(podgroup("g"), pod("p", "g", role="worker")), NOBODY)
-    told = "Task p with role spec worker has already predicated failed, skip"
-    assert error_text(ssn.tables, 0, FitErrors(skipped=True)) == told
+    reports = "Task p with role spec worker has already predicated failed, skip"
+    assert error_text(ssn.tables, 0, FitErrors(skipped=True)) == reports
 
 
 # -- what a task and a job are told
 
 
-@pytest.mark.parametrize("undone", [False, True], ids=["standing", "undone"])
+@pytest.mark.parametrize("undone", [False, True], ids=["kept", "undone"])
 @pytest.mark.parametrize(
     ("operation", "reason"),
     [
@@ -117,8 +117,8 @@ def test_text_of_a_task_that_was_not_tried() -> None:
         pytest.param(lambda stmt, task: None, ("Unschedulable", "", ""), id="nothing was tried"),
     ],
 )
-def test_what_a_task_is_told(operation: Any, reason: tuple[str, str, str], undone: bool) -> None:
-    """The same, whether the try stands or was undone."""
+def test_the_reason_of_a_task(operation: Any, reason: tuple[str, str, str], undone: bool) -> None:
+    """A task has the same reason whether its placement was kept or undone."""
     ssn = opened(2, 2)
     stmt = ssn.statement()
     operation(stmt, row(ssn, "g-0"))
@@ -129,15 +129,15 @@ def test_what_a_task_is_told(operation: Any, reason: tuple[str, str, str], undon
     assert list(ssn.trace.undone_promises()) == ([row(ssn, "g-0")] if undone and reason[2] else [])
 
 
-def test_what_a_waiting_task_is_told_is_its_note() -> None:
+def test_the_reason_of_a_waiting_task_is_its_note() -> None:
     ssn = opened(2, 2)
     ssn.trace.note(row(ssn, "g-0"), full(2))
-    told = ("Unschedulable", "0/2 nodes are unavailable: 2 Insufficient cpu.", "")
-    assert texts(ssn).task_reason(row(ssn, "g-0")) == told
+    reports = ("Unschedulable", "0/2 nodes are unavailable: 2 Insufficient cpu.", "")
+    assert texts(ssn).task_reason(row(ssn, "g-0")) == reports
     assert 0 in ssn.trace.tried, "its job's status has to be looked at"
 
 
-def test_a_task_that_runs_is_told_its_state() -> None:
+def test_the_reason_of_a_running_task_is_its_state() -> None:
     ssn = opened(2, 2, running=1)
     assert texts(ssn).task_reason(row(ssn, "g-1")) == ("Running", "", "")
 
@@ -188,7 +188,7 @@ def test_a_task_that_runs_is_told_its_state() -> None:
         ),
     ],
 )
-def test_what_a_job_is_told(count: int, minimum: int, running: int, tried: str, text: str) -> None:
+def test_the_reason_of_a_job(count: int, minimum: int, running: int, tried: str, text: str) -> None:
     """``tried``: of its first tasks, which an undone statement had allocated or pipelined."""
     ssn = opened(count, minimum, running)
     with ssn.statement() as stmt:
@@ -240,7 +240,7 @@ def test_notices_go_to_waiting_pods_without_gates() -> None:
 @pytest.mark.parametrize(
     ("cpu", "message"),
     [
-        pytest.param(9, "0/2 nodes are unavailable: 2 Insufficient cpu.", id="what stands against the task itself"),
+        pytest.param(9, "0/2 nodes are unavailable: 2 Insufficient cpu.", id="what prevents the task itself"),
         pytest.param(
             5,
             "Pod ns/g-0 can possibly be assigned to n0, once minAvailable is satisfied",
@@ -254,7 +254,7 @@ def test_a_notice_lists_the_objections_to_the_pod(cpu: int, message: str) -> Non
     assert (first.pod, first.reason, first.message) == ("ns/g-0", first.reason, message)
 
 
-def test_a_pod_of_which_nothing_is_known_is_told_of_its_job() -> None:
+def test_a_pod_without_a_reason_of_its_own_has_that_of_its_job() -> None:
     (notice,) = run(cluster(podgroup("g"), pods("g", 1)), NOBODY, actions="backfill").outcome.notices()
     assert notice.message == "pod group is not ready, 1 Pending, 1 minAvailable; Pending: 1 Unschedulable"
 

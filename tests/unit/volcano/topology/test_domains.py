@@ -50,7 +50,7 @@ RACKS = {0: [1.5] * 4, 1: [3, 1.5, 1.5], 2: [3, 3], 3: [6]}
 
 @pytest.mark.parametrize("room", [[1, 2], [2, 1], [1, 2, 0], [3, 1], [1, 1, 3, 2]], ids=str)
 def test_of_trials_that_are_recalled_the_same_is_said_as_of_those_that_were_made(room: list[int]) -> None:
-    """Of each task where the last trial that had a place for it had put it, and what stood against it."""
+    """Return where the last trial with a place for a task had put it, and what prevented it, by task."""
     names = [[f"n{i}-{j}" for j in range(len(RACKS[pods_there]))] for i, pods_there in enumerate(room)]
     nodes = [
         node(name, cpu=cores)

@@ -27,7 +27,7 @@ def opened(group: Any, *members: Any) -> Session:
     [
         pytest.param({}, None, False, id="none is not bound"),
         pytest.param({"tier": 1}, 1, True, id="as it says"),
-        pytest.param({"topology": NetworkTopology("soft", 1)}, 3, True, id="a soft wish to the widest tier"),
+        pytest.param({"topology": NetworkTopology("soft", 1)}, 3, True, id="a soft topology up to the widest tier"),
     ],
 )
 def test_how_far_a_job_may_span(group: dict[str, Any], tier: int | None, hard: bool) -> None:
