@@ -59,13 +59,15 @@ def draw_kai_objects(dice: Dice) -> list[Raw]:
         children = [f"p{p}-c{c}" for c in range(dice.number(0, 2))]
         queues += [_queue(dice, child, f"p{p}") for child in children]
         leaves += children or [f"p{p}"]
+    # Half of the jobs have the lowest priority, come first and stay long, so that the others find the cluster full.
+    filled = dice.one(leaves)
     levels = {"levels": [{"nodeLabel": label} for label in _LEVELS]}
     return [
         *_nodes(dice),
         raw("kai.scheduler/v1alpha1", "Topology", "racks", spec=levels),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()),
         *queues,
-        *(each for j in range(dice.number(3, 10)) for each in _job(dice, f"job{j}", leaves)),
+        *(each for j in range(dice.number(6, 11)) for each in _job(dice, f"job{j}", leaves, filled)),
     ]
 
 
@@ -95,11 +97,15 @@ def _queue(dice: Dice, name: str, parent: str) -> Raw:
     return raw("scheduling.run.ai/v2", "Queue", name, spec=spec)
 
 
-def _job(dice: Dice, name: str, leaves: list[str]) -> Iterator[Raw]:
-    """Yield a PodGroup and its pods, which differ only in their sub-group."""
+def _job(dice: Dice, name: str, leaves: list[str], filled: str) -> Iterator[Raw]:
+    """Yield a PodGroup and its pods, which differ only in their sub-group. ``filled``: the queue of those that come
+    first."""
+    early = dice.chance(0.5)
     size = dice.number(1, 5)
     least = size if dice.chance(0.6) else dice.number(1, size)
     spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(list(_CLASSES))}
+    if early:
+        spec |= {"queue": filled, "priorityClassName": next(iter(_CLASSES))}
     parts = [""] * size
     if size > 1 and dice.chance(0.2):
         first = dice.number(1, size - 1)
@@ -111,9 +117,10 @@ def _job(dice: Dice, name: str, leaves: list[str]) -> Iterator[Raw]:
         spec["topologyConstraint"] = {"topology": "racks", level: dice.one(_LEVELS)}
     if dice.chance(0.15):
         spec["preemptibility"] = dice.one(("preemptible", "non-preemptible"))
+    arrivals, durations = ((0, 40), (100, 400)) if early else ((40, LAST_ARRIVAL_S), (5, 200))
     notes = {
-        ARRIVAL_ANNOTATION: f"{dice.number(0, LAST_ARRIVAL_S)}s",
-        DURATION_ANNOTATION: f"{dice.number(5, 200)}s",
+        ARRIVAL_ANNOTATION: f"{dice.number(*arrivals)}s",
+        DURATION_ANNOTATION: f"{dice.number(*durations)}s",
     }
     metadata = {"namespace": "ns", "annotations": notes}
     yield raw("scheduling.run.ai/v2alpha2", "PodGroup", name, metadata=metadata, spec=spec)
