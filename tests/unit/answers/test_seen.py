@@ -11,8 +11,10 @@ from pumice.answers.plain import described
 from pumice.answers.seen import OTHER, HiddenNames, as_seen, hidden_of
 from pumice.answers.ways import Cost, Way
 from pumice.answers.world import World
+from pumice.cli.answers.starts import as_seen as starts_as_seen
 from pumice.model.blockers import Behind, PluginFault, Reserved
 from pumice.runtime.policy.conf import policy_of
+from pumice.sim.starts.predicted import Predictions, StartPrediction
 from pumice.testing.build import node, podgroup, pods, queue
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -90,3 +92,11 @@ def test_an_answer_on_a_full_cluster_does_not_name_its_holder() -> None:
     assert "ml" not in str(refused.value)
     with pytest.raises(NoSuchJob):
         find_job(world, "ml/eval-0", seen)
+
+
+def test_predicted_starts_name_no_job_of_others() -> None:
+    waits = StartPrediction(1.0, 1.0, 1.0, 1.0, 1.0, why_not="behind other/secret")
+    found = Predictions({"ml/a": waits, "other/b": waits}, 2, 60.0, 0, ("other/c", "ml/d"))
+    shown = starts_as_seen(found, HiddenNames({"other"}))
+    assert list(shown.by_job) == ["ml/a"] and "secret" not in shown.by_job["ml/a"].why_not
+    assert shown.stay == (OTHER, "ml/d")

@@ -33,8 +33,13 @@ def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Pre
 
 def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
     """Return predictions without the names that a user may not see."""
-    shown = {key: replace(each, why_not=hidden.removed(each.why_not)) for key, each in found.by_job.items()}
-    return replace(found, by_job=shown)
+    shown = {
+        key: replace(each, why_not=hidden.removed(each.why_not))
+        for key, each in found.by_job.items()
+        if not hidden.are_in(key)
+    }
+    # How many stay is a sum, which everyone sees.
+    return replace(found, by_job=shown, stay=tuple(map(hidden.removed, found.stay)))
 
 
 def page_starts(world: World) -> dict[str, Any]:
