@@ -140,7 +140,7 @@ class Words:
         found, more = self._render(job, why.why), ""
         cuts = [each for each in why.also if isinstance(each, SearchCut)]
         if cuts:
-            cut = ", ".join(f"{each.action} was cut off after {each.steps} tries" for each in cuts)
+            cut = ", ".join(f"{each.action} was cut off after {each.steps:,} steps" for each in cuts)
             more = f" Not all was tried: {cut}."
         delayed = next((each for each in why.also if isinstance(each, Delayed)), None)
         if delayed is not None:

@@ -108,7 +108,7 @@ def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: 
         pytest.param(Waits(NoRoom()), "", id="nodes"),
         pytest.param(
             Waits(NoRoom(), (SearchCut("reclaim", 7),)),
-            " Not all was tried: reclaim was cut off after 7 tries.",
+            " Not all was tried: reclaim was cut off after 7 steps.",
             id="a search that was cut",
         ),
     ],
