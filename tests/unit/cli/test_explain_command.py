@@ -101,3 +101,14 @@ def test_a_job_of_a_namespace_that_is_not_seen_is_not_there() -> None:
         assert result.exit_code == 2 and "found no job" in result.stderr and "did you mean" not in result.stderr
     result = CliRunner().invoke(main, ["explain", "--all", GANG, "--for-namespaces", "ml"])
     assert result.exit_code == 2 and "wanted one JOB" in result.stderr
+
+
+def test_a_job_that_runs_is_not_said_to_start(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: x}\n"
+        "spec: {nodeName: n1, schedulerName: volcano, containers: [{name: c}]}\nstatus: {phase: Running}\n---\n"
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '4', pods: '9'}}\n"
+    )
+    found = CliRunner().invoke(main, ["explain", "x/podgroup-x-p", str(file)])
+    assert "\nruns  each of its pods has a node\n" in found.stdout and "Other" not in found.stdout

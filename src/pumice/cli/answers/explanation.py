@@ -23,10 +23,14 @@ def print_explanation(found: Explanation, digest: str) -> None:
     pods = f"{counted(found.pods, 'pod')}, {found.waiting:,} waiting, minimum {found.minimum:,}"
     facts = f"queue {found.queue or '-'}, {pods}"
     out.print_parts((escaped(found.job), "bold"), (f"  {escaped(facts)}", "dim"))
-    out.print_parts((found.verdict.value, _STYLES[found.verdict.value]), (f"  {_summary(found)}", ""))
+    starts = found.verdict == "starts"
+    # A job that runs is answered like one that starts, for programs; people would be misled by that word.
+    word = "runs" if starts and not found.waiting else found.verdict.value
+    out.print_parts((word, _STYLES[found.verdict.value]), (f"  {_summary(found)}", ""))
     lines = Table(Column(wraps=False), Column(), gap=2)
-    for number, part in enumerate(found.parts, 1):
-        lines.add((f"{number} {part.code.value}", "red" if found.verdict != "starts" else ""), escaped(part.sentence))
+    # What speaks for a start is no obstacle, so it has no line with a number and a code; the summary has it.
+    for number, part in enumerate(() if starts else found.parts, 1):
+        lines.add((f"{number} {part.code.value}", "red"), escaped(part.sentence))
     for each in found.not_because:
         lines.add(("not because", "dim"), escaped(each))
     for letter, way in zip("abcdefgh", found.ways, strict=False):
@@ -42,9 +46,9 @@ def print_explanation(found: Explanation, digest: str) -> None:
 def _summary(found: Explanation) -> str:
     proof = f"{counted(found.trials, 'trial')}{', minimal' if found.is_checked else ', not proven minimal'}"
     proof += ", search cut" if found.is_cut else ""
-    if found.verdict == "starts":
-        return ""
     count = len(found.parts)
+    if found.verdict == "starts":
+        return escaped(found.parts[0].sentence) if count else ""
     return f"{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
 
 
