@@ -33,9 +33,9 @@ def ask(server: str, path: str, parameters: Iterable[tuple[str, str]] = ()) -> t
     token = os.environ.get(TOKEN, "").strip() if server.startswith("https://") else ""
     if not (token.isascii() and token.isprintable()):
         raise InputError(f"{TOKEN}: found a token with characters that no token has")
-    asked = Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     opener: Any = build_opener(ProxyHandler({}))  # an address of this machine is not asked through a proxy
     try:
+        asked = Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         with opener.open(asked, timeout=_ANSWER_S) as answer:
             body = answer.read(_ANSWER_BYTES_MAX + 1)
             code = int(answer.headers.get("X-Pumice-Exit-Code") or 0)

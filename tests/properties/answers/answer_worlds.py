@@ -41,8 +41,9 @@ def policies(language: str) -> list[Policy]:
     return [policy_of(text, builtin_registry()) for text in (DEFAULT_CONF, _CAPACITY)]
 
 
-def random_world(dice: random.Random, language: str) -> World:
-    """Return a world in which the first jobs have been placed by a cycle and run, and the others have come since."""
+def random_world(dice: random.Random, language: str, *, claims: bool = True) -> World:
+    """Return a world in which the first jobs have been placed by a cycle and run, and the others have come since.
+    ``claims``: some claim volumes, devices or parts of GPUs."""
     policy = dice.choice(policies(language))
     nodes = _nodes(dice)
     queues = list(_queues(dice, language))
@@ -52,7 +53,8 @@ def random_world(dice: random.Random, language: str) -> World:
     beside = [_raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()]
     beside += _topology(nodes, language)
     # Last, so that all else of a seed is as it was before there were claims.
-    beside += claimed(dice, nodes, jobs, is_kai=language == "kai")
+    if claims:
+        beside += claimed(dice, nodes, jobs, is_kai=language == "kai")
     first = max(1, len(jobs) // 2)
     old = [each for job in jobs[:first] for each in job]
     new = [each for job in jobs[first:] for each in job]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.kit import Told, run
+from tests.unit.cli.kit import Result, run
 
 Raw = dict[str, Any]
 CONF = 'actions: "allocate, consolidation"\ntiers:\n- plugins: [{name: predicates}, {name: proportion}]\n'
@@ -65,7 +65,7 @@ def partitions() -> list[Raw]:
     ]
 
 
-def schedule(folder: Path, objects: list[Raw], *options: str) -> Told:
+def schedule(folder: Path, objects: list[Raw], *options: str) -> Result:
     (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     return run("schedule", folder, *options)
 

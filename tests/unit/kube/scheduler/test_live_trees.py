@@ -52,7 +52,7 @@ async def test_a_tree_is_bound_whole_and_each_of_its_groups_says_so(fault: Fault
         await create(at, COMPOSITE, "all", {"gang": {"minGroupCount": 2}})
         await until(lambda: all_say("False"))
         assert not (await at.client.get(PODS.path("default/d")))["spec"].get("nodeName")
-        assert await at.told("Unschedulable", "all")
+        assert await at.reports("Unschedulable", "all")
         await pod(at, "w", "workers")
         await at.bound("d")
         await at.bound("w")
@@ -63,8 +63,9 @@ async def test_a_group_whose_parent_does_not_exist_says_so(fault: Fault) -> None
     async with scheduling(fault) as at:
         await create(at, GROUP, "lost", {"gang": {"minCount": 1}}, parentCompositePodGroupName="nowhere")
         await pod(at, "p", "lost")
-        await until(lambda: at.told("FailedScheduling", "p"))
+        await until(lambda: at.reports("FailedScheduling", "p"))
         assert any(
-            'found "nowhere", wanted the name of an existing' in each for each in await at.told("FailedScheduling", "p")
+            'found "nowhere", wanted the name of an existing' in each
+            for each in await at.reports("FailedScheduling", "p")
         )
         assert not (await at.client.get(PODS.path("default/p")))["spec"].get("nodeName")
