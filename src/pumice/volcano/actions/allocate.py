@@ -4,6 +4,8 @@ Volcano allocate action.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pumice.algorithms.groups import distinct
@@ -66,6 +68,20 @@ def allocate(
         allocation.allocate_in_order(rows)
 
 
+def _least_steps(ssn: Session) -> Callable[[int], int]:
+    """Return the steps that a job may need, by row, for an account that begins with it."""
+
+    # No method: the budget would refer to the action that refers to it, and only the garbage collector could free such
+    # a circle, with the session and all its pods.
+    def found(job: int) -> int:
+        # Imported late: few clusters have gangs with a topology.
+        from pumice.volcano.topology.domains import steps_in_domains
+
+        return steps_in_domains(ssn, job)
+
+    return found
+
+
 class _Allocation:
     """One run of the action."""
 
@@ -101,7 +117,7 @@ class _Allocation:
         self.small = SmallGangs(ssn, placing_of(ssn).feasible, for_all=self.second_tries)
         self.equal = EqualJobs(ssn, failures, tried=self.gated)
         in_domain = rows[[self._is_in_domain(job) for job in rows.tolist()]]
-        self.budget = Budget(ssn, in_domain, self.steps, least=self._least_steps)
+        self.budget = Budget(ssn, in_domain, self.steps, least=_least_steps(ssn))
         if self.promised_first:
             rows = self._promised_first(rows)
         lines = ssn.order.lines(rows)
@@ -152,13 +168,6 @@ class _Allocation:
         promised = promised[[not over[queue] for queue in ssn.tables.jobs.queue[promised].tolist()]]
         done = [job for job in ssn.order.jobs_in_order(promised) if not self._try_job(job)]
         return rows[~np.isin(rows, done)] if done else rows
-
-    def _least_steps(self, job: int) -> int:
-        """Return the steps that a job may need, for an account that begins with it."""
-        # Imported late: few clusters have gangs with a topology.
-        from pumice.volcano.topology.domains import steps_in_domains
-
-        return steps_in_domains(self.ssn, job)
 
     # -- one try of one job -------------------------------------------------------------------------------------------
 
