@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import AnyArray, Bool
+from pumice.runtime.serving.viewers import namespaces_of
 from pumice.web.summary import CODES, STATES, CycleSummary, JobColumns
 
 #: Rows of one answer at most, and by default.
@@ -102,6 +103,12 @@ class JobsIndex:
     def __init__(self, summary: CycleSummary) -> None:
         self.summary = summary
         self.jobs: JobColumns = summary.jobs
+
+    @cached_property
+    def namespaces(self) -> list[str]:
+        """The namespaces that have jobs, in order."""
+        # Each request asks what its viewer may see of them, and there may be 100,000 jobs.
+        return namespaces_of(self.jobs.names)
 
     @cached_property
     def name_rank(self) -> AnyArray:

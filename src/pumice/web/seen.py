@@ -30,14 +30,13 @@ def as_seen(summary: CycleSummary, scope: Scope) -> CycleSummary:
     return replace(summary, nodes=nodes, jobs=jobs, waiting=kinds_of(jobs), reserves_from=None)
 
 
-def hidden_names(jobs: Sequence[str], scope: Scope) -> HiddenNames:
-    """Return the names of objects that a viewer may not see. ``jobs``: the keys of all jobs."""
-    there = () if scope.is_all else namespaces_of(jobs)
-    return HiddenNames(name for name in there if name not in (scope.namespaces or ()))
+def hidden_names(namespaces: Sequence[str], scope: Scope) -> HiddenNames:
+    """Return the names of objects that a viewer may not see. ``namespaces``: those that have jobs."""
+    return HiddenNames(name for name in namespaces if not scope.is_all and name not in (scope.namespaces or ()))
 
 
 def _jobs(jobs: JobColumns, scope: Scope) -> JobColumns:
-    hidden = hidden_names(jobs.names, scope)
+    hidden = hidden_names(namespaces_of(jobs.names), scope)
     rows = np.fromiter((scope.has(name) for name in jobs.names), dtype=bool, count=len(jobs)).nonzero()[0]
     columns: dict[str, Any] = asdict(jobs)
     taken: dict[str, Any] = {

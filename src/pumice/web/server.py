@@ -21,7 +21,7 @@ from aiohttp import web
 
 from pumice import __version__
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Handler, Place, connections_here, listening
-from pumice.runtime.serving.viewers import Guard, Scope, Viewer, guard_of, namespaces_of, this_machine
+from pumice.runtime.serving.viewers import Guard, Scope, Viewer, guard_of, this_machine
 from pumice.web.assets import PAGES, asset, shell
 from pumice.web.expected_starts import SeenStarts
 from pumice.web.feed import DOCUMENTS, Feed
@@ -104,7 +104,7 @@ class Pages:
     async def _scope(self, request: web.Request) -> Scope:
         """Return what the viewer of a request may see."""
         index, viewer = self._feed.index, request[_VIEWER]
-        return await viewer.scope([] if index is None else namespaces_of(index.jobs.names))
+        return await viewer.scope([] if index is None else index.namespaces)
 
     async def _index(self, request: web.Request) -> JobsIndex | None:
         """Return the jobs that the viewer of a request may see, None before the first cycle."""
@@ -164,8 +164,8 @@ class Pages:
             return None
         await starts.renew()
         index = self._feed.index
-        names = [] if index is None else index.jobs.names
-        return SeenStarts(starts, hidden_names(names, await self._scope(request)))
+        there = [] if index is None else index.namespaces
+        return SeenStarts(starts, hidden_names(there, await self._scope(request)))
 
     def _asked(
         self,
