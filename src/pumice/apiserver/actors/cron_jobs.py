@@ -7,15 +7,16 @@ import heapq
 import logging
 from collections.abc import Callable
 
+from pumice.apiserver.actors.controlled import Controlled, carry_out, named
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
-from pumice.apiserver.objects import Deletion, Objects, Options, Target
+from pumice.apiserver.objects import Objects, Options, Target
 from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.cron_jobs import BATCH_FORM, reconcile_cron_job
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Wake, Write, controller_of, merged
+from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write
 from pumice.runtime.serving.supervision import Spared
 
 _log = logging.getLogger("pumice.apiserver")
@@ -34,7 +35,7 @@ class CronJobs:
         assert found[0] is not None and found[1] is not None and events is not None
         self._kinds: dict[str, Resource] = {"CronJob": found[0], "Job": found[1]}
         self._events: Resource = events
-        self._jobs_of: dict[str, dict[str, None]] = {}  # UID of a CronJob -> keys of its Jobs
+        self._jobs_of = Controlled("CronJob", BATCH_FORM.api_version)
         self._todo: dict[str, None] = {}
         self._due: dict[str, float] = {}
         self._wakes: list[tuple[float, str]] = []  # a heap, in which only those that ``_due`` has too count
@@ -82,16 +83,9 @@ class CronJobs:
                 self._note_job(change.now, change.deleted)
 
     def _note_job(self, job: Stored, deleted: bool) -> None:
-        owner = controller_of(job.obj)
-        if owner is None or (owner.kind, owner.api_version) != ("CronJob", BATCH_FORM.api_version):
-            return
-        jobs = self._jobs_of.setdefault(owner.uid, {})
-        jobs[job.key] = None
-        if deleted:
-            del jobs[job.key]
-            if not jobs:
-                del self._jobs_of[owner.uid]
-        self._add(self._kinds["CronJob"].key(owner.namespace, owner.name))
+        owner = self._jobs_of.note(job, deleted=deleted)
+        if owner is not None:
+            self._add(self._kinds["CronJob"].key(owner.namespace, owner.name))
 
     def _add(self, key: str) -> None:
         self._todo[key] = None
@@ -102,35 +96,29 @@ class CronJobs:
         if row is None:
             self._due.pop(key, None)
             return
-        keys, now = self._jobs_of.get(row.obj["metadata"]["uid"], {}), self._clock()
-        jobs = [self._named("Job", job) for each in keys if (job := self._objects.store.find(_JOBS, each)) is not None]
+        keys, now = self._jobs_of.of(row.obj["metadata"]["uid"]), self._clock()
+        jobs = [
+            named(self._kinds["Job"], job)
+            for each in keys
+            if (job := self._objects.store.find(_JOBS, each)) is not None
+        ]
         try:
-            for write in reconcile_cron_job(self._named("CronJob", row), jobs, now, BATCH_FORM):
+            for write in reconcile_cron_job(named(self._kinds["CronJob"], row), jobs, now, BATCH_FORM):
                 self._carry_out(write, key, now)
         except Refusal as refusal:
             _log.warning("%s %s: %s", _CRON_JOBS, key, refusal)
             self._wake_at(now + _AGAIN_S, key)
 
-    def _named(self, kind: str, row: Stored) -> Obj:
-        return {"apiVersion": self._kinds[kind].api_version, "kind": kind, **row.obj}
-
     def _carry_out(self, write: Write, key: str, now: float) -> None:
         match write:
             case Create(obj=obj):
                 self._create(self._kinds["Job"], obj)
-            case Patch(ref=ref, merge=merge, subresource=below):
-                self._objects.change(self._target(ref, below), lambda old: merged(old, merge), Options())
-            case Delete(ref=ref):
-                target = self._target(ref)
-                if self._objects.store.find(target.resource.table, target.key) is not None:
-                    self._objects.delete(target, Deletion(uid=ref.uid))
+            case Patch() | Delete():
+                carry_out(self._objects, self._kinds, write)
             case Tell():
                 self._tell(write, now)
             case Wake(after_s=after_s):
                 self._wake_at(now + after_s, key)
-
-    def _target(self, ref: Ref, below: str = "") -> Target:
-        return Target(self._kinds[ref.kind], ref.namespace, ref.name, below)
 
     def _create(self, resource: Resource, obj: Obj) -> None:
         try:

@@ -10,14 +10,15 @@ import heapq
 import logging
 from collections.abc import Callable
 
+from pumice.apiserver.actors.controlled import Controlled, carry_out, named
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
-from pumice.apiserver.objects import Deletion, Objects, Options, Target
+from pumice.apiserver.objects import Objects
 from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.batch_jobs import FINALIZER, reconcile_batch_job
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Wake, Write, controller_of, merged, part
+from pumice.runtime.controllers.writes import Create, Delete, Patch, Wake, Write, part
 from pumice.runtime.serving.supervision import Spared
 
 _log = logging.getLogger("pumice.apiserver")
@@ -36,7 +37,7 @@ class Jobs:
         assert pods is not None and jobs is not None
         self._pods: Resource = pods
         self._jobs: Resource = jobs
-        self._pods_of: dict[str, dict[str, None]] = {}  # UID of a job -> keys of its pods
+        self._pods_of = Controlled("Job", "batch/v1")
         self._todo: dict[_Place, None] = {}  # a job, or a pod whose job is gone
         self._wakes: list[tuple[float, str]] = []
         self._work = asyncio.Event()
@@ -70,22 +71,16 @@ class Jobs:
         if change.table == _JOBS:
             with self.spared.whatever(f"{_JOBS} {change.now.key}"):
                 self._add(_JOBS, change.now.key)
-                for key in self._pods_of.get(change.now.obj["metadata"]["uid"], ()) if change.deleted else ():
+                for key in self._pods_of.of(change.now.obj["metadata"]["uid"]) if change.deleted else ():
                     self._add("pods", key)
         elif change.table == "pods":
             with self.spared.whatever(f"pods {change.now.key}"):
                 self._note_pod(change.now, change.deleted)
 
     def _note_pod(self, pod: Stored, deleted: bool) -> None:
-        owner = controller_of(pod.obj)
-        if owner is None or (owner.kind, owner.api_version) != ("Job", "batch/v1"):
+        owner = self._pods_of.note(pod, deleted=deleted)
+        if owner is None:
             return
-        pods = self._pods_of.setdefault(owner.uid, {})
-        pods[pod.key] = None
-        if deleted:
-            del pods[pod.key]
-            if not pods:
-                del self._pods_of[owner.uid]
         key = self._jobs.key(owner.namespace, owner.name)
         job = self._objects.store.find(_JOBS, key)
         if job is not None and job.obj["metadata"]["uid"] == owner.uid:
@@ -103,11 +98,11 @@ class Jobs:
         job = self._objects.store.find(_JOBS, key)
         if job is None or not _can_be_run(job.obj):
             return
-        keys = self._pods_of.get(job.obj["metadata"]["uid"], {})
+        keys = self._pods_of.of(job.obj["metadata"]["uid"])
         rows = [row for each in keys if (row := self._objects.store.find("pods", each)) is not None]
         now = self._clock()
         try:
-            for write in reconcile_batch_job(_named(self._jobs, job), [_named(self._pods, row) for row in rows], now):
+            for write in reconcile_batch_job(named(self._jobs, job), [named(self._pods, row) for row in rows], now):
                 self._carry_out(write, key, now)
         except Refusal as refusal:
             _log.warning("%s %s: %s", _JOBS, key, refusal)
@@ -115,19 +110,10 @@ class Jobs:
 
     def _carry_out(self, write: Write, key: str, now: float) -> None:
         match write:
-            case Create(obj=obj):
-                self._objects.create(Target(self._pods, obj["metadata"]["namespace"]), obj, Options())
-            case Patch(ref=ref, merge=merge, subresource=below):
-                self._objects.change(self._target(ref, below), lambda old: merged(old, merge), Options())
-            case Delete(ref=ref):
-                target = self._target(ref)
-                if self._objects.store.find(target.resource.table, target.key) is not None:
-                    self._objects.delete(target, Deletion(uid=ref.uid))
+            case Create() | Patch() | Delete():
+                carry_out(self._objects, {"Pod": self._pods, "Job": self._jobs}, write)
             case Wake(after_s=after_s):
                 heapq.heappush(self._wakes, (now + after_s, key))
-
-    def _target(self, ref: Ref, below: str = "") -> Target:
-        return Target(self._pods if ref.kind == "Pod" else self._jobs, ref.namespace, ref.name, below)
 
     def _release(self, key: str) -> None:
         """Remove the finalizer of a pod whose job is gone."""
@@ -136,10 +122,6 @@ class Jobs:
         if row is not None and FINALIZER in finalizers:
             metadata = {**row.obj["metadata"], "finalizers": [each for each in finalizers if each != FINALIZER]}
             self._objects.write(self._pods, row, {**row.obj, "metadata": metadata})
-
-
-def _named(resource: Resource, row: Stored) -> Obj:
-    return {"apiVersion": resource.api_version, "kind": resource.kind, **row.obj}
 
 
 def _can_be_run(job: Obj) -> bool:
