@@ -6,10 +6,11 @@ Without a fixed derivation a failure on one machine could not be seen on another
 
 from __future__ import annotations
 
-import gc
 import os
 
 from hypothesis import settings
+
+from pumice.runtime.memory import leave_old_objects_alone
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
@@ -17,8 +18,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_collection_finish() -> None:
-    """Freeze modules and collected tests, as a simulation freezes what is there when it begins."""
-    # A simulation freezes only what is not frozen yet. Without this each of the thousands in tests would first examine
-    # all that pytest holds, which takes a second, and that was a fifth of the whole run.
-    gc.collect()
-    gc.freeze()
+    """Leave modules and collected tests alone, as a live scheduler does with what it has listed."""
+    # Else each of the thousands of simulations in tests would examine all that pytest holds, which takes a second.
+    leave_old_objects_alone()

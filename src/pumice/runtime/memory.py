@@ -22,19 +22,30 @@ _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 _BUFFER, _KEPT = 8 << 20, 32 << 20
 
 
-def leave_old_objects_alone() -> None:
-    """From now on, present objects stay and are not examined again, unless this is called again."""
+class _Frozen:
+    """Whether old objects are frozen. The collector would count all of them to say so."""
+
+    now = False
+
+
+def leave_old_objects_alone(*, and_free_unused: bool = False) -> None:
+    """From now on, present objects stay and are not examined again.
+
+    ``and_free_unused``: objects that were frozen before are examined once more, and those that are unused are freed.
+    """
     keep_buffers()
-    gc.unfreeze()  # objects that were frozen before and are unused now are freed
+    if and_free_unused:
+        gc.unfreeze()
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+    _Frozen.now = True
 
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
     """Freeze present objects for the time of a block, unless a block around it has done so."""
-    if gc.get_freeze_count():
+    if _Frozen.now:
         # Examining all of them again would cost more than a short simulation within the block.
         yield
         return
@@ -45,6 +56,7 @@ def old_objects_left_alone() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+        _Frozen.now = False
 
 
 @contextmanager

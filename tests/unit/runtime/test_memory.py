@@ -5,10 +5,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
-from pumice.runtime.memory import give_back_freed, old_objects_left_alone, seldom_collected
+from pumice.runtime import memory
+from pumice.runtime.memory import (
+    give_back_freed,
+    leave_old_objects_alone,
+    old_objects_left_alone,
+    seldom_collected,
+)
 
 PAGE_BYTES = 4096
 
@@ -18,11 +25,12 @@ def resident_bytes() -> int:
 
 
 @pytest.fixture
-def threshold() -> Iterator[tuple[int, int, int]]:
+def threshold(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int, int]]:
     """The threshold at the start of a process, with nothing frozen; afterwards both are as for other tests."""
     found = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
     gc.unfreeze()
+    monkeypatch.setattr(memory._Frozen, "now", False)
     yield gc.get_threshold()
     gc.set_threshold(*found)
     gc.freeze()
@@ -42,6 +50,21 @@ def test_a_block_within_leaves_the_freezing_to_the_one_around_it(threshold: tupl
             assert gc.get_freeze_count() == frozen
         assert gc.get_freeze_count() == frozen
     assert (gc.get_threshold(), gc.get_freeze_count()) == (threshold, 0)
+
+
+def test_what_is_unused_is_freed_where_that_is_asked_for(threshold: tuple[int, int, int]) -> None:
+    class Circle:
+        def __init__(self) -> None:
+            self.itself = self
+
+    circle = Circle()
+    leave_old_objects_alone()
+    left = ref(circle)
+    del circle
+    leave_old_objects_alone()
+    assert left() is not None
+    leave_old_objects_alone(and_free_unused=True)
+    assert left() is None
 
 
 def test_a_command_has_the_collector_look_less_often_until_it_ends(threshold: tuple[int, int, int]) -> None:

@@ -80,7 +80,7 @@ class InformerSet:
         """
         for reflector in self.reflectors.values():
             await reflector.synced.wait()
-        leave_old_objects_alone()
+        leave_old_objects_alone(and_free_unused=True)
 
     def trouble(self) -> list[str]:
         """Return why kinds are not followed at present, a line each."""
