@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pumice.apiserver.actors.collector import Collector
 from pumice.apiserver.actors.cron_jobs import CronJobs
+from pumice.apiserver.actors.group_protection import GroupProtection
 from pumice.apiserver.actors.jobs import Jobs
 from pumice.apiserver.actors.kubelets import Kubelets
 from pumice.apiserver.actors.node_life import NodeLife
@@ -42,12 +43,14 @@ class Cluster(Struct, frozen=True):
     node_life: NodeLife
     jobs: Jobs
     cron_jobs: CronJobs
+    group_protection: GroupProtection
     _parts: tuple[Supervised, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """Return the health of the parts that act on objects."""
         spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
         spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared, "cron-jobs": self.cron_jobs.spared}
+        spared["group-protection"] = self.group_protection.spared
 
         def check(part: Supervised) -> Health:
             health = part.health()
@@ -99,11 +102,11 @@ def make_cluster(
     objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
     objects.at_start()
     collector, kubelets, life = Collector(objects), Kubelets(objects, now, speed), NodeLife(objects, now)
-    jobs, cron_jobs = Jobs(objects, now), CronJobs(objects, now)
+    jobs, cron_jobs, protection = Jobs(objects, now), CronJobs(objects, now), GroupProtection(objects)
     works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run, "jobs": jobs.run}
-    works["cron-jobs"] = cron_jobs.run
+    works |= {"cron-jobs": cron_jobs.run, "group-protection": protection.run}
     parts = tuple(Supervised(_log, name, work) for name, work in works.items())
-    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, cron_jobs, parts)
+    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, cron_jobs, protection, parts)
     for definition in definitions:
         cluster.place(definition)
     return cluster

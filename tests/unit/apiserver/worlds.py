@@ -45,7 +45,7 @@ def settle(world: Cluster) -> None:
         world.node_life.step()
         world.cron_jobs.step()
         world.jobs.step()
-        while world.collector.step():
+        while world.collector.step() or world.group_protection.step():
             pass
 
 

@@ -13,7 +13,7 @@ from pumice.apiserver.kinds.metadata import DNS_LABEL
 from pumice.apiserver.kinds.pod_defaults import fill_pod
 from pumice.apiserver.kinds.resources import BUILT_IN, CRDS, Resource
 from pumice.apiserver.kinds.schema import schema_problem
-from pumice.apiserver.kinds.workloads import filled
+from pumice.apiserver.kinds.workloads import filled, protected_group
 from pumice.apiserver.store import Store
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.pod_spec import SpecCache
@@ -347,6 +347,7 @@ _NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
     _PRIORITY_CLASSES: _new_priority_class,
     CRDS: _new_crd,
     "services": lambda resource, obj, store, now: _new_service(obj),
+    "podgroups.scheduling.k8s.io": lambda resource, obj, store, now: protected_group(obj),
     **dict.fromkeys(_WORKLOADS, lambda resource, obj, store, now: filled(resource.kind, obj)),
 }
 

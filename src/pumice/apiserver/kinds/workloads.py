@@ -1,5 +1,6 @@
-"""Defaults of kinds that create pods from a template. No part acts on them here (``Resource.idle``) except Jobs and
-CronJobs, but readers get complete objects. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
+"""Defaults of kinds that create pods from a template, and of PodGroups. No part acts on them here (``Resource.idle``)
+except Jobs, CronJobs and PodGroups, but readers get complete objects. Source: Kubernetes' defaults of ``apps/v1`` and
+``batch/v1``; its admission plugin PodGroupProtection."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from typing import Any, Final
 from pumice.apiserver.kinds.pod_defaults import fill_pod
 from pumice.model.manifest.reading.fields import Obj
 
+#: Holds a PodGroup of ``scheduling.k8s.io`` until no pod uses it.
+GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
 _ROLLING: Final = {"maxSurge": "25%", "maxUnavailable": "25%"}
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "Deployment": {
@@ -69,6 +72,15 @@ def filled(kind: str, obj: Obj) -> Obj:
     if kind == "DaemonSet":
         metadata = {**metadata, "annotations": {_GENERATION: "1", **(metadata.get("annotations") or {})}}
     return {**obj, "metadata": metadata, "spec": spec, "status": dict(_COUNTED.get(kind, {}))}
+
+
+def protected_group(obj: Obj) -> Obj:
+    """Return a new PodGroup of ``scheduling.k8s.io`` as it is stored: protected, and without a status."""
+    metadata = obj["metadata"]
+    held = metadata.get("finalizers") or []
+    held = held if GROUP_FINALIZER in held else [*held, GROUP_FINALIZER]
+    kept = {key: value for key, value in obj.items() if key != "status"}
+    return {**kept, "metadata": {**metadata, "finalizers": held}}
 
 
 def _labelled(metadata: Obj, spec: Obj) -> Obj:
