@@ -94,11 +94,15 @@ class Refusal(Struct, frozen=True):
 
 class PodGroupUpdate(Struct, frozen=True):
     """The new status of a PodGroup, which differs from that in the snapshot. ``times``: new times of a KAI gang, None
-    if they have not changed."""
+    if they have not changed. ``error``: why the scheduler could not decide about the job, which only Kubernetes' own
+    groups say in a status; "" if it could. ``eviction``: why all pods of it that hold nodes are evicted, "" if one
+    stays."""
 
     job: str
     status: PodGroupStatus
     times: GangTimes | None = None
+    error: str = ""
+    eviction: str = ""
 
 
 # Without a time: the writer adds it, and leaves out a notice that says what the pod's condition says already.

@@ -1,4 +1,5 @@
-"""Notices for pods that are in no session, because their PodGroup, or its queue, does not exist.
+"""Notices for pods that are in no session, because their PodGroup, or its queue, does not exist, and statuses of
+PodGroups of Kubernetes' own that cannot be read.
 
 No plugin and no action sees them, so nothing else says why they wait. Volcano and KAI leave them without a word.
 """
@@ -11,7 +12,7 @@ import numpy as np
 
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import NATIVE_PODGROUP, PODGROUP, QUEUE, Missing
-from pumice.model.decisions import PodNotice
+from pumice.model.decisions import PodGroupUpdate, PodNotice
 from pumice.model.pod import NATIVE_GROUP_MARK
 from pumice.model.status import TaskStatus
 from pumice.reasons.sentences import sentence
@@ -42,3 +43,13 @@ def notices_outside(outcome: Outcome) -> Iterator[PodNotice]:
             found = Missing(of_kind, jobs.uids[job]) if group is None else Missing(QUEUE, group.queue)
             texts[job] = sentence(found)
         yield PodNotice(pod.key, pod.uid, REASON, texts[job])
+
+
+def unreadable_groups(outcome: Outcome) -> Iterator[PodGroupUpdate]:
+    """Yield an update for each PodGroup of Kubernetes' own of which no pod is placed because it cannot be read, or is
+    in no tree. Source: kube-scheduler, reason SchedulerError."""
+    jobs = outcome.tables.jobs
+    for row in (jobs.alive & jobs.quarantined).nonzero()[0].tolist():
+        group = jobs.groups[row]
+        if group is not None and group.native is not None and group.quarantined:
+            yield PodGroupUpdate(group.key, group.status, error="; ".join(group.unparsable))

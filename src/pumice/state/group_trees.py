@@ -73,15 +73,19 @@ class GroupTrees:
                 yield event
 
     def members_of(self, tree: str) -> tuple[Group, ...]:
-        """Return the objects of a tree as they were read, the root first, by the key of its PodGroup, or () if there is
-        no such tree."""
+        """Return the objects of a tree as they were read, the root first, then CompositePodGroups and PodGroups, by the
+        key of its PodGroup, or () if there is no such tree."""
         root = tree.replace(COMPOSITE_PREFIX, "", 1)
         if root not in self._trees:
             return ()
         # From the root down: a cluster may have many trees, and this is asked for each that changes.
+        inner, level = list[str](), [root]
+        for _ in range(LEVELS_MAX - 2):
+            level = [key for parent in level for is_inner, key in self._below.get(parent, ()) if is_inner]
+            inner += level
         below, _ = self._reach(root, is_composite=True)
         groups = (self._groups[key] for key in sorted(below) if self._homes[key].root == root)
-        return self._composites[root], *groups
+        return self._composites[root], *(self._composites[key] for key in sorted(inner)), *groups
 
     # -- pods ---------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from types import UnionType
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.snapshot import Snapshot
@@ -17,7 +18,7 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin import combine, points
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.policy_file import Policy
-from pumice.model.decisions import Decision, Refusal, Writes
+from pumice.model.decisions import Decision, PodGroupUpdate, Refusal, Writes
 
 #: What a session writes if nothing has changed.
 NOTHING = Writes()
@@ -45,7 +46,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobs
             # Plugins first, as in Volcano (framework.go, CloseSession): what they note when a session closes belongs to
             # the conditions that are computed after it.
             _tell(ssn, observe)
-            writes = ssn.policy.dialect.closes(ssn)
+            writes = _with_faults(ssn, ssn.policy.dialect.closes(ssn))
         # Also in a session that is not ready: plugins that are open may still have to be asked again later.
         moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT, _moment)
         # The earliest is enough, since the cycle that it starts asks every plugin again.
@@ -58,6 +59,21 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = unobs
     # Last, because it clears the session. The outcome has what it needs by value.
     ssn.close()
     return outcome
+
+
+def _with_faults(ssn: Session, writes: Writes) -> Writes:
+    """Return the writes with the faults of plugins that were asked about PodGroups of Kubernetes' own."""
+    faults = {fault.subject: fault.text for fault in ssn.trace.faults}
+    if not faults:
+        return writes
+    updates = {update.job: update for update in writes.groups}
+    for row in ssn.live_jobs.tolist():
+        group = ssn.tables.jobs.groups[row]
+        if group.native is not None and group.key in faults:
+            # The language may see no change: the group waits as before, for another reason.
+            update = updates.get(group.key, PodGroupUpdate(group.key, group.status))
+            updates[group.key] = replace(update, error=faults[group.key])
+    return replace(writes, groups=tuple(updates[key] for key in sorted(updates)))
 
 
 def _figures(ssn: Session) -> dict[str, AnyArray]:

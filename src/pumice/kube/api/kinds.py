@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.queue import Queue
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.native_group import COMPOSITE_VERSIONS, NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.model.workloads.podgroup import PodGroup
 
@@ -180,6 +181,12 @@ def kind_of_group(group: PodGroup) -> Kind:
         of_kind, read_in = COMPOSITE_POD_GROUPS if group.native.is_tree else NATIVE_POD_GROUPS, group.native.api_version
         return next((kind for kind in of_kind.versions if kind.api_version == read_in), of_kind)
     return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
+
+
+def kind_of_composite(group: CompositePodGroup) -> Kind:
+    """Return the kind of a CompositePodGroup in the version in which it was read."""
+    versions = COMPOSITE_POD_GROUPS.versions
+    return next((kind for kind in versions if kind.api_version == group.api_version), COMPOSITE_POD_GROUPS)
 
 
 def kind_of_queue(queue: Queue) -> Kind:

@@ -29,7 +29,7 @@ from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
 from pumice.kube.binding.resync import Resync
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
-from pumice.kube.writers.evicting import Evictor
+from pumice.kube.writers.evicting import Evictor, eviction_of_group
 from pumice.kube.writers.evictions import Evictions
 from pumice.kube.writers.hint_conditions import HintConditions, without_hint
 from pumice.kube.writers.pending_writes import PendingWrites
@@ -48,7 +48,7 @@ from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.composite import CompositePodGroup, tree_key
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.outside_sessions import notices_outside
+from pumice.reasons.outside_sessions import notices_outside, unreadable_groups
 from pumice.volcano.status import rejections
 
 if TYPE_CHECKING:
@@ -260,6 +260,8 @@ class KubeCluster:
         """Write the difference, unless that is under way. An update that finds the queue full comes again with the next
         cycle."""
         update = without_hint(update)
+        if eviction := eviction_of_group(self.cache, self.in_flight, update.job):
+            update = replace(update, eviction=eviction)
         if self._statuses.begin_group(update) and not self._group_work_queue.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
@@ -285,7 +287,7 @@ class KubeCluster:
         """Write to pods and PodGroups what a cycle found: why they wait."""
         for notice in chain(outcome.notices(), notices_outside(outcome)):
             self.notice(notice)
-        for update in self._hints.updates(outcome):
+        for update in chain(self._hints.updates(outcome), unreadable_groups(outcome)):
             self.write_group(update)
         for event in rejections.events(outcome):
             group = self.cache.groups.get(event.job)

@@ -19,7 +19,7 @@ from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group, about_pod
 from pumice.model.decisions import Evict
 from pumice.model.instants import stamp
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 
 _log = logging.getLogger("pumice.kube")
 
@@ -114,6 +114,22 @@ class Evictor:
             "deleteOptions": {"preconditions": {"uid": evict.uid}},
         }
         await self._client.post(PODS.path(evict.pod, "eviction"), body, retries=ONCE)
+
+
+def eviction_of_group(cache: InformerCache, in_flight: InFlightDecisions, job: str) -> str:
+    """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays."""
+    group = cache.groups.get(job)
+    if group is None or group.native is None:
+        return ""
+    found = ""
+    for key in sorted(cache.placed_of(job)):
+        pod, entry = cache.pods.get(key), in_flight.of(key)
+        if pod is None or pod.phase in ENDED:
+            continue
+        if entry is None or not isinstance(entry.decision, Evict):
+            return ""
+        found = entry.decision.reason
+    return found
 
 
 def _evict_of(entry: InFlightDecision) -> Evict:

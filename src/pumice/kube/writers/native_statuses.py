@@ -1,61 +1,129 @@
-"""Statuses of Kubernetes' own PodGroups: one condition says whether the group has got its minimum.
+"""Statuses of Kubernetes' own PodGroups and CompositePodGroups: whether a group has got its minimum, and whether it is
+about to end.
 
 Source: kubernetes/api ``scheduling``, conditions and reasons of PodGroup; kube-scheduler ``schedule_one_podgroup``.
+kube-scheduler writes ``DisruptionTarget`` on pods alone; the API defines it for PodGroups too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from pumice.model.decisions import PodGroupUpdate
 from pumice.model.instants import stamp
 from pumice.model.resources import EMPTY
-from pumice.model.workloads.native_group import INITIALLY_SCHEDULED
+from pumice.model.workloads.composite import CompositePodGroup
+from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
-SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"
+SCHEDULED, UNSCHEDULABLE, SCHEDULER_ERROR = "Scheduled", "Unschedulable", "SchedulerError"
+DISRUPTION_TARGET, PREEMPTION = "DisruptionTarget", "PreemptionByScheduler"
+Conditions = tuple[PodGroupCondition, ...]
 
 
-def native_status(status: PodGroupStatus) -> dict[str, Any]:
+class GroupNews(Struct, frozen=True):
+    """What a cycle found about one group. ``waits``: why it waits, "" if the cycle says nothing of it. ``error``,
+    ``eviction``: as in ``PodGroupUpdate``."""
+
+    has_minimum: bool
+    waits: str = ""
+    error: str = ""
+    eviction: str = ""
+
+
+def native_status(conditions: Conditions) -> dict[str, Any]:
     """Return the status as in the API. Every condition has all its fields, since Kubernetes requires them."""
-    return {
-        "conditions": [
-            {
-                "type": each.type,
-                "status": each.status,
-                "reason": each.reason,
-                "message": each.message,
-                "lastTransitionTime": stamp(each.last_transition),
-            }
-            for each in status.conditions
-        ]
+    return {"conditions": [_as_in_api(each) for each in conditions]}
+
+
+def _as_in_api(condition: PodGroupCondition) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": stamp(condition.last_transition),
     }
+    if condition.observed_generation:
+        found["observedGeneration"] = condition.observed_generation
+    return found
 
 
-def with_native_condition(group: PodGroup, wanted: PodGroupStatus, now: float) -> PodGroupStatus:
-    """Return the status of a native PodGroup after a cycle that wants the status ``wanted`` in the policy's own words:
-    the group's conditions, with the one about scheduling brought up to date. ``now``: seconds since the epoch."""
+def group_conditions(group: PodGroup, news: GroupNews, now: float) -> Conditions:
+    """Return the conditions of a PodGroup, or of the root of a tree, after a cycle. ``now``: seconds since the
+    epoch."""
     assert group.native is not None
-    conditions, type_ = group.status.conditions, group.native.condition
-    old = next((each for each in conditions if each.type == type_), None)
-    new = _condition(type_, wanted, now)
-    # "Initially": it says that the group once had its minimum, and is not taken back.
-    if new is None or (old is not None and old.type == INITIALLY_SCHEDULED and old.status == "True"):
-        return PodGroupStatus(conditions=conditions)
+    return _after(group.status.conditions, group.native.condition, group.native.generation, news, now)
+
+
+def composite_conditions(group: CompositePodGroup, news: GroupNews, now: float) -> Conditions:
+    """Return the conditions of a CompositePodGroup after a cycle. ``now``: seconds since the epoch."""
+    return _after(group.conditions, COMPOSITE_INITIALLY_SCHEDULED, group.generation, news, now)
+
+
+def news_of(update: PodGroupUpdate) -> GroupNews:
+    """Return what an update in the words of a policy's language says about the group as a whole."""
+    return GroupNews(_has_minimum(update.status), unschedulable_message(update.status), update.error, update.eviction)
+
+
+def news_in_tree(
+    members: Sequence[CompositePodGroup | PodGroup], placed: Counter[str], news: GroupNews
+) -> Iterator[tuple[CompositePodGroup | PodGroup, GroupNews]]:
+    """Yield the groups below the root of a tree, each with what the cycle found about it: one of them may have its
+    minimum while another waits. ``members``: with the root first. ``placed``: pods on nodes by the name of their
+    PodGroup. ``news``: of the whole."""
+    inside: dict[str, list[CompositePodGroup | PodGroup]] = {}
+    for each in members[1:]:
+        parent = each.parent if isinstance(each, CompositePodGroup) else each.native.parent if each.native else ""
+        inside.setdefault(parent, []).append(each)
+
+    def has_minimum(group: CompositePodGroup | PodGroup) -> bool:
+        if isinstance(group, PodGroup):
+            return placed[group.name] >= group.min_member
+        return sum(map(has_minimum, inside.get(group.name, ()))) >= group.min_groups
+
+    for each in members[1:]:
+        yield each, replace(news, has_minimum=has_minimum(each))
+
+
+def _after(conditions: Conditions, type_: str, generation: int, news: GroupNews, now: float) -> Conditions:
+    for new in _wanted(conditions, type_, news):
+        conditions = _with(conditions, replace(new, last_transition=now, observed_generation=generation))
+    return conditions
+
+
+def _wanted(conditions: Conditions, type_: str, news: GroupNews) -> Iterable[PodGroupCondition]:
+    """Yield the conditions that follow from what a cycle found."""
+    if news.error:
+        yield PodGroupCondition(type_, "False", SCHEDULER_ERROR, news.error)
+    elif news.has_minimum:
+        yield PodGroupCondition(type_, "True", SCHEDULED)
+    elif news.waits:
+        yield PodGroupCondition(type_, "False", UNSCHEDULABLE, news.waits)
+    if news.eviction:
+        message = f"all its pods are evicted, because of {news.eviction}"
+        yield PodGroupCondition(DISRUPTION_TARGET, "True", PREEMPTION, message)
+    elif news.has_minimum and any((c.type, c.status) == (DISRUPTION_TARGET, "True") for c in conditions):
+        # It runs again.
+        yield PodGroupCondition(DISRUPTION_TARGET, "False", SCHEDULED)
+
+
+def _with(conditions: Conditions, new: PodGroupCondition) -> Conditions:
+    """Return the conditions with a new one instead of that of its type."""
+    old = next((each for each in conditions if each.type == new.type), None)
     if old is None:
-        return PodGroupStatus(conditions=(*conditions, new))
+        return (*conditions, new)
+    # "Initially": it says that the group once had its minimum, and is not taken back. In v1alpha2 it is.
+    if old.type not in (DISRUPTION_TARGET, SCHEDULED_IN_V1ALPHA2) and old.status == "True":
+        return conditions
     if old.status == new.status:
         new = replace(new, last_transition=old.last_transition)
-    return PodGroupStatus(conditions=tuple(new if each is old else each for each in conditions))
-
-
-def _condition(type_: str, wanted: PodGroupStatus, now: float) -> PodGroupCondition | None:
-    """Return the condition that follows from a policy's status, or None if the status says nothing about it."""
-    if _has_minimum(wanted):
-        return PodGroupCondition(type_, "True", SCHEDULED, last_transition=now)
-    waits = unschedulable_message(wanted)
-    return PodGroupCondition(type_, "False", UNSCHEDULABLE, waits, last_transition=now) if waits else None
+    return tuple(new if each is old else each for each in conditions)
 
 
 def _has_minimum(wanted: PodGroupStatus) -> bool:

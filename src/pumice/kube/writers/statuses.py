@@ -16,11 +16,17 @@ from msgspec.structs import replace
 
 from pumice.kube.api.client import ONCE, Client
 from pumice.kube.api.errors import ApiError, KubeError
-from pumice.kube.api.kinds import Kind, kind_of_group, kind_of_queue
+from pumice.kube.api.kinds import Kind, kind_of_composite, kind_of_group, kind_of_queue
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.kube.writers.kai_statuses import kai_group_status, kai_queue_status, time_annotations
-from pumice.kube.writers.native_statuses import native_status, with_native_condition
+from pumice.kube.writers.native_statuses import (
+    composite_conditions,
+    group_conditions,
+    native_status,
+    news_in_tree,
+    news_of,
+)
 from pumice.kube.writers.pending_writes import PendingWrites, version_of
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodGroupUpdate
@@ -28,7 +34,7 @@ from pumice.model.instants import stamp
 from pumice.model.pod import NATIVE_SUB_GROUP_MARK
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
-from pumice.model.workloads.composite import COMPOSITE_PREFIX
+from pumice.model.workloads.composite import COMPOSITE_PREFIX, CompositePodGroup
 from pumice.model.workloads.gang import GangTimes
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.runtime.controllers.writes import merge_patch
@@ -63,13 +69,13 @@ def group_words(status: PodGroupStatus) -> PodGroupStatus:
     return replace(status, conditions=tuple(conditions), scheduling=tuple(scheduling))
 
 
-def group_difference(group: PodGroup, wanted: PodGroupStatus, now: float = 0.0) -> dict[str, Any]:
+def group_difference(group: PodGroup, update: PodGroupUpdate, now: float = 0.0) -> dict[str, Any]:
     """Return what to merge into the PodGroup's status, empty if nothing differs. ``now``: seconds since the epoch, for
     conditions that have to say since when they hold."""
     if group.native is not None:
-        wanted = with_native_condition(group, wanted, now)
-        has_changed = wanted.conditions != group.status.conditions
-        return native_status(wanted) if has_changed else {}
+        conditions = group_conditions(group, news_of(update), now)
+        return native_status(conditions) if conditions != group.status.conditions else {}
+    wanted = update.status
     if group_words(group.status) == group_words(wanted):
         return {}
     written = group_status if group.gang is None else kai_group_status
@@ -133,8 +139,8 @@ class Statuses:
         group = self._cache.groups.get(update.job)
         if group is None or self._refused_groups.holds_back(update.job):
             return False
-        wanted = bool(group_difference(group, update.status, self._now()) or times_difference(group, update.times))
-        wanted = wanted or any(change for _, change in self._changes_in_tree(group, update))
+        wanted = bool(group_difference(group, update, self._now()) or times_difference(group, update.times))
+        wanted = wanted or any(self._changes_in_tree(group, update))
         return wanted and self.groups.begin(update.job, _said(update))
 
     def group_gone(self, job: str) -> None:
@@ -165,29 +171,35 @@ class Statuses:
         if annotations := times_difference(group, update.times):
             body = {"metadata": {"uid": group.uid, "annotations": annotations}}
             version = await self._patch(kind.path(key), body, update.job, self._refused_groups)
-        if change := group_difference(group, update.status, self._now()):
+        if change := group_difference(group, update, self._now()):
             version = await self._merge(kind, key, group.uid, change, self._refused_groups)
-        for member, change in self._changes_in_tree(group, update):
-            if change:
-                written = await self._merge(kind_of_group(member), member.key, member.uid, change, self._refused_groups)
-                version = version or (written and group.resource_version)
+        for member_kind, member, change in self._changes_in_tree(group, update):
+            written = await self._merge(member_kind, member.key, member.uid, change, self._refused_groups)
+            version = version or (written and group.resource_version)
         return version
 
-    def _changes_in_tree(self, group: PodGroup, update: PodGroupUpdate) -> Iterator[tuple[PodGroup, dict[str, Any]]]:
-        """Yield the PodGroups of a tree, each with what to merge into its status; none for other groups."""
+    def _changes_in_tree(
+        self, group: PodGroup, update: PodGroupUpdate
+    ) -> Iterator[tuple[Kind, CompositePodGroup | PodGroup, dict[str, Any]]]:
+        """Yield the groups below the root of a tree whose status differs, each with its kind and what to merge into the
+        status; none for other groups."""
         if group.native is None or not group.native.is_tree:
             return
         placed = Counter(
-            pod.annotations.get(NATIVE_SUB_GROUP_MARK)
+            pod.annotations.get(NATIVE_SUB_GROUP_MARK, "")
             for key in self._cache.placed_of(update.job)
             if (pod := self._cache.pods.get(key)) is not None
         )
-        for member in self._cache.members_of(update.job)[1:]:
-            assert isinstance(member, PodGroup)
-            # One PodGroup of a tree may have its minimum while another waits.
-            has_minimum = placed[member.name] >= member.min_member
-            wanted = PodGroupStatus("Running") if has_minimum else _waiting(update.status)
-            yield member, group_difference(member, wanted, self._now())
+        now = self._now()
+        for member, news in news_in_tree(self._cache.members_of(update.job), placed, news_of(update)):
+            if isinstance(member, PodGroup):
+                kind, before = kind_of_group(member), member.status.conditions
+                after = group_conditions(member, news, now)
+            else:
+                kind, before = kind_of_composite(member), member.conditions
+                after = composite_conditions(member, news, now)
+            if after != before:
+                yield kind, member, native_status(after)
 
     def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
         """Return True if a queue's status must be written, as ``begin_group``."""
@@ -236,10 +248,5 @@ class Statuses:
         return version
 
 
-def _waiting(status: PodGroupStatus) -> PodGroupStatus:
-    """Return what a status says about waiting, without what has nodes."""
-    return PodGroupStatus(conditions=status.conditions, scheduling=status.scheduling)
-
-
 def _said(update: PodGroupUpdate) -> object:
-    return group_words(update.status), update.times
+    return group_words(update.status), update.times, update.error, update.eviction

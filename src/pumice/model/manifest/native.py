@@ -65,6 +65,7 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
             is_gang=is_gang,
             leaves_whole=_leaves_whole(spec),
             never_preempts=_never_preempts(spec),
+            generation=whole(metadata, "generation", "metadata", 0, 0),
         ),
     )
 
@@ -91,6 +92,7 @@ def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> 
         annotations=annotations,
         conditions=_conditions(status),
         resource_version=text(metadata, "resourceVersion", "metadata"),
+        generation=whole(metadata, "generation", "metadata", 0, 0),
     )
 
 
@@ -159,6 +161,7 @@ def _conditions(status: Obj) -> tuple[PodGroupCondition, ...]:
             reason=text(item, "reason", path),
             message=text(item, "message", path),
             last_transition=instant(item, "lastTransitionTime", path) or 0.0,
+            observed_generation=whole(item, "observedGeneration", path, 0, 0),
         )
         for i, item in enumerate(listed)
         for path in (f"status.conditions[{i}]",)

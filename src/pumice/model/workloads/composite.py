@@ -40,6 +40,7 @@ class CompositePodGroup(Struct, frozen=True):
     conditions: tuple[PodGroupCondition, ...] = ()
     resource_version: str = ""
     unparsable: tuple[str, ...] = ()
+    generation: int = 0
 
     @property
     def key(self) -> str:

@@ -46,7 +46,8 @@ class SubGroupPolicy(Struct, frozen=True):
 
 
 class PodGroupCondition(Struct, frozen=True):
-    """One of a PodGroup's ``status.conditions``."""
+    """One of a PodGroup's ``status.conditions``. ``observed_generation``: of the object that it is about; only
+    Kubernetes' own groups have it."""
 
     type: str
     status: str
@@ -54,6 +55,7 @@ class PodGroupCondition(Struct, frozen=True):
     message: str = ""
     transition_id: str = ""
     last_transition: float = 0.0
+    observed_generation: int = 0
 
 
 class PodGroupStatus(Struct, frozen=True):

@@ -66,6 +66,7 @@ def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
             leaves_whole=whole.leaves_whole,
             never_preempts=whole.never_preempts,
             is_tree=True,
+            generation=root.generation,
         ),
         unparsable=problems,
     )

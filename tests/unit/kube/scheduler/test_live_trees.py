@@ -59,6 +59,27 @@ async def test_a_tree_is_bound_whole_and_each_of_its_groups_says_so(fault: Fault
         await until(lambda: all_say("True"))
 
 
+async def conditions(at: At, kind: Kind, name: str) -> dict[str, tuple[str, str]]:
+    """Return status and reason of each condition, by its type."""
+    found = (await at.client.get(kind.path(f"default/{name}"))).get("status", {}).get("conditions", [])
+    return {each["type"]: (each["status"], each["reason"]) for each in found}
+
+
+async def test_each_level_of_a_tree_has_its_condition(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await create(at, COMPOSITE, "all", {"gang": {"minGroupCount": 1}})
+        await create(at, COMPOSITE, "inner", {"gang": {"minGroupCount": 1}}, parentCompositePodGroupName="all")
+        await create(at, GROUP, "leaf", {"gang": {"minCount": 1}}, parentCompositePodGroupName="inner")
+        await pod(at, "p", "leaf")
+        await at.bound("p")
+
+        async def all_say() -> bool:
+            found = [await conditions(at, COMPOSITE, each) for each in ("all", "inner")]
+            return all(each == {COMPOSITE_INITIALLY_SCHEDULED: ("True", "Scheduled")} for each in found)
+
+        await until(all_say)
+
+
 async def test_a_group_whose_parent_does_not_exist_says_so(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await create(at, GROUP, "lost", {"gang": {"minCount": 1}}, parentCompositePodGroupName="nowhere")
@@ -69,3 +90,8 @@ async def test_a_group_whose_parent_does_not_exist_says_so(fault: Fault) -> None
             for each in await at.reports("FailedScheduling", "p")
         )
         assert not (await at.client.get(PODS.path("default/p")))["spec"].get("nodeName")
+
+        async def says() -> bool:
+            return await conditions(at, GROUP, "lost") == {INITIALLY_SCHEDULED: ("False", "SchedulerError")}
+
+        await until(says)

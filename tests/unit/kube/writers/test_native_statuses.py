@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
+from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
+from pumice.kube.writers.native_statuses import GroupNews, news_in_tree
 from pumice.kube.writers.statuses import group_difference
+from pumice.model.decisions import PodGroupUpdate
 from pumice.model.resources import Resource
+from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.gang import GroupResources, SchedulingCondition
 from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
@@ -22,10 +29,19 @@ KAI_WAITS = PodGroupStatus(scheduling=(SchedulingCondition("default", "no room")
 KAI_RUNS = PodGroupStatus(resources=GroupResources(ONE, NONE, ONE))
 
 
-def difference(wanted: PodGroupStatus, *old: PodGroupCondition, version: str = "v1beta1") -> list[tuple[str, ...]]:
-    native = NativeGroup(f"scheduling.k8s.io/{version}")
+def written(
+    wanted: PodGroupStatus, *old: PodGroupCondition, version: str = "v1beta1", generation: int = 0, **found: str
+) -> list[dict[str, Any]]:
+    """Return the conditions that are written, none if nothing is. ``found``: ``error`` or ``eviction``."""
+    native = NativeGroup(f"scheduling.k8s.io/{version}", generation=generation)
     group = PodGroup("n", "g", "u", status=PodGroupStatus(conditions=old), native=native)
-    found = group_difference(group, wanted, NOW).get("conditions", [])
+    update = PodGroupUpdate("n/g", wanted, **found)  # type: ignore[arg-type]  # no times among them
+    conditions: list[dict[str, Any]] = group_difference(group, update, NOW).get("conditions", [])
+    return conditions
+
+
+def difference(wanted: PodGroupStatus, *old: PodGroupCondition, **more: Any) -> list[tuple[str, ...]]:
+    found = written(wanted, *old, **more)
     return [(c["type"], c["status"], c["reason"], c["message"], c["lastTransitionTime"]) for c in found]
 
 
@@ -74,3 +90,53 @@ def test_the_same_reason_is_not_written_again() -> None:
 def test_conditions_of_others_stay() -> None:
     found = difference(VOLCANO_RUNS, condition("DisruptionTarget", "True", "x"))
     assert [each[0] for each in found] == ["DisruptionTarget", BETA]
+
+
+@pytest.mark.parametrize("wanted", [PodGroupStatus("Pending"), VOLCANO_WAITS, VOLCANO_RUNS, KAI_WAITS])
+def test_an_error_of_the_scheduler_counts_before_what_the_language_says(wanted: PodGroupStatus) -> None:
+    found = difference(wanted, error="a circle")
+    assert found == [(BETA, "False", "SchedulerError", "a circle", "1970-01-01T00:16:40Z")]
+
+
+def test_an_error_takes_nothing_back_from_a_group_that_was_scheduled() -> None:
+    assert difference(VOLCANO_WAITS, condition(BETA, "True"), error="a circle") == []
+
+
+def test_an_error_that_is_over_gives_way_to_the_reason_to_wait() -> None:
+    old = PodGroupCondition(BETA, "False", "SchedulerError", "a circle", last_transition=500.0)
+    assert difference(VOLCANO_WAITS, old) == [(BETA, "False", "Unschedulable", "no room", "1970-01-01T00:08:20Z")]
+
+
+def test_a_group_that_is_evicted_whole_is_a_target_until_it_runs_again() -> None:
+    ran = condition(BETA, "True")
+    evicted = difference(VOLCANO_WAITS, ran, eviction="reclaim")
+    message = "all its pods are evicted, because of reclaim"
+    assert evicted[1:] == [("DisruptionTarget", "True", "PreemptionByScheduler", message, "1970-01-01T00:16:40Z")]
+    target = PodGroupCondition("DisruptionTarget", "True", "PreemptionByScheduler", message, last_transition=500.0)
+    assert difference(VOLCANO_WAITS, ran, target) == [], "it waits"
+    again = difference(VOLCANO_RUNS, ran, target)
+    assert again[1:] == [("DisruptionTarget", "False", "Scheduled", "", "1970-01-01T00:16:40Z")]
+
+
+def test_conditions_name_the_generation_that_they_are_about() -> None:
+    other = PodGroupCondition("Other", "True", "x", observed_generation=2)
+    assert [each.get("observedGeneration") for each in written(VOLCANO_RUNS, other, generation=3)] == [2, 3]
+    assert "observedGeneration" not in written(VOLCANO_RUNS)[0]
+
+
+def test_each_group_of_a_tree_says_what_holds_for_itself() -> None:
+    native = NativeGroup("scheduling.k8s.io/v1alpha3")
+    members = (
+        CompositePodGroup("n", "all", "u", "v", min_groups=2),
+        CompositePodGroup("n", "half", "u", "v", parent="all", min_groups=1),
+        CompositePodGroup("n", "empty", "u", "v", parent="all"),
+        *(
+            PodGroup("n", name, "u", min_member=2, native=replace(native, parent=parent))
+            for name, parent in (("a", "half"), ("b", "half"), ("c", "all"))
+        ),
+    )
+    found = news_in_tree(members, Counter(a=2, b=1), GroupNews(False, "no room"))
+    assert {each.name: news.has_minimum for each, news in found} == {
+        **{"half": True, "empty": False},
+        **{"a": True, "b": False, "c": False},
+    }

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pumice.kube.writers.pod_status import difference
 from pumice.kube.writers.statuses import group_difference, group_event, queue_difference, times_difference
-from pumice.model.decisions import PodNotice
+from pumice.model.decisions import PodGroupUpdate, PodNotice
 from pumice.model.pod import PodCondition
 from pumice.model.queue import Queue, QueueSharing, QueueUsage
 from pumice.model.workloads.gang import Gang, GangTimes, SchedulingCondition
@@ -47,7 +47,7 @@ _SAID = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResource
     ],
 )
 def test_what_is_merged_into_a_podgroup(wanted: PodGroupStatus, change: dict[str, Any]) -> None:
-    assert group_difference(PodGroup("ns", "g", "u", status=_IS), wanted) == change
+    assert group_difference(PodGroup("ns", "g", "u", status=_IS), PodGroupUpdate("ns/g", wanted)) == change
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_of_a_queue_of_kais_what_it_and_those_below_have_and_ask_for() -> None:
 def test_of_a_gang_of_kais_why_it_waits_and_when_it_started() -> None:
     condition = SchedulingCondition("default", "no room", (("OverLimit", "no room"),), "1", 1e9)
     group = PodGroup("ns", "g", "u", gang=Gang(stale_since=5.0))
-    found = group_difference(group, PodGroupStatus(running=1, scheduling=(condition,)))
+    found = group_difference(group, PodGroupUpdate(group.key, PodGroupStatus(running=1, scheduling=(condition,))))
     assert found["running"] == 1 and "phase" not in found
     assert found["schedulingConditions"] == [
         {
