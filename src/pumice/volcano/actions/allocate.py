@@ -319,15 +319,25 @@ class _Allocation:
     ) -> bool:
         """Place a job in the first domain of its node label where it gets ready. Return True if it has tasks left."""
         ssn, sub_queue = self.ssn, pending_tasks.sub_queues[sub]
-        for domain in label_domains(ssn, job, sub, sub_queue.rows[sub_queue.position :]):
+        rows, promised = sub_queue.rows[sub_queue.position :], list[Domain]()
+        for domain in label_domains(ssn, job, sub, rows):
             tried, mark = pending_tasks.copy(), stmt.mark()
             reached = allocate_tasks(ssn, stmt, sub, tried.sub_queues[sub], domain, attempt, cached=self.cached)
             if reached is Progress.READY:
                 self._commit(stmt, job, attempt)
                 self.pending[job] = tried
                 return bool(tried.sub_queues.get(sub))
-            # A domain that would do once others have left is not reserved: another one may be free before.
+            # A domain that would do once others have left is not reserved, because another one may be free before,
+            # unless pods were evicted there for this job.
+            if reached is Progress.PIPELINED and np.isin(ssn.tables.tasks.nominated[rows], domain.nodes.rows).any():
+                promised.append(domain)
             stmt.rollback(mark)
+        for domain in promised[:1]:
+            queue = pending_tasks.copy().sub_queues[sub]
+            allocate_tasks(ssn, stmt, sub, queue, domain, attempt, cached=self.cached)
+            stmt.keep_uncommitted()
+            self._note(job, attempt.end(stmt))
+            return False
         stmt.discard()
         attempt.findings.append(NoDomain())
         self._note(job, attempt.end(stmt))

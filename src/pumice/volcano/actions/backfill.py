@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.counting import ALLOCATED, PENDING
+from pumice.columns.counting import ALLOCATED, PENDING, ready_in
 from pumice.columns.dtypes import AnyArray, Bool, some
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.placement import Placement
@@ -20,7 +20,8 @@ from pumice.model.status import TaskStatus
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.readiness import job_ready
-from pumice.volcano.topology.rules import in_label_domain
+from pumice.volcano.topology.label_domains import domains_with_room
+from pumice.volcano.topology.rules import common_label, in_label_domain
 
 
 def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
@@ -33,7 +34,9 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
     held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None
     for row in tasks_in_order(ssn):
         with ssn.fault_scope(ssn.tables.tasks.pods[row].key):
-            _place(ssn, row, None if held is None or not len(held) else _open_to(ssn.tables, row, held))
+            open_to = None if held is None or not len(held) else _open_to(ssn.tables, row, held)
+            label = common_label(ssn.tables, int(ssn.tables.tasks.job[row]))
+            _place(ssn, row, _in_domain(ssn, row, label, open_to) if label else open_to)
 
 
 def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
@@ -42,6 +45,18 @@ def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
     others = held[tasks.job[held] != tasks.job[row]]
     found[tasks.nominated[others]] = False
     return found
+
+
+def _in_domain(ssn: Session, row: int, label: str, open_to: Bool | None) -> Bool:
+    """Return the nodes of the domain of a node label in which a task may be (N,): where others of its job are, else the
+    smallest that holds what the job lacks without requests."""
+    tables, job = ssn.tables, int(ssn.tables.tasks.job[row])
+    rows = tables.jobs.tasks[job]
+    waiting = rows[(tables.tasks.status[rows] == PENDING) & tables.tasks.best_effort[rows]].tolist()
+    lacks = int(tables.jobs.min_available[job]) - ready_in(tables.jobs.counts[job].tolist())
+    need = min(max(lacks, 1), len(waiting))
+    found = domains_with_room(ssn, label, rows, waiting, need, open_to)
+    return found[0] if found else np.zeros(len(tables.nodes.facts), dtype=bool)
 
 
 def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
@@ -62,7 +77,7 @@ def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
 
 def tasks_in_order(ssn: Session) -> list[int]:
     """Return pending tasks without requests in queue, job and task order. Pipelined ones become pending first."""
-    jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
+    tables, jobs, tasks = ssn.tables, ssn.tables.jobs, ssn.tables.tasks
     if not some(tasks.best_effort):
         return []
     pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
@@ -71,8 +86,8 @@ def tasks_in_order(ssn: Session) -> list[int]:
         _take_back(ssn, row)
     live = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
     live = (live & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
-    # This action places each task by itself, and knows no domain that the others are in.
-    live = live[[not in_label_domain(ssn.tables, job) for job in live.tolist()]]
+    # This action places each task by itself, and knows no groups with domains of their own.
+    live = live[[not in_label_domain(tables, job) or bool(common_label(tables, job)) for job in live.tolist()]]
     lines = ssn.order.lines(live)
     found: list[int] = []
     queues = Heap(ssn.order.queue_keys(), list(lines))

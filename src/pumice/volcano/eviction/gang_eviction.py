@@ -33,7 +33,7 @@ def limits_of(
 
 def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits, steps: int) -> None:
     """Process starving jobs in queue and job order, with at most so many steps in a cycle."""
-    starving = starving_jobs(ssn, with_topology=True)
+    starving = starving_jobs(ssn, with_topology=True, in_domains=True)
     if starving:
         budget = Budget(ssn, all_of(starving), steps, least=least_steps(ssn))
         _GangEviction(ssn, kind, reason, limits, budget).run(starving)

@@ -23,6 +23,7 @@ from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
 from pumice.volcano.eviction.gang_plans import (
     GangPlan,
     VictimPrefixes,
@@ -34,9 +35,6 @@ from pumice.volcano.eviction.gang_plans import (
 from pumice.volcano.eviction.gang_victims import amount_of, victim_sets_of
 from pumice.volcano.eviction.node_search import CLASS_STEPS, JOB_STEPS, NodeSearch
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
-from pumice.volcano.gangs.sub_job import Domain
-from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
-from pumice.volcano.topology.rules import has_hard
 
 
 class Limits(NamedTuple):
@@ -75,6 +73,7 @@ class GangSearch:
         self._budget = budget
         self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
         self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
+        self._places = GangPlaces(ssn, promised_kept=limits.promised_kept)
         self.findings: list[Blocker] = []
         #: What the last search reports rests on nothing else than its job and the cluster.
         self.is_whole = True
@@ -101,27 +100,28 @@ class GangSearch:
         classes = sum(len(each.wanted) for each in sub_queues)
         if not self._budget.spend(JOB_STEPS + CLASS_STEPS // 2 * (classes - 1)):
             return {}
-        need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
+        need = amount_of(self._ssn, waiting)
+        domains = self._places.of_job(job, waiting)[: self._limits.domains]
         # A plan without victims succeeds if the gang fits as it is.
         if self._limits.only_in_need and any(
             self._plan(stmt, job, sub_queues, each, []) is not None for each in domains
         ):
             self.findings.append(RoomIsFree())
             return {}
-        emptied, sets = self._supply(job).freed(), dict[int, VictimPrefixes]()
-        for hypernode in domains:
+        emptied, sets = self._supply(job).freed(), dict[str, VictimPrefixes]()
+        for place in domains:
             # Victims are sought only where the gang would fit if all of them left: listing them costs most.
             if self._budget.is_cut():
                 return {}
             # A domain that sums refute takes about as long as a few pods that are looked at.
             if not self._budget.spend(DOMAIN_STEPS):
                 return {}
-            if not self._could_place(job, sub_queues, hypernode, emptied):
-                self.findings.append(self._too_small(job, hypernode))
+            if not self._could_place(job, sub_queues, place, emptied):
+                self.findings.append(self._too_small(job, place))
                 continue
-            victim_sets = sets[hypernode] = self._victims(job, hypernode, need, self._budget.spend)
-            for victims in self._that_may_do(job, sub_queues, hypernode, victim_sets):
-                found = self._plan(stmt, job, sub_queues, hypernode, victims)
+            victim_sets = sets[place.name] = self._victims(job, place, need, self._budget.spend)
+            for victims in self._that_may_do(job, sub_queues, place, victim_sets):
+                found = self._plan(stmt, job, sub_queues, place, victims)
                 if self._budget.is_cut():
                     return {}
                 if found is None:
@@ -143,10 +143,10 @@ class GangSearch:
         stmt: Statement,
         job: int,
         sub_queues: Sequence[WaitingTasks],
-        domains: list[int],
+        domains: list[GangPlace],
         need: F64,
         emptied: F64,
-        sets: dict[int, VictimPrefixes],
+        sets: dict[str, VictimPrefixes],
     ) -> list[Operation]:
         """Return the last placement of each task in the trials that Volcano makes, after all have failed.
 
@@ -155,19 +155,19 @@ class GangSearch:
         """
         known, found = set[int](), list[Operation]()
         # From the last trial on, because the last placement of a task counts. The more leave, the more are placed.
-        for hypernode in reversed(domains):
-            if not self.is_whole or self._most_placed(job, sub_queues, hypernode, emptied) <= known:
+        for place in reversed(domains):
+            if not self.is_whole or self._most_placed(job, sub_queues, place, emptied) <= known:
                 continue
-            if hypernode not in sets:
-                sets[hypernode] = self._victims(job, hypernode, need, self._budget.spend_besides)
-            for victims in reversed(sets[hypernode].each()):
-                if self._most_placed(job, sub_queues, hypernode, self._future_without(victims)) <= known:
+            if place.name not in sets:
+                sets[place.name] = self._victims(job, place, need, self._budget.spend_besides)
+            for victims in reversed(sets[place.name].each()):
+                if self._most_placed(job, sub_queues, place, self._future_without(victims)) <= known:
                     break
                 self.is_whole &= self._budget.spend_besides(TIMES_TO_REPORT * _cost(sub_queues, victims))
                 if not self.is_whole:
                     break
                 before = len(stmt.undone)
-                self._try(stmt, job, sub_queues, hypernode, victims, count=False)
+                self._try(stmt, job, sub_queues, place, victims, count=False)
                 new = list(last_of_each(stmt.undone[before:], known))
                 del stmt.undone[before:]
                 if not new:
@@ -189,24 +189,9 @@ class GangSearch:
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return self._ssn.ask(points.preemptive, queue, TaskRows(tables, np.array(rows)))
 
-    def _domains(self, job: int, waiting: list[int]) -> list[int]:
-        """Return the domains to try, in order."""
-        tables = self._ssn.tables
-        flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
-        # Without a hard topology the tree is no restriction, and the whole cluster is the only domain.
-        if not flat and not has_hard(tables, job):
-            return [tables.tree.top]
-        found, promised = list(dict.fromkeys(flat)), tables.tasks.nominated[waiting]
-        promised = promised[promised >= 0]
-        if self._limits.promised_kept and len(promised):
-            # Stable, so that the plugins' order holds among the domains with and among those without the nominated
-            # nodes.
-            found.sort(key=lambda hypernode: not np.isin(promised, tables.tree.nodes[hypernode]).all())
-        return found[: self._limits.domains]
-
-    def _victims(self, job: int, hypernode: int, need: F64, spend: Callable[[int], bool]) -> VictimPrefixes:
+    def _victims(self, job: int, place: GangPlace, need: F64, spend: Callable[[int], bool]) -> VictimPrefixes:
         """Return victims in a domain: more and more victim sets, from the first number that may free enough."""
-        ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
+        ssn, nodes = self._ssn, place.nodes.rows
         outside = placing_of(ssn).feasible.outside
         # An eviction on a node of another shard frees nothing for this scheduler.
         if outside is not None:
@@ -217,12 +202,11 @@ class GangSearch:
         if not spend(1 + len(candidates) // PODS_A_STEP):
             self.is_whole = False
             return VictimPrefixes()
-        context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=hypernode)
+        context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=place.hypernode)
         whole, agreed = self._limits.whole, self._limits.all_must_agree
         victim_sets = victim_sets_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
-        name = ssn.tables.tree.names[hypernode]
         if not victim_sets:
-            return VictimPrefixes(finding=TooFewVictims(name, len(candidates)))
+            return VictimPrefixes(finding=TooFewVictims(place.name, len(candidates)))
         books = ssn.tables.nodes.books[nodes]
         # One running sum tests all prefixes of the victim sets. A sum over the domain ignores fragmentation, so a
         # prefix that passes is still tried out.
@@ -230,11 +214,11 @@ class GangSearch:
         enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
         chosen = [row for each in victim_sets for row in each.rows]
         ends = np.cumsum([len(each.rows) for each in victim_sets]).tolist()
-        found = TooFewVictims(name, len(candidates), len(chosen), len(victim_sets), enough=bool(enough))
+        found = TooFewVictims(place.name, len(candidates), len(chosen), len(victim_sets), enough=bool(enough))
         return VictimPrefixes(chosen, [ends[last] for last in enough], found)
 
     def _that_may_do(
-        self, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, victims: VictimPrefixes
+        self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, victims: VictimPrefixes
     ) -> Iterator[list[int]]:
         """Yield the prefixes that sums do not refute."""
         # The more leave, the more can be placed, so the first number that may do is found by bisection.
@@ -242,7 +226,7 @@ class GangSearch:
         first = bisect_left(
             tries,
             True,
-            key=lambda each: self._could_place(job, sub_queues, hypernode, self._future_without(each)),
+            key=lambda each: self._could_place(job, sub_queues, place, self._future_without(each)),
         )
         yield from tries[first:]
 
@@ -262,31 +246,30 @@ class GangSearch:
         reclaims = self._kind is EvictionKind.GANG_RECLAIM
         return running.of_other_queues(queue, gangs=True) if reclaims else running.of_queue(queue, gangs=True)
 
-    def _too_small(self, job: int, hypernode: int) -> Blocker:
+    def _too_small(self, job: int, place: GangPlace) -> Blocker:
         """Return why a domain that would not hold the gang if all left is passed over."""
-        tree = self._ssn.tables.tree
-        there = self._supply(job).has_any()[tree.nodes[hypernode]].any()
-        return TooSmall(tree.names[hypernode]) if there else TooFewVictims(tree.names[hypernode], 0)
+        there = self._supply(job).has_any()[place.nodes.rows].any()
+        return TooSmall(place.name) if there else TooFewVictims(place.name, 0)
 
     # -- plans --------------------------------------------------------------------------------------------------------
     def _plan(
-        self, stmt: Statement, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, victims: list[int]
+        self, stmt: Statement, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, victims: list[int]
     ) -> GangPlan | None:
         """Evict the victims and place the job in the domain, in a trial. Return the plan, or None if the job does not
         become complete."""
         # A trial costs one question per task and node. This bound rules out most domains with sums alone.
-        if not self._could_place(job, sub_queues, hypernode, self._future_without(victims)):
+        if not self._could_place(job, sub_queues, place, self._future_without(victims)):
             return None
         if not self._budget.spend(_cost(sub_queues, victims)):
             return None
-        return self._try(stmt, job, sub_queues, hypernode, victims)
+        return self._try(stmt, job, sub_queues, place, victims)
 
     def _try(
         self,
         stmt: Statement,
         job: int,
         sub_queues: Sequence[WaitingTasks],
-        hypernode: int,
+        place: GangPlace,
         victims: list[int],
         *,
         count: bool = True,
@@ -294,42 +277,37 @@ class GangSearch:
         """Make a plan in a trial. ``count`` False: try also the hypernodes that sums refute."""
         ssn, found = self._ssn, None
         with stmt.trial():
-            mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
+            mark, was_ready, hypernodes, placed = stmt.mark(), job_ready(ssn, job), {}, False
             if victims:
                 stmt.evict(victims, self._reason)
             for sub_queue in sub_queues:
-                took = self._place_sub_job(stmt, job, sub_queue, hypernode, evicts=bool(victims), count=count)
-                if took < 0:
+                took = self._place_sub_job(stmt, job, sub_queue, place, evicts=bool(victims), count=count)
+                if took is None:
                     return None
-                hypernodes[sub_queue.sub] = took
+                placed = True
+                if took.hypernode >= 0:
+                    hypernodes[sub_queue.sub] = took.hypernode
                 # A job that is ready gets one more sub-job at a time, and one that is not stops once it would be
                 # ready.
                 if was_ready or job_pipelined(ssn, job):
                     break
-            if hypernodes and job_pipelined(ssn, job):
+            if placed and job_pipelined(ssn, job):
                 found = GangPlan(joined(ssn, stmt.save(mark)), hypernodes)
         return found
 
     def _place_sub_job(
-        self, stmt: Statement, job: int, sub_queue: WaitingTasks, hypernode: int, *, evicts: bool, count: bool
-    ) -> int:
-        """Place a sub-job in the first hypernode of the domain that takes all of it. Return that hypernode, or -1."""
+        self, stmt: Statement, job: int, sub_queue: WaitingTasks, place: GangPlace, *, evicts: bool, count: bool
+    ) -> GangPlace | None:
+        """Place a sub-job in the first place that takes all of it. Return that place, or None."""
         ssn = self._ssn
-        for each in self._trials(job, sub_queue.sub, hypernode):
-            nodes = Domain(ssn, each).nodes
-            if count and not self._could_hold(nodes.rows, sub_queue, ssn.tables.nodes.books[:, FUTURE]):
+        for each in self._places.of_sub_job(job, sub_queue.sub, place):
+            if count and not self._could_hold(each.nodes.rows, sub_queue, ssn.tables.nodes.books[:, FUTURE]):
                 continue
             with stmt.trial() as trial:
-                if self._place_all(stmt, sub_queue.sub, sub_queue.rows, nodes, evicts=evicts):
+                if self._place_all(stmt, sub_queue.sub, sub_queue.rows, each.nodes, evicts=evicts):
                     trial.keep()
                     return each
-        return -1
-
-    def _trials(self, job: int, sub: int, hypernode: int) -> list[int]:
-        """Return the hypernodes of a domain in which a sub-job is tried, in order."""
-        if not has_hard(self._ssn.tables, job):
-            return [hypernode]
-        return [h for gradient in gradients_for_sub_job(self._ssn, sub, hypernode, EVICT) for h in gradient]
+        return None
 
     def _future_without(self, victims: list[int]) -> F64:
         """Return the future idle resources of nodes, with the victims gone as well. Shape (N, R)."""
@@ -339,29 +317,26 @@ class GangSearch:
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
-    def _could_place(self, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, future: F64) -> bool:
-        """Return True unless some sub-job that is needed has no hypernode with room for it alone."""
-        tree = self._ssn.tables.tree
+    def _could_place(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, future: F64) -> bool:
+        """Return True unless some sub-job that is needed has no place with room for it alone."""
         # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
         needed = sub_queues if not self._ssn.tables.jobs.has_policy[job] else sub_queues[:1]
+        places = self._places.of_sub_job
         return all(
-            any(
-                self._could_hold(tree.nodes[each], sub_queue, future)
-                for each in self._trials(job, sub_queue.sub, hypernode)
-            )
+            any(self._could_hold(each.nodes.rows, sub_queue, future) for each in places(job, sub_queue.sub, place))
             for sub_queue in needed
         )
 
-    def _most_placed(self, job: int, sub_queues: Sequence[WaitingTasks], hypernode: int, future: F64) -> set[int]:
+    def _most_placed(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, future: F64) -> set[int]:
         """Return the tasks that a trial may place before it fails, by sums: each sub-job alone. ``future`` (N, R)."""
-        tree, found = self._ssn.tables.tree, set[int]()
+        found = set[int]()
         for sub_queue in sub_queues:
             most = max(
                 (
                     sub_queue.first_that_fit(
-                        {cls: fits for cls, _, fits in self._fitting(tree.nodes[each], sub_queue, future)}
+                        {cls: fits for cls, _, fits in self._fitting(each.nodes.rows, sub_queue, future)}
                     )
-                    for each in self._trials(job, sub_queue.sub, hypernode)
+                    for each in self._places.of_sub_job(job, sub_queue.sub, place)
                 ),
                 default=0,
             )

@@ -11,13 +11,14 @@ from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.volcano import points
-from pumice.volcano.topology.rules import in_label_domain
+from pumice.volcano.topology.rules import common_label, in_label_domain
 
 
-def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
+def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False) -> dict[int, list[int]]:
     """Return the rows of admitted, valid and starving jobs with a task to place, by queue, in row order.
 
-    ``with_topology`` False: leave out jobs with a network topology anywhere.
+    ``with_topology`` False: leave out jobs with a network topology anywhere. ``in_domains``: with jobs that must be in
+    one domain of a node label; those whose groups have domains of their own are left out in any case.
     """
     jobs = ssn.tables.jobs
     which = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
@@ -26,9 +27,9 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
     if not with_topology:
         which &= ~jobs.has_topology
-    # Evictions know no domains of node labels: they would vacate nodes in several.
+    # Evictions that know no domains of node labels would vacate nodes in several.
     for row in (which & jobs.has_topology).nonzero()[0].tolist():
-        which[row] = not in_label_domain(ssn.tables, row)
+        which[row] = not in_label_domain(ssn.tables, row) or (in_domains and bool(common_label(ssn.tables, row)))
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     rows = ssn.world.without_refused(which.nonzero()[0])
     if not len(rows):

@@ -6,7 +6,7 @@ Volcano knows domains as HyperNodes only. Source: ``scheduling.k8s.io``, ``sched
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -51,18 +51,31 @@ def domains_with_room(
 
     If some of the tasks ``members`` have nodes, it is their domain alone; none if they are in several, or in none.
     """
+    found = [each for each in _domains(ssn, label, members, rows, only) if each[0] >= need]
+    # Large domains stay whole for gangs that need them.
+    return [within for _, _, within in sorted(found, key=lambda each: each[:2])]
+
+
+def domains_to_vacate(
+    ssn: Session, label: str, members: Sequence[int] | AnyArray, rows: Sequence[int]
+) -> list[tuple[str, Bool]]:
+    """Return the domains of a label in which room may be made for the waiting tasks ``rows``, by name and as masks of
+    nodes (N,): that with the most room first, where the fewest must leave. ``members`` as above."""
+    found = sorted(_domains(ssn, label, members, rows, None), key=lambda each: (-each[0], each[1]))
+    return [(name, within) for _, name, within in found]
+
+
+def _domains(
+    ssn: Session, label: str, members: Sequence[int] | AnyArray, rows: Sequence[int], only: Bool | None
+) -> Iterator[tuple[float, str, Bool]]:
+    """Yield the domains in which the tasks may be: how many may have room, the name, and the nodes (N,)."""
     column = derived(ssn).label(label)
     codes, held = column.codes, _held(ssn.tables, members, column.codes)
     # Some domain is known already. With several, an earlier scheduler has broken the constraint, and no place is right.
     numbers = range(len(column.values)) if held is None else held if len(held) == 1 and -1 not in held else ()
-    found: list[tuple[float, str, Bool]] = []
     for number in numbers:
         within: Bool = codes == number if only is None else (codes == number) & only
-        room = _room(ssn, rows, within)
-        if room >= need:
-            found.append((room, column.values[number], within))
-    # Large domains stay whole for gangs that need them.
-    return [within for _, _, within in sorted(found, key=lambda each: each[:2])]
+        yield _room(ssn, rows, within), column.values[number], within
 
 
 def _held(tables: Tables, members: Sequence[int] | AnyArray, codes: I32) -> list[int] | None:

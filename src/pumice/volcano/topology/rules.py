@@ -38,6 +38,15 @@ def in_label_domain(tables: Tables, job: int) -> bool:
     return bool(tables.jobs.has_topology[job]) and tables.jobs.groups[job].native is not None
 
 
+def common_label(tables: Tables, job: int) -> str:
+    """Return the node label in one domain of which all pods of a job must be, "" if there is none, or if groups in its
+    tree have domains of their own."""
+    gang = tables.jobs.groups[job].gang if in_label_domain(tables, job) else None
+    if gang is None or gang.topology is None or any(each.topology is not None for each in gang.sub_groups):
+        return ""
+    return gang.topology.required
+
+
 def has_hard(tables: Tables, job: int) -> bool:
     """Return True if the job or one of its sub-jobs has a bound."""
     jobs = tables.jobs
