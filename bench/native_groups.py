@@ -86,19 +86,26 @@ def exists(case: Case) -> bool:
 
 def one_pass(case: Case) -> bool:
     """Return True if each pod in turn finds a node."""
-    used = [list(used) for _, used in case.nodes]
-    for pod in case.pods:
+    return one_pass_from(case.nodes, [list(used) for _, used in case.nodes], case.pods) is not None
+
+
+def one_pass_from(
+    nodes: Sequence[tuple[Amount, Amount]], used: Sequence[Sequence[int]], pods: Sequence[Amount]
+) -> list[list[int]] | None:
+    """Return what is in use on each node after each pod in turn has found one, or None if one finds none."""
+    after = [list(each) for each in used]
+    for pod in pods:
         scored = [
-            (_score(size, used[node], pod), -node)
-            for node, (size, _) in enumerate(case.nodes)
-            if all(used[node][i] + pod[i] <= size[i] for i in (_CPU, _MEMORY))
+            (_score(size, after[node], pod), -node)
+            for node, (size, _) in enumerate(nodes)
+            if all(after[node][i] + pod[i] <= size[i] for i in (_CPU, _MEMORY))
         ]
         if not scored:
-            return False
+            return None
         node = -max(scored)[1]
         for i in (_CPU, _MEMORY):
-            used[node][i] += pod[i]
-    return True
+            after[node][i] += pod[i]
+    return after
 
 
 def _score(size: Amount, used: Sequence[int], pod: Amount) -> float:
@@ -106,17 +113,14 @@ def _score(size: Amount, used: Sequence[int], pod: Amount) -> float:
     return (1 - sum(shares) / 2) + (1 - abs(shares[0] - shares[1]) / 2)
 
 
-def objects_of(case: Case, dialect: str) -> list[Object]:
-    """Return the case as objects of the API."""
-    scheduler = "kai-scheduler" if dialect == "kai" else "volcano"
+def cluster_of(nodes: Sequence[tuple[Amount, Amount]], dialect: str) -> list[dict[str, Any]]:
+    """Return a queue, nodes, and pods that use a part of them, as in the API."""
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
     if dialect == "kai":
         resources = {"cpu": _FREE, "memory": _FREE, "gpu": _FREE}
         queue = {**queue, "apiVersion": "scheduling.run.ai/v2", "spec": {"resources": resources}}
-    policy = {"schedulingPolicy": {"gang": {"minCount": len(case.pods)}}}
-    head = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "g", "namespace": "x"}}
-    raw: list[dict[str, Any]] = [queue, {**head, "spec": policy}]
-    for i, (size, used) in enumerate(case.nodes):
+    raw: list[dict[str, Any]] = [queue]
+    for i, (size, used) in enumerate(nodes):
         allocatable = {**_amounts(size), "pods": "110"}
         raw.append(
             {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}"}, "status": {"allocatable": allocatable}}
@@ -125,10 +129,23 @@ def objects_of(case: Case, dialect: str) -> list[Object]:
             raw.append(
                 _pod(f"used-{i}", used, "default-scheduler", nodeName=f"n{i}") | {"status": {"phase": "Running"}}
             )
-    group = {"podGroupName": "g"}
-    raw += (_pod(f"p{i}", pod, scheduler, schedulingGroup=group) for i, pod in enumerate(case.pods))
+    return raw
+
+
+def objects_of(case: Case, dialect: str) -> list[Object]:
+    """Return the case as objects of the API."""
+    policy = {"schedulingPolicy": {"gang": {"minCount": len(case.pods)}}}
+    head = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "g", "namespace": "x"}}
+    raw = [*cluster_of(case.nodes, dialect), {**head, "spec": policy}]
+    raw += (pod(f"p{i}", each, dialect, "g") for i, each in enumerate(case.pods))
     decoder = Decoder()
     return [decoder.decode(each) for each in raw]  # type: ignore[misc]  # none of them is a job
+
+
+def pod(name: str, request: Amount, dialect: str, group: str) -> dict[str, Any]:
+    """Return a waiting pod of a PodGroup."""
+    scheduler = "kai-scheduler" if dialect == "kai" else "volcano"
+    return _pod(name, request, scheduler, schedulingGroup={"podGroupName": group})
 
 
 def _pod(name: str, request: Amount, scheduler: str, **spec: Any) -> dict[str, Any]:

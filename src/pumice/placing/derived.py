@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+import numpy as np
+
 from pumice.columns.classes import ClassTable
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.nodes import LabelColumn, NodeFacts
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
@@ -50,3 +53,14 @@ class Derived:
 def derived(ssn: Session) -> Derived:
     """Return the cache of the session."""
     return ssn.shared(Derived, lambda: Derived(ssn.tables.nodes.facts, ssn.memo, ssn.tables.classes))
+
+
+def nodes_by_name(ssn: Session) -> AnyArray | None:
+    """Return rows of nodes sorted by name (N,), or None if rows are in that order."""
+
+    def build() -> tuple[AnyArray | None]:
+        names = ssn.tables.nodes.facts.names
+        order = sorted(range(len(names)), key=names.__getitem__)
+        return (None if order == list(range(len(names))) else np.array(order),)
+
+    return derived(ssn).get("nodes by name", build)[0]

@@ -13,6 +13,7 @@ from pumice.kai.engine.budget import STEPS_MAX, budget_for, in_turn
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import EqualJobs
+from pumice.kai.engine.other_groups import place_other_groups
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.small_gang import place_small_gang
@@ -82,5 +83,6 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
 def _allocate(ssn: Session, small: SmallGangs, part: Part) -> list[str] | None:
     """Place and commit a chunk. Return the pods whose binding was refused, or None if the chunk found no place."""
     with ssn.statement() as stmt:
-        placed = placer(ssn).place(stmt, part) or place_small_gang(ssn, small, stmt, part)
+        placed = placer(ssn).place(stmt, part) or place_other_groups(ssn, stmt, part)
+        placed = placed or place_small_gang(ssn, small, stmt, part)
         return stmt.commit() if placed else None

@@ -13,11 +13,13 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.errors import PluginFault
-from pumice.kai.engine.members import Active, Member, members
+from pumice.kai.engine.members import Active, Member, is_tree, members
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part, active_of, gated_tasks
 from pumice.kai.engine.points import pod_set_order
 
 _Tasks = dict[int, list[int]]
+#: The tasks of a pod set that may be placed, given its row.
+Available = Callable[[int], list[int]]
 _NONE: frozenset[int] = frozenset()
 
 
@@ -82,12 +84,12 @@ def _task_orders(ssn: Session) -> dict[int, list[int]]:
     return found
 
 
-def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part | None:
+def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE, without: Collection[int] = _NONE) -> Part | None:
     """Return the tasks of a job to place next, or None if there are none.
 
     What a set lacks of its minimum comes first and together, since a gang binds as a whole; then the first member that
     has tasks grows. ``evicted``: tasks that the current simulation evicted, which may be placed again like pending
-    ones.
+    ones. ``without``: pod sets that are passed over, which only the tree of a CompositePodGroup allows.
     """
     tables = ssn.tables
     tasks, jobs = tables.tasks, tables.jobs
@@ -106,11 +108,17 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE) -> Part |
     def active(sub: int) -> int:
         return active_of(tables, sub)
 
-    found = _grow(ssn, members(ssn, job), active, available)
+    def left(sub: int) -> list[int]:
+        return [] if sub in without else available(sub)
+
+    if jobs.has_policy[job] and is_tree(jobs.groups[job]):
+        found = _grow_tree(ssn, members(ssn, job), active, left)
+    else:
+        found = _grow(ssn, members(ssn, job), active, available)
     return Part(job, found) if found else None
 
 
-def _grow(ssn: Session, member: Member, active: Active, available: Callable[[int], list[int]]) -> _Tasks:
+def _grow(ssn: Session, member: Member, active: Active, available: Available) -> _Tasks:
     """Return the tasks that a member takes next, by pod set, in the order of placement."""
     if not member.is_set:
         if member.sub < 0:
@@ -129,6 +137,28 @@ def _grow(ssn: Session, member: Member, active: Active, available: Callable[[int
         if not each.is_satisfied(active):
             found |= _grow(ssn, each, active, available)
     return found
+
+
+def _grow_tree(ssn: Session, member: Member, active: Active, available: Available) -> _Tasks:
+    """Return the tasks that a member of the tree of a CompositePodGroup takes next. Any of its groups may make up its
+    minimum, each with its own minimum or not at all. Source: KEP-6012."""
+    if not member.is_set:
+        return _grow(ssn, member, active, available) if _is_open(member, active, available) else {}
+    ordered = [each for each in in_order(ssn, member, active) if _is_open(each, active, available)]
+    lacks = member.least - member.reached(active)
+    if lacks <= 0:
+        return next((rows for each in ordered if (rows := _grow_tree(ssn, each, active, available))), {})
+    missing = [each for each in ordered if not each.is_satisfied(active)][:lacks]
+    if len(missing) < lacks:
+        return {}
+    return {sub: rows for each in missing for sub, rows in _grow_tree(ssn, each, active, available).items()}
+
+
+def _is_open(member: Member, active: Active, available: Available) -> bool:
+    """Return True if a member has its minimum, or may get it."""
+    if member.is_set:
+        return sum(_is_open(each, active, available) for each in member.inside) >= member.least
+    return member.sub >= 0 and active(member.sub) + len(available(member.sub)) >= member.least
 
 
 def in_order(ssn: Session, member: Member, active: Active) -> tuple[Member, ...]:

@@ -37,6 +37,11 @@ def pod_sets_in(group: Group) -> Iterator[Group]:
         yield from pod_sets_in(each)
 
 
+def subs_in(group: Group) -> tuple[int, ...]:
+    """Return the rows of the pod sets in a group."""
+    return tuple(each.sub for each in pod_sets_in(group))
+
+
 class Subset(Struct, frozen=True):
     """A set of nodes to try together (N,), and an addition to their scores (N,). None: all nodes, and no addition."""
 

@@ -51,6 +51,11 @@ def by_kai_rules(group: PodGroup, dialect: str) -> bool:
     return group.gang is not None and (group.native is None or dialect == "kai")
 
 
+def is_tree(group: PodGroup | None) -> bool:
+    """Return True for the tree of a CompositePodGroup, whose groups count for a minimum in any order."""
+    return group is not None and group.native is not None and group.native.is_tree
+
+
 def members_of(tables: Tables, job: int) -> Member:
     """Return the tree of a job. A job without sub-groups is a set of its pod sets."""
     group = tables.jobs.groups[job]

@@ -25,7 +25,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
 from pumice.kai.engine.budget import SUBSET_STEPS, steps_of
 from pumice.kai.engine.chunks import in_order
-from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
+from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets, subs_in
 from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.place_again import place_again
 from pumice.kai.engine.points import device_order, may_take, node_subsets
@@ -45,7 +45,7 @@ from pumice.model.blockers import (
 )
 from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
-from pumice.placing.derived import derived
+from pumice.placing.derived import nodes_by_name
 from pumice.placing.feasibility import ClassFit, Feasibility
 from pumice.placing.k_best import KBestMerge
 from pumice.placing.prefetch import PrefetchedPlacements
@@ -59,12 +59,14 @@ _NOT_TRIED: Blocker = SearchCut("", 0)
 class Placer:
     """Place parts of jobs in one session.
 
-    ``why``: reason why the last part was not placed. ``as_promised``: place a task on its nominated node if possible,
+    ``why``: reason why the last part was not placed. ``failed``: pod sets of it that found no place, () if the part was
+    placed, or was refused as a whole. ``as_promised``: place a task on its nominated node if possible,
     because other tasks were evicted from there for it.
     """
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.why, self.as_promised = ssn, _NOT_TRIED, False
+        self.failed: tuple[int, ...] = ()
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
         self._prefetched = PrefetchedPlacements(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
@@ -78,18 +80,20 @@ class Placer:
         ``within`` (N,): allowed nodes. ``virtual``: simulate; all tasks become pipelined, and tasks of the part that
         were evicted may keep their node.
         """
+        self.failed = ()
         if not self._may_take(part):
             return False
         with stmt.trial() as trial:
             if self.is_grouped(part.job):
                 active = partial(active_of, self.ssn.tables)
                 group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
-                if lacks_domain(self.ssn, group, Subset(within)):
-                    self.why = Domain()
+                lacking = lacks_domain(self.ssn, group, Subset(within))
+                if lacking is not None:
+                    self.why, self.failed = Domain(), (lacking.sub,)
                     return False
                 if not self._place_group(stmt, group, Subset(within), virtual):
                     return False
-            elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
+            elif not all(self._place_pod_set(stmt, *each, Subset(within), virtual) for each in part.tasks.items()):
                 return False
             trial.keep()
         # In a simulation all tasks are pipelined anyway.
@@ -170,7 +174,7 @@ class Placer:
             return False
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
-            self.why = Domain()
+            self.why, self.failed = Domain(), subs_in(group)
         # In the order of the plugin, and the first that works: the plugin topology offers narrow domains before wide
         # ones.
         for subset in found:
@@ -178,19 +182,26 @@ class Placer:
             if subset.nodes is not None and lacks_room(
                 self.ssn, self.feasible, self.ssn.tables.tasks.cls[list(group.rows)], subset.nodes
             ):
-                self.why = NoRoom()
+                self.why, self.failed = NoRoom(), subs_in(group)
                 continue
             if not self._steps.spend(SUBSET_STEPS):
                 return False
             with stmt.trial() as trial:
                 if group.sub >= 0:
-                    placed = self._place_tasks(stmt, group.rows, subset, virtual)
+                    placed = self._place_pod_set(stmt, group.sub, group.rows, subset, virtual)
                 else:
                     placed = all(self._place_group(stmt, each, subset, virtual) for each in group.inside)
                 if placed:
                     trial.keep()
                     return True
         return False
+
+    def _place_pod_set(self, stmt: Statement, sub: int, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
+        """Place the tasks of a pod set. Return False, with ``failed`` set, if one finds no node."""
+        placed = self._place_tasks(stmt, rows, within, virtual)
+        if not placed:
+            self.failed = (sub,)
+        return placed
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
@@ -428,17 +439,6 @@ class Placer:
             return refusal is None
         place_again(self.ssn, stmt, rows, nodes)
         return True
-
-
-def nodes_by_name(ssn: Session) -> AnyArray | None:
-    """Return rows of nodes sorted by name (N,), or None if rows are in that order."""
-
-    def build() -> tuple[AnyArray | None]:
-        names = ssn.tables.nodes.facts.names
-        order = sorted(range(len(names)), key=names.__getitem__)
-        return (None if order == list(range(len(names))) else np.array(order),)
-
-    return derived(ssn).get("nodes by name", build)[0]
 
 
 def placer(ssn: Session) -> Placer:

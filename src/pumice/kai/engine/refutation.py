@@ -80,8 +80,8 @@ def _is_larger(ssn: Session, group: Group) -> bool:
     return not rest.any()
 
 
-def lacks_domain(ssn: Session, group: Group, within: Subset) -> bool:
-    """Return True if one of several pod sets of a group has no domain before anything is placed."""
+def lacks_domain(ssn: Session, group: Group, within: Subset) -> Group | None:
+    """Return one of several pod sets of a group that has no domain before anything is placed, or None."""
     kinds: dict[object, Group] = {}
     cls = ssn.tables.tasks.cls
     for each in pod_sets_in(group):
@@ -90,7 +90,9 @@ def lacks_domain(ssn: Session, group: Group, within: Subset) -> bool:
             kinds.setdefault((each.topology, each.active, *cls[list(each.rows)].tolist()), each)
     # The walk refutes a single kind with its first question. With several, it would place all pod sets before the one
     # that has no domain, and what is placed takes room and gives none.
-    return len(kinds) > 1 and not all(ssn.ask(node_subsets, each, within) for each in kinds.values())
+    if len(kinds) < 2:
+        return None
+    return next((each for each in kinds.values() if not ssn.ask(node_subsets, each, within)), None)
 
 
 def lacks_room(ssn: Session, feasible: Feasibility, classes: AnyArray, within: Bool) -> bool:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.native_groups import CONFS
+from bench.native_trees import can_start, case_of, first_groups, places
+from pumice.runtime.policy.conf import loaded_from_text
+from pumice.runtime.policy.languages import builtin_registry
 from tests.unit.cli.test_native_groups import SCHEDULERS, Raw, node, schedule
 
 BASIC: Raw = {"basic": {}}
@@ -82,6 +87,51 @@ def test_enough_groups_start_and_the_others_come_whole(tmp_path: Path, dialect: 
     members = [pod for name in "abc" for pod in pods(dialect, name, 1, 1)]
     found = schedule(tmp_path, dialect, node("n", 5), *tree, *members).json
     assert sorted(found["binds"]) == ["ml/a-0", "ml/a-1", "ml/b-0", "ml/b-1"]
+
+
+@both
+@pytest.mark.parametrize("large", ["", "racks"])
+def test_a_group_that_fits_nowhere_is_passed_over(tmp_path: Path, dialect: str, large: str) -> None:
+    """The first of three groups is too large, or its rack is: the others make up the minimum."""
+    label = "rack" if large else ""
+    tree = [composite("all", 2), *(group(name, 2, rack=label) for name in "abc")]
+    members = [*pods(dialect, "a", 2, 2), *pods(dialect, "b", 1, 1), *pods(dialect, "c", 1, 1)]
+    nodes = [node("n0", 2, rack="0"), node("n1", 2, rack="1")] if large else [node("n0", 1), node("n1", 3)]
+    found = schedule(tmp_path, dialect, *nodes, *tree, *members).json
+    assert sorted(found["binds"]) == ["ml/b-0", "ml/b-1", "ml/c-0", "ml/c-1"]
+
+
+@both
+def test_a_set_that_fits_nowhere_is_passed_over(tmp_path: Path, dialect: str) -> None:
+    tree = [
+        composite("all", 1),
+        *(composite(name, 2, "all", rack="rack") for name in ("left", "right")),
+        *(group(f"{name}-{i}", 1, name) for name in ("left", "right") for i in (0, 1)),
+    ]
+    members = [
+        pod for name, cpu in (("left", 2), ("right", 1)) for i in (0, 1) for pod in pods(dialect, f"{name}-{i}", cpu)
+    ]
+    found = schedule(tmp_path, dialect, node("n0", 2, rack="0"), node("n1", 2, rack="1"), *tree, *members).json
+    assert sorted(found["binds"]) == ["ml/right-0-0", "ml/right-1-0"]
+
+
+@both
+def test_a_group_with_too_few_pods_is_not_begun_while_another_is_complete(tmp_path: Path, dialect: str) -> None:
+    tree = [composite("all", 1), group("a", 2), group("b", 2)]
+    members = [*pods(dialect, "a", 1), *pods(dialect, "b", 1, 1)]
+    found = schedule(tmp_path, dialect, node("n", 8), *tree, *members).json
+    assert sorted(found["binds"]) == ["ml/b-0", "ml/b-1"]
+
+
+@both
+def test_a_running_group_counts_and_only_what_is_missing_is_asked_for(tmp_path: Path, dialect: str) -> None:
+    """One of two groups runs already: of two more, the one that fits is enough."""
+    tree = [composite("all", 2), *(group(name, 1) for name in "abc")]
+    running = pods(dialect, "c", 1, nodeName="n")
+    running[0]["status"] = {"phase": "Running"}
+    members = [*running, *pods(dialect, "a", 4), *pods(dialect, "b", 1)]
+    found = schedule(tmp_path, dialect, node("n", 3), *tree, *members).json
+    assert sorted(found["binds"]) == ["ml/b-0"]
 
 
 @both
@@ -199,3 +249,10 @@ def test_misspelt_fields_are_named(tmp_path: Path) -> None:
     found = " ".join(schedule(tmp_path, "volcano", node("n", 8), *objects, *pods("volcano", "g", 1)).err.split())
     assert "spec.disruptionMod unknown field (ignored); did you mean disruptionMode?" in found
     assert "spec.schedulingPolicy.gang.mincount unknown field (ignored); did you mean minCount?" in found
+
+
+@both
+def test_random_trees_start_by_whole_groups_and_more_often_than_with_the_first_ones(dialect: str) -> None:
+    policy, dice = loaded_from_text(CONFS[dialect], builtin_registry(), where=dialect).policy, random.Random(7)
+    cases = [each for each in (case_of(dice) for _ in range(80)) if can_start(each)]
+    assert sum(places(each, dialect, policy) for each in cases) > 1.5 * sum(map(first_groups, cases)) > 0
