@@ -115,9 +115,15 @@ def remove(draft: Draft, text: str) -> None:
             draft.remove(Pod, obj.key)
 
 
-def put(draft: Draft, objects: Iterable[Object]) -> None:
-    """Add objects, or change those that are there already: what only their status says stays."""
-    for obj in objects:
+def put(draft: Draft, objects: Iterable[Object], instead_of: Iterable[Object] = ()) -> None:
+    """Add objects, or change those that are there already: what only their status says stays. ``instead_of``: objects
+    that go if they are not among them."""
+    given = list(objects)
+    kept = {(type(each), key_of(each)) for each in given}
+    for each in list(instead_of):
+        if (type(each), key_of(each)) not in kept:
+            draft.remove(type(each), key_of(each))
+    for obj in given:
         match obj, draft.get(type(obj), key_of(obj)):
             case Pod(node_name=""), Pod(node_name=node, phase=phase, start_time=since) if node:
                 draft.put(replace(obj, node_name=node, phase=phase, start_time=since))

@@ -22,7 +22,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Gone, Object, PodsSeen, Seen, key_of
 from pumice.model.node import Node
-from pumice.model.pod import ENDED, Pod
+from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
@@ -99,6 +99,12 @@ class Draft:
     def group(self, job: str) -> PodGroup | None:
         found = self.get(PodGroup, job)
         return found if isinstance(found, PodGroup) else None
+
+    def native_gangs(self) -> list[Object]:
+        """Return the PodGroups of Kubernetes' own, with trees of them, and the pods that name them."""
+        groups = (each for each in self.all(PodGroup) if isinstance(each, PodGroup) and each.native is not None)
+        pods = (each for each in self.all(Pod) if isinstance(each, Pod) and NATIVE_GROUP_MARK in each.annotations)
+        return [*groups, *pods]
 
     def all(self, kind: type[Object]) -> Iterator[Object]:
         """Yield the objects of a kind as they would be, new ones last."""

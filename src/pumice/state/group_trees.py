@@ -18,7 +18,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, NATIVE_SU
 from pumice.model.workloads.composite import COMPOSITE_PREFIX, LEVELS_MAX, CompositePodGroup
 from pumice.model.workloads.gang import SUB_GROUPS_MAX
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
-from pumice.model.workloads.tree_gang import PARENT_FIELD, tree_gang
+from pumice.model.workloads.tree_gang import PARENT_FIELD, tree_gang, tree_members
 
 Group = CompositePodGroup | PodGroup
 
@@ -247,6 +247,25 @@ class GroupTrees:
         return tuple(self._composites[each] if is_composite else self._groups[each] for is_composite, each in found)
 
 
+def apart(objects: Iterable[Object]) -> Iterator[Object]:
+    """Yield the groups and pods of Kubernetes' own gangs as they were before ``with_trees``, as far as it is known, and
+    no other objects."""
+    for each in objects:
+        match each:
+            case PodGroup(native=native) if native is not None and native.is_tree:
+                yield from tree_members(each) or (each,)
+            case PodGroup(native=native) if native is not None and native.min_count:
+                left = tuple(why for why in each.unparsable if not why.startswith(PARENT_FIELD))
+                yield replace(each, min_member=native.min_count, unparsable=left, native=replace(native, min_count=0))
+            case PodGroup(native=native) if native is not None:
+                yield each
+            case Pod(annotations=annotations) if NATIVE_GROUP_MARK in annotations:
+                own = {key: value for key, value in annotations.items() if key != NATIVE_SUB_GROUP_MARK}
+                if NATIVE_SUB_GROUP_MARK in annotations:
+                    own[GROUP_NAME_ANNOTATION] = annotations[NATIVE_SUB_GROUP_MARK]
+                yield replace(each, annotations=own)
+
+
 def with_trees(objects: Iterable[Any]) -> list[Any]:
     """Return objects in which each CompositePodGroup with the groups below it is one PodGroup, the others as they
     are."""
@@ -282,4 +301,6 @@ def _but_status(group: PodGroup) -> PodGroup:
 def _unplaceable(group: PodGroup, problem: str) -> PodGroup:
     """Return a PodGroup of which no pod is placed, because it belongs to a tree that does not exist."""
     unparsable = (*group.unparsable, f"{PARENT_FIELD}: {problem}")
-    return replace(group, min_member=OUT_OF_REACH, unparsable=unparsable)
+    assert group.native is not None
+    native = replace(group.native, min_count=group.min_member)
+    return replace(group, min_member=OUT_OF_REACH, unparsable=unparsable, native=native)

@@ -177,12 +177,12 @@ def _apply(draft: Draft, path: str) -> None:
     from pumice.sim.scenes.inputs import read_inputs
 
     require_there((path,))
-    found = read_inputs((path,))
+    found = read_inputs((path,), beside=draft.native_gangs())
     wrong = [problem for problem in found.scene.problems if problem.severity is Severity.ERROR]
     tell_problems(problem for problem in found.scene.problems if problem not in wrong)
     if wrong:
         raise InputError(str(problem) for problem in wrong)
-    edits.put(draft, found.scene.all_objects(draft.world.now))
+    edits.put(draft, found.scene.all_objects(draft.world.now), instead_of=draft.native_gangs())
 
 
 def _note_language(asked: Question, draft: Draft) -> None:

@@ -21,7 +21,8 @@ class NativeGroup(Struct, frozen=True):
     """A PodGroup of ``scheduling.k8s.io``. ``api_version``: in which it was read. ``parent``: its CompositePodGroup, ""
     at the top. ``is_gang`` False is the policy ``basic``: pods are scheduled one by one. ``leaves_whole``: its pods are
     evicted only together (disruption mode ``all``). ``never_preempts``: nothing is evicted for it. ``is_tree``: it
-    is a CompositePodGroup with all groups below it. ``generation``: of the object, which counts changes of its spec."""
+    is a CompositePodGroup with all groups below it. ``generation``: of the object, which counts changes of its spec.
+    ``min_count``: the minimum of a group that is in no tree, whose pods are not placed; 0 for others."""
 
     api_version: str
     parent: str = ""
@@ -30,6 +31,7 @@ class NativeGroup(Struct, frozen=True):
     never_preempts: bool = False
     is_tree: bool = False
     generation: int = 0
+    min_count: int = 0
 
     @property
     def condition(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pumice.model.workloads.composite import LEVELS_MAX, CompositePodGroup
-from pumice.model.workloads.gang import SUB_GROUPS_MAX, Gang, SubGroup
+from pumice.model.workloads.composite import COMPOSITE_PREFIX, LEVELS_MAX, CompositePodGroup
+from pumice.model.workloads.gang import SUB_GROUPS_MAX, Gang, SubGroup, TopologyConstraint
 from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, NativeGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup, PodGroupStatus
 
@@ -70,6 +71,61 @@ def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
         ),
         unparsable=problems,
     )
+
+
+def tree_members(tree: PodGroup) -> tuple[CompositePodGroup | PodGroup, ...]:
+    """Return the groups of which ``tree_gang`` made a PodGroup, as far as it says, the root first; () for a tree that
+    is too large, which says nothing of them."""
+    native, gang = tree.native, tree.gang
+    assert native is not None and gang is not None
+    if not gang.sub_groups:
+        return ()
+    version, namespace, inner = native.api_version, tree.namespace, gang.children()
+
+    def composite(name: str, parent: str, least: int | None, topology: TopologyConstraint | None) -> CompositePodGroup:
+        return CompositePodGroup(
+            namespace,
+            name.removeprefix(COMPOSITE_PREFIX),
+            tree.uid if not parent else f"{namespace}/{name}",
+            version,
+            parent=parent,
+            min_groups=least or 1,
+            topology=topology,
+        )
+
+    # What holds for the tree as a whole is said by its root, from which it follows again.
+    root = replace(
+        composite(tree.name, "", gang.min_sub_group, gang.topology),
+        queue=tree.queue,
+        leaves_whole=native.leaves_whole,
+        never_preempts=native.never_preempts,
+        priority_class_name=tree.priority_class_name,
+        creation=tree.creation,
+        labels=tree.labels,
+        annotations=tree.annotations,
+        conditions=tree.status.conditions,
+        resource_version=tree.resource_version,
+        unparsable=tree.unparsable,
+        generation=native.generation,
+    )
+    found: list[CompositePodGroup | PodGroup] = [root]
+    for each in gang.sub_groups:
+        parent = each.parent.removeprefix(COMPOSITE_PREFIX) or root.name
+        if each.name in inner:
+            found.append(composite(each.name, parent, each.min_sub_group, each.topology))
+            continue
+        found.append(
+            PodGroup(
+                namespace,
+                each.name,
+                f"{namespace}/{each.name}",
+                queue=tree.queue,
+                min_member=each.min_member,
+                gang=Gang(topology=each.topology),
+                native=NativeGroup(version, parent=parent),
+            )
+        )
+    return tuple(found)
 
 
 def _inside(composite: CompositePodGroup, name: str, children: Children, levels: int, left: list[int]) -> _Part | None:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from pumice.model.events import Object
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
 from pumice.model.manifest.decoder import where as object_name
 from pumice.model.manifest.defaults.admission import LIMIT_RANGE, RUNTIME_CLASS, AdmissionDefaults
@@ -25,7 +26,7 @@ from pumice.runtime.memory import without_collector
 from pumice.runtime.problems.native_groups import tree_problems
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.runtime.problems.validation import validate_cluster
-from pumice.state.group_trees import with_trees
+from pumice.state.group_trees import apart, with_trees
 
 __all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
 
@@ -43,12 +44,15 @@ class Manifests(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def load_manifests(paths: Iterable[str | Path], decoder: Decoder | None = None) -> Manifests:
+def load_manifests(
+    paths: Iterable[str | Path], decoder: Decoder | None = None, beside: Iterable[Object] = ()
+) -> Manifests:
     """Read everything in these files and folders (``*.yaml``, ``*.yml`` and ``*.json``, also in sub-folders, by name).
 
     Of objects with the same kind, namespace and name one is kept, whatever the order of files: that with the highest
     numeric resourceVersion, then the latest creation, then the last by its canonical text. What LimitRanges and
-    RuntimeClasses would add to pods at admission is filled in.
+    RuntimeClasses would add to pods at admission is filled in. ``beside``: groups and pods of Kubernetes' own gangs
+    that exist, which groups in the files may belong to; they are among the objects that are returned, as they are then.
     """
     reading = _Reading(decoder or Decoder())
     with without_collector():
@@ -58,7 +62,7 @@ def load_manifests(paths: Iterable[str | Path], decoder: Decoder | None = None) 
         for file in files:
             for document in documents(file):
                 reading.take(document)
-    return reading.result()
+    return reading.result(beside)
 
 
 def _may_have_defaults(file: Path) -> bool:
@@ -175,7 +179,7 @@ class _Reading:
             if _rank(value) > _rank(held[0]):
                 self.objects[key] = (value, where)
 
-    def result(self) -> Manifests:
+    def result(self, beside: Iterable[Object]) -> Manifests:
         for where, obj in self.kai_pods.read():
             self._read(where, obj)
         self.problems += self.kai_pods.problems
@@ -201,7 +205,7 @@ class _Reading:
         for kind, count in self.unparsable.items():
             where = self.first_unparsable[kind] + (f" and {count - 1} more" if count > 1 else "")
             self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
-        objects = with_trees(value for value, _ in self.objects.values())
+        objects = with_trees([*apart(beside), *(value for value, _ in self.objects.values())])
         self.problems += tree_problems(objects)
         return Manifests(tuple(objects), tuple(self.problems))
 

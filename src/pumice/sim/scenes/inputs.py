@@ -54,11 +54,12 @@ class Inputs(Struct, frozen=True):
         return bool(of_kai) and all(of_kai)
 
 
-def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
+def read_inputs(paths: Iterable[str], nodes: str | None = None, beside: Iterable[Object] = ()) -> Inputs:
     """Read everything that the paths name. What is unreadable becomes a problem, and the rest is used.
 
-    ``nodes``: a cluster as ``--nodes`` describes it, instead of all nodes and HyperNodes of the input. Raises:
-    TraceError for an invalid ``nodes``.
+    ``nodes``: a cluster as ``--nodes`` describes it, instead of all nodes and HyperNodes of the input. ``beside``:
+    groups and pods of Kubernetes' own gangs that exist, to which groups in the manifests may belong; they are returned
+    with them. Raises: TraceError for an invalid ``nodes``.
     """
     cluster = None if nodes is None else parse_nodes(nodes)
     traces: list[Trace] = []
@@ -87,7 +88,7 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
     if manifests:
         from pumice.sim.scenes.manifest_files import read_manifests  # a trace needs none of it
 
-        first, newest = read_manifests(manifests)
+        first, newest = read_manifests(manifests, beside)
         scenes.insert(0, first)
     scene = _merged(scenes, cluster)
     return Inputs(replace(scene, problems=(*problems, *scene.problems)), tuple(sources), tuple(confs), newest)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from pumice.model.events import Object
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
 from pumice.model.pod import Pod
@@ -18,9 +19,10 @@ from pumice.sim.scenes.manifests import scene_of
 from pumice.sim.scenes.scene import Scene
 
 
-def read_manifests(paths: Iterable[str]) -> tuple[Scene, float]:
-    """Return the scene of all these files and folders, and the newest creationTimestamp, 0 if there is none."""
-    loaded = load_manifests(paths)
+def read_manifests(paths: Iterable[str], beside: Iterable[Object] = ()) -> tuple[Scene, float]:
+    """Return the scene of all these files and folders, and the newest creationTimestamp, 0 if there is none.
+    ``beside``: groups and pods of Kubernetes' own gangs that exist, as ``load_manifests`` takes them."""
+    loaded = load_manifests(paths, beside=beside)
     objects, bare = _with_groups(_without_jobs_of_pods(loaded.objects))
     objects, found = validate_cluster(objects)
     newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
