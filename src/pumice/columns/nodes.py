@@ -9,8 +9,10 @@ import numpy as np
 
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import F64, I32, I64, Bool, ResourceAxis, read_only
+from pumice.columns.objects.device_amounts import NOTHING, Amounts
 from pumice.columns.table import Table, number
 from pumice.model.node import Node, Taint
+from pumice.model.resources import Resource
 
 
 class LabelColumn:
@@ -39,12 +41,15 @@ class LabelColumn:
 class NodeFacts:
     """What depends on the node objects alone: a value, replaced under a new ``version`` when a node object changes.
 
-    Rows are in the order (creation, name).
+    Rows are in the order (creation, name). ``by_devices`` (N, R): what of ``allocatable`` nodes offer by devices that
+    can be claimed, and not by themselves; ``device_columns``: the resources of which there is any.
     """
 
     __slots__ = (
         "allocatable",
         "axis",
+        "by_devices",
+        "device_columns",
         "max_pods",
         "names",
         "objs",
@@ -57,7 +62,9 @@ class NodeFacts:
         "view_allocatable",
     )
 
-    def __init__(self, versions: Versions, nodes: Sequence[Node], axis: ResourceAxis) -> None:
+    def __init__(
+        self, versions: Versions, nodes: Sequence[Node], axis: ResourceAxis, by_devices: Amounts = NOTHING
+    ) -> None:
         self.version = versions.next()
         self.axis = axis
         # The order of rows breaks ties between equal scores, so it must not depend on the order of arrival.
@@ -67,6 +74,11 @@ class NodeFacts:
         count, width = len(self.objs), len(axis)
         self.view_allocatable: F64 = np.zeros((count, width))
         self.allocatable: F64 = np.zeros((count, width))
+        self.by_devices: F64 = np.zeros((count, width))
+        # Apart from the node objects, which keep what the API server says: that tells which pods need claims there.
+        for name, amounts in by_devices.items():
+            self.by_devices[self.row_of[name]] = axis.offer(Resource(scalars=amounts))
+        self.device_columns: I64 = np.flatnonzero(self.by_devices.sum(axis=0))
         self.max_pods: I32 = np.zeros(count, dtype=np.int32)
         self.unschedulable: Bool = np.zeros(count, dtype=bool)
         self.taint_code: I32 = np.zeros(count, dtype=np.int32)
@@ -74,7 +86,7 @@ class NodeFacts:
         taints: dict[tuple[Taint, ...], int] = {(): 0}
         for row, node in enumerate(self.objs):
             # kube-scheduler's plugins do not know of oversubscription, so their view stays without it.
-            self.view_allocatable[row] = axis.offer(node.allocatable)
+            self.view_allocatable[row] = axis.offer(node.allocatable) + self.by_devices[row]
             self.allocatable[row] = self.view_allocatable[row]
             if node.oversubscription.milli_cpu or node.oversubscription.memory:
                 self.allocatable[row] += axis.offer(node.oversubscription)
@@ -84,7 +96,8 @@ class NodeFacts:
             self.taint_code[row] = taints.setdefault(node.taints, len(taints))
         self.taint_sets = list(taints)
         self.total: F64 = self.allocatable.sum(axis=0)
-        for name in ("allocatable", "view_allocatable", "max_pods", "unschedulable", "taint_code", "total"):
+        arrays = ("allocatable", "by_devices", "device_columns", "view_allocatable", "total")
+        for name in (*arrays, "max_pods", "unschedulable", "taint_code"):
             setattr(self, name, read_only(getattr(self, name)))
 
     def __len__(self) -> int:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.devices.claims import Allocation
+from pumice.model.devices.extended import ExtendedRequests
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.queue import QueueUsage
@@ -26,11 +27,13 @@ class ClaimGrant(NamedTuple):
     """A claim that a pod uses, and its allocation, or None if it already had one.
 
     ``claim``: ``namespace/name``, or ``namespace/pod/number`` while the pod's status does not name the claim that is
-    made for it.
+    made for it, or ``namespace/pod/extended-resources`` for the claim that is to be made. ``extended``: what the claim
+    for the extended resources of the pod asks for, None for other claims.
     """
 
     claim: str
     allocation: Allocation | None
+    extended: ExtendedRequests | None = None
 
 
 #: Volumes that the claims of the pod must have before it is bound: a tuple of ``VolumeGrant``.

@@ -167,6 +167,11 @@ class Resource(Struct, frozen=True):
 EMPTY = Resource()
 
 
+def is_extended(name: str) -> bool:
+    """Return True for the name of an extended resource: one with a domain that is not Kubernetes' own."""
+    return "kubernetes.io/" not in name and _EXTENDED_RESOURCE.fullmatch(name) is not None
+
+
 @lru_cache(maxsize=1024)
 def is_kept_scalar(name: str) -> bool:
     """Return True if a resource other than cpu, memory and pods is scheduled by. Source: Kubernetes' scalar resource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -23,15 +23,18 @@ from pumice.columns.objects.api_objects import (
     VolumeTable,
     ZoneTable,
 )
+from pumice.columns.objects.device_amounts import Amounts, amounts_by_devices
 from pumice.columns.objects.usages import HistoryTable, UsageTable
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from pumice.model.devices.extended import backing_classes
 from pumice.model.devices.gpu import is_gpu
 from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object, key_of
+from pumice.model.node import Node
 from pumice.model.queue import ResourceQuota
 from pumice.model.topology import Topology
 from pumice.model.usage import NodeUsage, QueueHistory
@@ -72,6 +75,9 @@ class Beside:
         self._versions, self._grants = versions, grants
         self._objs: dict[type[object], dict[str, Any]] = {kind: {} for kind in KINDS}
         self._stale: dict[type[object], None] = {}  # a dict and not a set, for its order
+        self._backed: Collection[str] | None = None
+        #: True if devices or their classes have changed since it was last set to False.
+        self.devices_changed = False
 
     def seen(self, obj: Object) -> None:
         """Take in a new or changed object."""
@@ -87,6 +93,8 @@ class Beside:
             self._mark_stale(kind)
 
     def _mark_stale(self, kind: type[object]) -> None:
+        if kind is DeviceClass or kind is ResourceSlice:
+            self._backed, self.devices_changed = None, True
         # Templates are rows of the table of claims (``_as_claim``).
         self._stale[ResourceClaim if kind is ResourceClaimTemplate else kind] = None
 
@@ -94,6 +102,20 @@ class Beside:
     def offers_gpus(self) -> bool:
         """True if GPUs can be claimed. GPUs are counted then, even if no node has them as a resource."""
         return any(is_gpu(each.driver) for each in self._objs[ResourceSlice].values())
+
+    @property
+    def backed(self) -> Collection[str]:
+        """The extended resources that a device class backs."""
+        if self._backed is None:
+            self._backed = backing_classes(self._objs[DeviceClass].values()).keys()
+        return self._backed
+
+    def by_devices(self, nodes: Iterable[Node], resources: Collection[str]) -> Amounts:
+        """Return how much of these resources nodes offer by devices."""
+        if not self._objs[DeviceClass]:
+            return {}
+        slices, classes = self._objs[ResourceSlice].values(), self._objs[DeviceClass].values()
+        return amounts_by_devices(nodes, slices, classes, resources)
 
     def objects(self) -> dict[str, list[Object]]:
         """Return the objects by the name of their table, and templates as ``claim_templates``."""

@@ -28,6 +28,8 @@ class _Given(Generic[G]):
     what: G
     # Several pods may use one claim: the assignment holds until the last of them is gone. A dict, for its order.
     pods: dict[str, None] = field(default_factory=dict)
+    #: UID of the pod for whose extended resources the claim is made, "" for other claims.
+    for_pod: str = ""
 
 
 class Grants:
@@ -47,7 +49,7 @@ class Grants:
         for grant in _listed(bind, CLAIMS):
             # A claim is allocated once. Later pods that use it are added to the first assignment.
             if grant.allocation is not None and grant.claim not in self._devices:
-                self._devices[grant.claim] = _Given(grant.allocation)
+                self._devices[grant.claim] = _Given(grant.allocation, for_pod=bind.uid if grant.extended else "")
                 self.stale[ResourceClaim] = None
             if grant.claim in self._devices:
                 self._devices[grant.claim].pods[bind.pod] = None
@@ -94,11 +96,12 @@ class Grants:
             given = self._devices.get(key)
             # What the claim says itself is newer than what was decided.
             yield claim if given is None or claim.allocation is not None else replace(claim, allocation=given.what)
+        made_for = {claim.for_pod for claim in observed.values() if claim.for_pod and claim.allocation is not None}
         for key, given in self._devices.items():
-            # A claim that is made from a template for its pod, and was not seen yet. Its devices are taken already.
-            if key not in observed:
+            # A claim that is made for its pod, and was not seen yet. Its devices are taken already.
+            if key not in observed and (not given.for_pod or given.for_pod not in made_for):
                 namespace, _, name = key.partition("/")
-                yield ResourceClaim(namespace, name, allocation=given.what)
+                yield ResourceClaim(namespace, name, allocation=given.what, for_pod=given.for_pod)
 
     def _with_volumes(self, observed: Mapping[str, Any]) -> Iterator[Any]:
         given = {each.what.volume: each.what for each in self._volumes.values() if each.what.volume}

@@ -18,12 +18,14 @@ from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.ledger import Accounting, Ledger
 from pumice.columns.nodes import NodeFacts, NodeTable
+from pumice.columns.objects.device_amounts import Amounts
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
 from pumice.columns.topology.hypernodes import build_tree
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Evict, Writes
+from pumice.model.devices.extended import asks_for_any
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.node import Node
@@ -83,6 +85,7 @@ class Store:
         self._versions = Versions()
         self._grants = Grants()
         self._beside = Beside(self._versions, self._grants)
+        self._by_devices: Amounts = {}  # what nodes offer by devices, as the table of nodes has it
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
@@ -317,6 +320,8 @@ class Store:
         if now is not None and self._usage.windows:
             self._usage.settle(now)
         tables = self._tables
+        if self._beside.devices_changed:
+            self._devices_changed()
         if self._stale_axis:
             self._measure()
         if self._stale_nodes:
@@ -342,8 +347,21 @@ class Store:
     def _cover(self, asked: Resource | None) -> None:
         """Make sure that every resource of a request is counted."""
         # At once and not in ``snapshot``: the request is about to be written as a row.
-        if asked is not None and not self._tables.axis.covers(asked):
+        if asked is None:
+            return
+        axis = self._tables.axis
+        if not axis.covers(asked) or (not axis.offers(asked) and asks_for_any(asked, self._beside.backed)):
             self._measure(asked)
+
+    def _devices_changed(self) -> None:
+        """Find out whether nodes offer other amounts by devices than before."""
+        self._beside.devices_changed = False
+        backed, asks = self._beside.backed, (*self._tables.classes.asks(), *self._tables.jobs.asks())
+        column = self._tables.axis.column
+        self._stale_axis |= any(asks_for_any(each, backed) for each in asks if not self._tables.axis.offers(each))
+        if not self._stale_axis and any(name in column for name in backed):
+            now = self._beside.by_devices(self.nodes.values(), column)
+            self._stale_nodes |= now != self._by_devices
 
     def _measure(self, *asked: Resource) -> None:
         """Compute the axis of resources, and change all tables to it if it is another one."""
@@ -353,11 +371,15 @@ class Store:
             names.update(node.allocatable.scalars or (), node.oversubscription.scalars or ())
         if self._beside.offers_gpus:
             names.add(GPU_RESOURCE)
+        asks = (*asked, *tables.classes.asks(), *tables.jobs.asks())
+        # Every device class backs a resource, and only those that are asked for get a column.
+        backed = self._beside.backed
+        names.update(name for each in asks for name in each.scalars or () if name in backed)
         for queue in self.queues.values():
             names.update(name for amount in _amounts_of(queue) for name in amount.scalars or ())
         axis = ResourceAxis(names)
         # The column ``unoffered`` only if a request needs it: most clusters do not.
-        if not all(map(axis.offers, (*asked, *tables.classes.asks(), *tables.jobs.asks()))):
+        if not all(map(axis.offers, asks)):
             axis = ResourceAxis(names, unoffered=True)
         self._stale_axis = False
         if axis.names != tables.axis.names:
@@ -373,7 +395,9 @@ class Store:
         tables, old_names = self._tables, self._tables.nodes.facts.names
         # A new table for any change of nodes: rows are in the order of creation and name, so a node that is gone shifts
         # others. Nodes change seldom.
-        tables.nodes = NodeTable(self._versions, NodeFacts(self._versions, list(self.nodes.values()), tables.axis))
+        nodes = list(self.nodes.values())
+        self._by_devices = self._beside.by_devices(nodes, tables.axis.column)
+        tables.nodes = NodeTable(self._versions, NodeFacts(self._versions, nodes, tables.axis, self._by_devices))
         self._tasks.rebook(old_names)
         self._stale_nodes = False
         self._stale_tree = True  # it names rows of nodes

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.model.devices.claims import DeviceClass, ResourceClaim
+from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.pod import Pod
 from pumice.testing.devices import claim, offered
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
@@ -45,6 +46,20 @@ def test_gpus_that_are_claimed_count_for_the_queue(asked: ResourceClaim, limit: 
     assert bool(ran.binds) is bound
 
 
-def test_who_asks_for_gpus_as_a_resource_does_not_go_where_they_are_claimed() -> None:
+def test_a_share_of_a_gpu_is_not_given_where_gpus_are_claimed() -> None:
     there = (node("a", 1), node("b", 1), GPUS, offered("a", 1, driver=DRIVER))
-    assert cycle(store(*there, queue("q"), *job("j", "q", [""])), CONF).binds == {"j-0": "b"}
+    half = [each if not isinstance(each, Pod) else _with_share(each) for each in job("j", "q", [""], gpus=0)]
+    assert cycle(store(*there, queue("q"), *half), CONF).binds == {"j-0": "b"}
+
+
+def _with_share(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, gpu_share=GpuShare(fraction=0.5)))
+
+
+@pytest.mark.parametrize(
+    ("of_class", "limit", "bound"), [(GPU_RESOURCE, 1, True), (GPU_RESOURCE, 0, False), ("", 1, False)]
+)
+def test_a_whole_gpu_is_given_as_a_device_where_a_class_names_it(of_class: str, limit: int, bound: bool) -> None:
+    there = (node("a", 0), replace(GPUS, extended_resource=of_class), offered("a", 4, driver=DRIVER))
+    ran = cycle(store(*there, queue("q", limit=limit), *job("j", "q", [""])), CONF)
+    assert bool(ran.binds) is bound

@@ -19,6 +19,7 @@ from pumice.columns.dtypes import AnyArray, ResourceAxis
 from pumice.columns.files.amounts import check_amounts
 from pumice.columns.files.references import PartsDiffer, check_references
 from pumice.columns.nodes import NodeFacts, NodeTable
+from pumice.columns.objects.device_amounts import amounts_by_devices
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import NAMES, Tables
@@ -99,7 +100,10 @@ def put_together(parts: Parts) -> Snapshot:
         raise PartsDiffer("the resources are not in order, or not all that pods ask for")
     queues = [queue for queue in parts.columns["queues.objs"] if queue is not None]
     tables = Tables.empty(versions, axis)
-    facts = NodeFacts(versions, parts.nodes, axis)
+    # Computed again as the store did, from objects that the file has.
+    slices, classes = parts.columns["slices.objs"], parts.columns["device_classes.objs"]
+    by_devices = amounts_by_devices(parts.nodes, slices, classes, axis.column)
+    facts = NodeFacts(versions, parts.nodes, axis, by_devices)
     if facts.objs != parts.nodes or len(facts.row_of) != len(facts):
         raise PartsDiffer("nodes are not in the order of their creation and names, or one is there twice")
     tables.nodes = NodeTable(versions, facts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pumice.api import ROWS, Bool, Code, FilterResult, NodeRows, Session, Task, TaskClass, Unfit, plugin
 from pumice.kai import points
-from pumice.kai.amounts import asks_for_gpus, gpu_column
+from pumice.kai.amounts import gpu_column
 from pumice.model.devices.gpu import is_gpu
 from pumice.model.pod import KAI_QUEUE_LABEL
 from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
@@ -16,13 +16,12 @@ from pumice.placing.claims.offers import offers_of
 from pumice.placing.claims.questions import Claiming
 from pumice.placing.claims.resolve import TEMPLATE
 
-_OTHER_GPUS = Unfit("node(s) offer their GPUs by claims only")
+_OTHER_GPUS = Unfit("fractional/shared GPU pods are not yet supported on DRA-only nodes")
 
 
 @plugin("dynamicresources", adds=CLAIM_POINTS)
 class DynamicResources:
-    """Register the filters of resource claims, and keep pods that ask for GPUs as a resource off nodes that offer them
-    by claims."""
+    """Register the filters of resource claims, and keep pods that share GPUs off nodes that offer them by claims."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
@@ -49,10 +48,11 @@ class DynamicResources:
 
     @points.predicate(reads=(ROWS,))
     def keeps_apart(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
-        """Reject nodes that offer GPUs by claims for pods that ask for GPUs as a resource. Shape (rows,)."""
-        if self._by_claims is None or not asks_for_gpus(cls, self._gpu):
+        """Reject nodes that offer GPUs by claims for pods that share GPUs. Shape (rows,)."""
+        share = cls.spec.gpu_share
+        if self._by_claims is None or share is None or not (share.fraction or share.memory_mib):
             return None
-        # The same devices could otherwise be allocated twice: once by count, once by claim.
+        # The same devices could otherwise be allocated twice: once in parts, once by claim. Whole GPUs have claims too.
         return FilterResult.of(~nodes.pick(self._by_claims), _OTHER_GPUS)
 
 

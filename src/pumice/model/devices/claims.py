@@ -5,7 +5,7 @@ Source: Kubernetes resource.k8s.io/v1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -68,7 +68,8 @@ class Allocation(Struct, frozen=True):
 
 class ResourceClaim(Struct, frozen=True):
     """A ResourceClaim. ``reserved_for``: UIDs of the pods that may use it. ``unknown``: a feature that it needs and
-    Pumice does not support, "" for none."""
+    Pumice does not support, "" for none. ``for_pod``: UID of the pod for whose extended resources a scheduler made it,
+    "" for other claims."""
 
     namespace: str
     name: str
@@ -79,6 +80,7 @@ class ResourceClaim(Struct, frozen=True):
     allocation: Allocation | None = None
     reserved_for: tuple[str, ...] = ()
     unknown: str = ""
+    for_pod: str = ""
 
     @property
     def key(self) -> str:
@@ -115,10 +117,16 @@ class ResourceClaimTemplate(Struct, frozen=True):
 
 
 class DeviceClass(Struct, frozen=True):
-    """A device belongs to the class if all ``selectors`` (CEL expressions) are true."""
+    """A device belongs to the class if all ``selectors`` (CEL expressions) are true.
+
+    ``extended_resource``: what pods may ask for in place of devices of the class, "" for none. ``creation``: in seconds
+    since the epoch.
+    """
 
     name: str
     selectors: tuple[str, ...] = ()
+    extended_resource: str = ""
+    creation: float = 0.0
 
 
 class DeviceAttribute(Struct, frozen=True):
@@ -175,3 +183,19 @@ class ResourceSlice(Struct, frozen=True):
     # A driver writes slices one by one, and half of a pool must not be allocated from.
     slice_count: int = 1
     counters: tuple[CounterUse, ...] = ()
+
+
+def slices_that_count(slices: Iterable[ResourceSlice]) -> list[ResourceSlice]:
+    """Return the slices of the highest generation of each pool, if all of them exist. Source: Kubernetes structured
+    allocator."""
+    pools: dict[tuple[str, str], list[ResourceSlice]] = {}
+    for each in slices:
+        pools.setdefault((each.driver, each.pool), []).append(each)
+    found = []
+    for of_pool in pools.values():
+        last = max(each.generation for each in of_pool)
+        newest = [each for each in of_pool if each.generation == last]
+        # While a driver updates a pool, not all slices are published, and devices may be missing or listed twice.
+        if len(newest) >= newest[0].slice_count:
+            found += newest
+    return found

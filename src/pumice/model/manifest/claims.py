@@ -19,7 +19,8 @@ from pumice.model.devices.claims import (
     ResourceSlice,
     SameAttribute,
 )
-from pumice.model.manifest.pods import namespace_of
+from pumice.model.devices.extended import CLAIM_ANNOTATION
+from pumice.model.manifest.pods import controller_of, namespace_of
 from pumice.model.manifest.reading.fields import (
     INT64_MAX,
     FieldError,
@@ -27,6 +28,7 @@ from pumice.model.manifest.reading.fields import (
     at,
     choice,
     flag,
+    instant,
     maybe_table,
     name,
     quantities,
@@ -41,6 +43,7 @@ from pumice.model.manifest.reading.fields import (
 )
 from pumice.model.manifest.terms import node_selector, tolerations
 from pumice.model.quantity import milli_value
+from pumice.model.resources import is_extended
 
 _EXACT, _ALL = "ExactCount", "All"
 #: Longer than any list that an API server accepts.
@@ -66,7 +69,16 @@ def read_resource_claim(obj: Obj) -> ResourceClaim:
             for i, user in enumerate(_few(status, "reservedFor", "status"))
         ),
         unknown=_unknown(spec, "spec"),
+        for_pod=_for_pod(metadata),
     )
+
+
+def _for_pod(metadata: Obj) -> str:
+    """Return the UID of the pod for whose extended resources a scheduler made a claim, or ""."""
+    if text_map(metadata, "annotations", "metadata").get(CLAIM_ANNOTATION) != "true":
+        return ""
+    owner = controller_of(metadata)
+    return owner[2] if owner is not None and owner[0] == "Pod" else ""
 
 
 def read_resource_claim_template(obj: Obj) -> ResourceClaimTemplate:
@@ -85,7 +97,21 @@ def read_resource_claim_template(obj: Obj) -> ResourceClaimTemplate:
 def read_device_class(obj: Obj) -> DeviceClass:
     metadata = table(obj, "metadata", "")
     # Its configuration is left out: it is for the driver on the node.
-    return DeviceClass(name(metadata, "name", "metadata"), _selectors(table(obj, "spec", ""), "spec"))
+    spec = table(obj, "spec", "")
+    return DeviceClass(
+        name(metadata, "name", "metadata"),
+        _selectors(spec, "spec"),
+        _extended_resource(spec),
+        instant(metadata, "creationTimestamp", "metadata") or 0.0,
+    )
+
+
+def _extended_resource(spec: Obj) -> str:
+    """Return the extended resource that a class names, or ""."""
+    found = text(spec, "extendedResourceName", "spec")
+    if found and not is_extended(found):
+        raise wrong(spec, "extendedResourceName", "spec", "the name of an extended resource, as example.com/gpu")
+    return found
 
 
 def read_resource_slice(obj: Obj) -> ResourceSlice:

@@ -77,7 +77,24 @@ class ClaimFilter:
     def _find(self, row: int, numbers: tuple[int, ...], *, soon: bool) -> NodesFound:
         """Return the nodes with devices for those claims of a task that have none."""
         ledger = self._ledger
-        claims = [ledger.claims[number] for number in numbers if not ledger.is_given(row, number)]
+        waiting = [number for number in numbers if not ledger.is_given(row, number)]
+        if not any(map(ledger.is_extended, waiting)):
+            return self._find_for([ledger.claims[number] for number in waiting], soon=soon)
+        kind_of = ledger.extended.kind_of
+        room, cut, steps = np.zeros(len(kind_of), dtype=bool), np.zeros(len(kind_of), dtype=bool), 0
+        for kind in range(ledger.extended.kinds):
+            forms = [ledger.form(number, kind) for number in waiting]
+            found = self._find_for([form for form in forms if form.requests], soon=soon)
+            here = kind_of == kind
+            room |= here & found.room
+            steps += found.steps
+            if found.cut is not None:
+                cut |= here & found.cut
+        return NodesFound(room, cut if cut.any() else None, steps)
+
+    def _find_for(self, claims: list[ResourceClaim], *, soon: bool) -> NodesFound:
+        """Return the nodes with devices for claims."""
+        ledger = self._ledger
         free = ledger.free()
         # The ledger returns the same object until a device moves, so identity tells whether answers still hold.
         if self._room_of is not free:

@@ -18,10 +18,11 @@ from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.cycle.session import Session
 from pumice.model.decisions import ClaimGrant, Refusal
-from pumice.model.devices.claims import AllocatedDevice, Allocation
+from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.allocator import can_never
+from pumice.placing.claims.extended import ExtendedClaims
 from pumice.placing.claims.offers import Offers, offers_of
 from pumice.placing.claims.resolve import Resolved, resolved_claims
 from pumice.placing.claims.searches import Searches
@@ -65,7 +66,9 @@ class ClaimLedger:
             for number in numbers:
                 self._users[number].append(row)
         self._rows: I32 = np.array(list(self.of_task), dtype=np.int32)
-        self.searches = Searches(self.offers, self.claims)
+        self.extended = ExtendedClaims(ssn.tables)
+        self._extended_row = found.extended
+        self.searches = Searches(self.offers, [form for n in range(len(self.claims)) for form in self._forms(n)])
         held = np.full((len(self.offers), 3), _NO_CLAIM, dtype=np.int32)
         for number, claim in enumerate(self.claims):
             for each in claim.allocation.devices if claim.allocation is not None else ():
@@ -95,15 +98,31 @@ class ClaimLedger:
             if claim.allocation is None:
                 # The answer rests on slices and classes alone, which do not change within a session.
                 if number not in self._never:
-                    self._never[number] = can_never(self.offers, claim)
+                    answers = [can_never(self.offers, form) for form in self._forms(number)]
+                    self._never[number] = next(iter(answers), "") if all(answers) else ""
                 if self._never[number]:
                     return f"resourceclaim {claim.key}: {self._never[number]}"
         return ""
 
+    def is_extended(self, number: int) -> bool:
+        """Return True for the claim of a task's extended resources, which differs by kind of node."""
+        return number in self._extended_row
+
+    def form(self, number: int, kind: int) -> ResourceClaim:
+        """Return a claim as it is on nodes of a kind (``extended.kind_of``)."""
+        row = self._extended_row.get(number)
+        return self.claims[number] if row is None else self.extended.form(self.claims[number], row, kind)
+
+    def _forms(self, number: int) -> list[ResourceClaim]:
+        """Return the forms that a claim has on kinds of nodes."""
+        if not self.is_extended(number):
+            return [self.claims[number]]
+        return [self.form(number, kind) for kind in range(self.extended.kinds)]
+
     def is_too_costly(self, row: int) -> bool:
         """Return True if selectors of the task's claims are not evaluated in this cycle."""
         numbers = self.of_task.get(row, ())
-        return any(self.searches.is_too_costly(self.claims[number]) for number in numbers)
+        return any(self.searches.is_too_costly(form) for number in numbers for form in self._forms(number))
 
     def stays(self, row: int) -> bool:
         """Return True if a task is placed and not about to leave."""
@@ -218,7 +237,8 @@ class ClaimLedger:
         """Give or promise devices to claims. Return False if they are not available."""
         free = self.free()
         waits = self.tables.tasks.status[row] == _PIPELINED
-        claims = [self.claims[number] for number in numbers]
+        kind = int(self.extended.kind_of[node])
+        claims = [self.form(number, kind) for number in numbers]
         given = self.searches.on_node(claims, node, free.soon if waits else free.now)
         if given is None:
             return False
@@ -249,15 +269,21 @@ class ClaimLedger:
 
     def grants(self, row: int, node: int) -> tuple[ClaimGrant, ...]:
         """Return what must be written to the claims of a task before it is bound to a node."""
-        return tuple(
-            ClaimGrant(claim.key, None if claim.allocation is not None else self._allocation(number, node))
-            for number in self.of_task.get(row, ())
-            for claim in (self.claims[number],)
-        )
+        found = []
+        for number in self.of_task.get(row, ()):
+            claim, extended = self.claims[number], None
+            if self.is_extended(number):
+                extended = self.extended.requests(row, int(self.extended.kind_of[node]))
+                # The node has all of the pod's extended resources by itself, and no claim is made.
+                if not extended.requests:
+                    continue
+            given = None if claim.allocation is not None else self._allocation(number, node)
+            found.append(ClaimGrant(claim.key, given, extended))
+        return tuple(found)
 
     def _allocation(self, number: int, node: int) -> Allocation:
         """Return the allocation of a claim, as it is written to its status."""
-        requests, found, bound_to_node = self.claims[number].requests, [], False
+        requests, found, bound_to_node = self.form(number, int(self.extended.kind_of[node])).requests, [], False
         for device in self.held_by(number).tolist():
             _, request, option = self.held.array[device].tolist()
             asked = requests[request]

@@ -16,7 +16,7 @@ from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narr
 from pumice.algorithms.cel_tree import Lookup
 from pumice.columns.dtypes import I32, Bool
 from pumice.framework.cycle.session import Session
-from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
+from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice, slices_that_count
 from pumice.model.devices.gpu import is_gpu
 from pumice.model.node import Taint
 from pumice.placing.claims.counters import Counters
@@ -48,7 +48,7 @@ class Offers:
         self.near: dict[int, Bool] = {}
         row_of = facts.facts.row_of
         # By node first, so that the devices of a node are adjacent rows.
-        counted = _that_count(slices)
+        counted = slices_that_count(slices)
         in_order = sorted(counted, key=lambda e: (row_of.get(e.node_name, -1), e.pool, e.name))
         for each in in_order:
             # Slices may outlive their node for a while.
@@ -212,21 +212,6 @@ def offers_of(ssn: Session) -> Offers:
 def qualified(attribute: str, driver: str) -> str:
     """Return the name of an attribute with its domain, which is the driver's if none is written."""
     return attribute if "/" in attribute else f"{driver}/{attribute}"
-
-
-def _that_count(slices: list[ResourceSlice]) -> list[ResourceSlice]:
-    """Return the slices of the highest generation of each pool, if all of them exist."""
-    pools: dict[tuple[str, str], list[ResourceSlice]] = defaultdict(list)
-    for each in slices:
-        pools[each.driver, each.pool].append(each)
-    found = []
-    for of_pool in pools.values():
-        last = max(each.generation for each in of_pool)
-        newest = [each for each in of_pool if each.generation == last]
-        # While a driver updates a pool, not all slices are published, and devices may be missing or listed twice.
-        if len(newest) >= newest[0].slice_count:
-            found += newest
-    return found
 
 
 def _selected(facts: Derived, each: ResourceSlice) -> Bool:

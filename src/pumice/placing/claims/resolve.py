@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from pumice.columns.dtypes import Bool
 from pumice.columns.tables import Tables
 from pumice.model.devices.claims import ResourceClaim
 from pumice.model.pod import Pod
+from pumice.placing.claims.extended import unmade_claim
 
 TEMPLATE = "template/"
 
@@ -18,17 +20,25 @@ class Resolved(NamedTuple):
     """The claims of pods.
 
     ``claims``: those that a pod uses, or that have devices. ``of_task``: indices into these, by task row. ``missing``:
-    what a task lacks, by task row.
+    what a task lacks, by task row. ``extended``: the task whose extended resources a claim is for, by index.
     """
 
     claims: list[ResourceClaim]
     of_task: dict[int, tuple[int, ...]]
     missing: dict[int, str]
+    extended: dict[int, int]
 
 
 def claiming_tasks(tables: Tables) -> list[int]:
-    """Return the rows of tasks that use claims and have not ended."""
-    return tables.tasks.not_ended_of(tables.classes.claims)
+    """Return the rows of tasks that use claims, or extended resources that devices back, and have not ended."""
+    return tables.tasks.not_ended_of(tables.classes.claims | asking_by_devices(tables))
+
+
+def asking_by_devices(tables: Tables) -> Bool:
+    """Return the classes of tasks that ask for a resource that a node offers by devices. Shape (C,)."""
+    columns = tables.nodes.facts.device_columns
+    found: Bool = (tables.classes.req[:, columns] > 0).sum(axis=1) > 0
+    return found
 
 
 def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
@@ -45,8 +55,10 @@ def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
 def resolved_claims(tables: Tables) -> Resolved:
     """Return the claims of all pods that have not ended."""
     known = {claim.key: claim for claim in tables.claims.objs}
+    asking = asking_by_devices(tables)
+    made_for = {claim.for_pod: claim for claim in known.values() if claim.for_pod}
     place: dict[str, int] = {}
-    found = Resolved([], {}, {})
+    found = Resolved([], {}, {}, {})
     # Claims with devices come first even if no pod in the snapshot uses them, because their devices are taken.
     for claim in known.values():
         if claim.allocation is not None:
@@ -66,9 +78,24 @@ def resolved_claims(tables: Tables) -> Resolved:
                 place[key] = len(found.claims)
                 found.claims.append(made)
             numbers.append(place[key])
+        extended = _extended_claim(tables, row, made_for) if asking[tables.tasks.cls[row]] else None
+        if extended is not None:
+            if extended.key not in place:
+                place[extended.key] = len(found.claims)
+                found.claims.append(extended)
+            numbers.append(place[extended.key])
+            found.extended[place[extended.key]] = row
         # A pod may name one claim twice.
         found.of_task[row] = tuple(dict.fromkeys(numbers))
     return found
+
+
+def _extended_claim(tables: Tables, row: int, made_for: Mapping[str, ResourceClaim]) -> ResourceClaim | None:
+    """Return the claim for the extended resources of a task, or None if it runs without one."""
+    pod = tables.tasks.pods[row]
+    made = made_for.get(pod.uid)
+    # A pod that runs without a claim has its devices from the device plugin of its node.
+    return made if made is not None or pod.node_name else unmade_claim(pod)
 
 
 def _made(template: ResourceClaim | None, key: str) -> ResourceClaim | None:
