@@ -64,7 +64,7 @@ def followed(kinds: Iterable[Kind]) -> set[Right]:
 CLAIMED = (
     rights(VOLUMES_KIND, "get", "update")  # kube/binding/volumes
     | rights(VOLUME_CLAIMS, "get", "patch")
-    | rights(RESOURCE_CLAIMS, "get", "update")  # kube/binding/claims
+    | rights(RESOURCE_CLAIMS, "get", "update", "create", "delete")  # kube/binding/claims
     | rights(RESOURCE_CLAIMS, "update", below="status")
     | rights(RESOURCE_CLAIMS, "update", below="binding")  # asked for by newer API servers where a status is written
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from pumice.model.devices.claims import (
@@ -15,6 +16,7 @@ from pumice.model.devices.claims import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from pumice.model.devices.extended import CLAIM_ANNOTATION, ExtendedRequests
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
 
@@ -30,19 +32,45 @@ def claim_object(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
             for each in claim.same
         ]
     metadata = {"namespace": claim.namespace, "name": claim.name}
-    labels = {"labels": dict(claim.labels)} if claim.labels else {}
+    labels: Obj = {"labels": dict(claim.labels)} if claim.labels else {}
     spec: Obj = {"devices": devices}
     if isinstance(claim, ResourceClaimTemplate):
         inner = {"metadata": labels, "spec": spec} if labels else {"spec": spec}
         return _object("ResourceClaimTemplate", metadata, inner)
     if claim.uid:
         metadata["uid"] = claim.uid
+    if claim.for_pod:
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "", "uid": claim.for_pod, "controller": True}
+        labels |= {"annotations": {CLAIM_ANNOTATION: "true"}, "ownerReferences": [owner]}
     users = [{"resource": "pods", "uid": uid} for uid in claim.reserved_for]
     status = {
         **({"allocation": allocation_object(claim.allocation)} if claim.allocation is not None else {}),
         **({"reservedFor": users} if users else {}),
     }
     return _object("ResourceClaim", {**metadata, **labels}, spec, status)
+
+
+def extended_claim_object(pod: str, uid: str, requests: tuple[DeviceRequest, ...]) -> Obj:
+    """Return a new claim for the extended resources of a pod (``namespace/name``), which owns it."""
+    namespace, _, name = pod.partition("/")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, "controller": True}
+    metadata = {
+        "namespace": namespace,
+        "generateName": f"{name}-extended-resources-",
+        "annotations": {CLAIM_ANNOTATION: "true"},
+        # With it, the claim is deleted when its pod is.
+        "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
+    }
+    return _object("ResourceClaim", metadata, {"devices": {"requests": [_request(each) for each in requests]}})
+
+
+def extended_allocation_object(given: Allocation, extended: ExtendedRequests, mappings: list[Obj]) -> Obj:
+    """Return ``extendedResourceClaimAllocation`` of KAI's BindRequest."""
+    return {
+        "allocation": allocation_object(given),
+        "deviceRequests": [_request(each) for each in extended.requests],
+        "containerMappings": mappings,
+    }
 
 
 def allocation_object(given: Allocation) -> Obj:
@@ -63,7 +91,13 @@ def node_selector_object(terms: tuple[NodeSelectorTerm, ...]) -> Obj:
 
 
 def device_class_object(found: DeviceClass) -> Obj:
-    return _object("DeviceClass", {"name": found.name}, {"selectors": _selectors(found.selectors)})
+    spec: Obj = {"selectors": _selectors(found.selectors)}
+    if found.extended_resource:
+        spec["extendedResourceName"] = found.extended_resource
+    metadata: Obj = {"name": found.name}
+    if found.creation:
+        metadata["creationTimestamp"] = datetime.fromtimestamp(found.creation, UTC).isoformat()
+    return _object("DeviceClass", metadata, spec)
 
 
 def resource_slice_object(found: ResourceSlice) -> Obj:

@@ -71,6 +71,7 @@ def kai_bind_request(request: BindRequest) -> Obj:
         "receivedGPU": _some(count=request.gpu_count or None, portion=request.gpu_portion),
         **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
         **_some(predictedNUMAZones=json.loads(request.numa_zones) if request.numa_zones else None),
+        **_some(extendedResourceClaimAllocation=json.loads(request.extended_claim) if request.extended_claim else None),
         **_some(
             resourceClaimAllocations=[
                 {"name": name, "allocation": allocation_object(given)} for name, given in request.claims

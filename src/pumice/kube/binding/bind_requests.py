@@ -19,7 +19,7 @@ from pumice.kube.api.encode_kai import kai_bind_request
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import BIND_REQUESTS
 from pumice.kube.binding.bind import OutdatedError, give_back_outdated
-from pumice.kube.binding.claims import ClaimProblem, claims_to_be_given
+from pumice.kube.binding.claims import ClaimProblem, claims_to_be_given, extended_to_be_given
 from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
@@ -103,7 +103,9 @@ class RequestBinder:
         memory = node_gpu_memory(node.labels) if node is not None else 0
         request, began = request_of(bind, pod, memory, self._backoff_limit), time.perf_counter()
         try:
-            await self._create(replace(request, claims=await claims_to_be_given(self._client, bind)))
+            claims = await claims_to_be_given(self._client, bind)
+            extended = await extended_to_be_given(self._client, bind)
+            await self._create(replace(request, claims=claims, extended_claim=extended))
         except (KubeError, ClaimProblem) as error:
             entry.why = f"failed to ask for a binding to node {bind.node}: {error}"
             if not (isinstance(error, ApiError) and error.namespace_goes):

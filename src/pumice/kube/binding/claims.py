@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from pumice.kube.api.client import Client
-from pumice.kube.api.encode_claims import allocation_object
+from pumice.kube.api.encode_claims import allocation_object, extended_allocation_object
 from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import PODS, RESOURCE_CLAIMS
+from pumice.kube.binding.extended_claims import claim_of, is_unmade, make_claim, mappings_of, remove_claim, write_to_pod
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 from pumice.model.devices.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
 from pumice.model.manifest import Decoder, ManifestError
@@ -40,11 +42,18 @@ class ClaimBinding:
 
     async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
         """Write the pod's claims. Raises: ClaimProblem, KubeError; then everything is undone."""
-        done: list[ClaimGrant] = []
+        done: list[tuple[ClaimGrant, str]] = []
         try:
             for grant in _grants(bind):
-                done.append(grant)
-                await self._write(await self._key(bind, grant), partial(_reserved, bind, grant))
+                if grant.extended is not None and is_unmade(grant.claim):
+                    key = await make_claim(self._client, bind, grant.extended)
+                else:
+                    key = await self._key(bind, grant)
+                done.append((grant, key))
+                await self._write(key, partial(_reserved, bind, grant))
+                # After the claim has its devices: the kubelet goes by what the pod says.
+                if grant.extended is not None:
+                    await write_to_pod(self._client, bind, key, grant.extended)
         except BaseException:
             await self._undo(bind, done)
             raise
@@ -55,12 +64,23 @@ class ClaimBinding:
 
     async def undo(self, bind: Bind) -> None:
         """Remove the pod from its claims. A claim without other users loses what it was given for this pod."""
-        await self._undo(bind, list(_grants(bind)))
-
-    async def _undo(self, bind: Bind, grants: list[ClaimGrant]) -> None:
-        for grant in reversed(grants):
+        found = []
+        for grant in _grants(bind):
             try:
-                await self._write(await self._key(bind, grant), partial(_released, bind, grant))
+                found.append((grant, await self._key(bind, grant)))
+            except (ClaimProblem, ApiError) as error:
+                if isinstance(error, ApiError) and error.status != 404:
+                    raise
+        await self._undo(bind, found)
+
+    async def _undo(self, bind: Bind, done: list[tuple[ClaimGrant, str]]) -> None:
+        for grant, key in reversed(done):
+            # Made for this bind alone, so nothing is left to release.
+            if grant.extended is not None:
+                await remove_claim(self._client, key)
+                continue
+            try:
+                await self._write(key, partial(_released, bind, grant))
             except ClaimProblem:
                 continue  # it no longer exists
             except ApiError as error:
@@ -72,7 +92,13 @@ class ClaimBinding:
         namespace, name, *place = grant.claim.split("/")
         if not place:
             return grant.claim
-        claims = _claims_of(await self._client.get(PODS.path(bind.pod)))
+        pod = await self._client.get(PODS.path(bind.pod))
+        if is_unmade(grant.claim):
+            made = claim_of(pod)
+            if not made:
+                raise ClaimProblem(f"pod {bind.pod} names no claim for its extended resources")
+            return f"{namespace}/{made}"
+        claims = _claims_of(pod)
         own, found = claims[int(place[0])] if int(place[0]) < len(claims) else ("", "")
         if not found:
             raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} does not exist yet")
@@ -112,10 +138,22 @@ def _claims_of(pod: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(own, name or (made.get(own) or {}).get("resourceClaimName") or "") for own, name in each]
 
 
+async def extended_to_be_given(client: Client, bind: Bind) -> str:
+    """Return ``extendedResourceClaimAllocation`` of a BindRequest as JSON, "" if the pod needs no such claim. Raises:
+    KubeError."""
+    for grant in _grants(bind):
+        if grant.extended is not None and grant.allocation is not None:
+            pod = await client.get(PODS.path(bind.pod))
+            return json.dumps(
+                extended_allocation_object(grant.allocation, grant.extended, mappings_of(pod, grant.extended))
+            )
+    return ""
+
+
 async def claims_to_be_given(client: Client, bind: Bind) -> tuple[tuple[str, Allocation], ...]:
     """Return what each claim of the pod has when it is bound, by its name in the pod's spec: what was decided, or what
     it already had. Raises: ClaimProblem, KubeError."""
-    grants = {grant.claim: grant for grant in _grants(bind)}
+    grants = {grant.claim: grant for grant in _grants(bind) if grant.extended is None}
     if not grants:
         return ()
     found: list[tuple[str, Allocation]] = []

@@ -56,7 +56,9 @@ def resolved_claims(tables: Tables) -> Resolved:
     """Return the claims of all pods that have not ended."""
     known = {claim.key: claim for claim in tables.claims.objs}
     asking = asking_by_devices(tables)
-    made_for = {claim.for_pod: claim for claim in known.values() if claim.for_pod}
+    # One with devices last, since it counts: the one that is being made for the same pod may have none yet.
+    in_order = sorted(known.values(), key=lambda claim: claim.allocation is not None)
+    made_for = {claim.for_pod: claim for claim in in_order if claim.for_pod}
     place: dict[str, int] = {}
     found = Resolved([], {}, {}, {})
     # Claims with devices come first even if no pod in the snapshot uses them, because their devices are taken.

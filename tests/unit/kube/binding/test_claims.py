@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any, cast
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from pumice.kube.api.client import Client
 from pumice.kube.api.encode_kai import kai_bind_request
 from pumice.kube.api.errors import ApiError
-from pumice.kube.binding.claims import FINALIZER, ClaimBinding, ClaimProblem, claims_to_be_given
+from pumice.kube.binding.claims import FINALIZER, ClaimBinding, ClaimProblem, claims_to_be_given, extended_to_be_given
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
-from pumice.model.devices.claims import AllocatedDevice, Allocation
+from pumice.model.devices.claims import AllocatedDevice, Allocation, DeviceOption, DeviceRequest
+from pumice.model.devices.extended import ExtendedRequests, RequestMapping
 
 GIVEN = Allocation((AllocatedDevice("r", "gpu.com", "n1", "0"),))
 OTHER = Allocation((AllocatedDevice("r", "gpu.com", "n1", "1"),))
@@ -45,6 +47,21 @@ class Server:
         found = self.objects[path.removesuffix("/status")]
         found[part] = copy.deepcopy(body[part])
         return copy.deepcopy(found)
+
+    async def post(self, path: str, body: Any) -> bytes:
+        name = f"{body['metadata'].pop('generateName')}0"
+        made = {**body, "metadata": {**body["metadata"], "name": name}, "status": {}}
+        self.objects[f"{path}/{name}"] = copy.deepcopy(made)
+        return json.dumps(made).encode()
+
+    async def patch(self, path: str, body: Any) -> bytes:
+        self.objects[path.removesuffix("/status")]["status"] |= body["status"]
+        return b"{}"
+
+    async def delete(self, path: str, uid: str = "") -> bytes:
+        assert not self.objects[path]["metadata"].get("finalizers"), "it would stay"
+        del self.objects[path]
+        return b"{}"
 
     def claim(self, name: str) -> Any:
         return self.objects[CLAIM.format(name)]
@@ -203,3 +220,55 @@ async def test_nothing_is_asked_of_kais_binder_for_claims_that_have_changed(
     server = Server(c=CLAIM_OBJECT, a=pod_with_claims())
     with pytest.raises((ClaimProblem, ApiError), match=why):
         await claims_to_be_given(cast(Client, server), bind(*grants))
+
+
+EXTENDED = ExtendedRequests(
+    (DeviceRequest("container-0-request-1", (DeviceOption("gpu.com", 2),)),),
+    (RequestMapping(0, "example.com/npu", "container-0-request-1"),),
+)
+UNMADE_CLAIM = ClaimGrant("ns/a/extended-resources", GIVEN, EXTENDED)
+
+
+def pod(**status: Any) -> dict[str, Any]:
+    return {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "main"}]}, "status": status}
+
+
+async def test_the_claim_for_extended_resources_is_made_and_the_pod_says_so() -> None:
+    server = Server(a=pod())
+    await server.binding().prepare(bind(UNMADE_CLAIM))
+    made = server.claim("a-extended-resources-0")
+    assert made["metadata"]["annotations"] == {"resource.kubernetes.io/extended-resource-claim": "true"}
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "u-a"
+    assert made["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
+    assert made["status"]["reservedFor"] == [{"resource": "pods", "name": "a", "uid": "u-a"}]
+    assert server.objects[POD.format("a")]["status"]["extendedResourceClaimStatus"] == {
+        "resourceClaimName": "a-extended-resources-0",
+        "requestMappings": [
+            {"containerName": "main", "resourceName": "example.com/npu", "requestName": "container-0-request-1"}
+        ],
+    }
+
+
+async def test_the_claim_for_extended_resources_goes_if_the_pod_is_not_bound() -> None:
+    server = Server(a=pod())
+    await server.binding().prepare(bind(UNMADE_CLAIM))
+    await server.binding().undo(bind(UNMADE_CLAIM))
+    assert CLAIM.format("a-extended-resources-0") not in server.objects
+
+
+async def test_the_claim_for_extended_resources_goes_if_it_cannot_be_given_its_devices() -> None:
+    server = Server(a=pod())
+    server.refuses = "/status"
+    with pytest.raises(ApiError):
+        await server.binding().prepare(bind(UNMADE_CLAIM))
+    assert list(server.objects) == [POD.format("a")]
+
+
+async def test_a_bind_request_says_what_claim_is_to_be_made_for_extended_resources() -> None:
+    server = Server(a=pod())
+    assert await claims_to_be_given(cast(Client, server), bind(UNMADE_CLAIM)) == ()
+    text = await extended_to_be_given(cast(Client, server), bind(UNMADE_CLAIM))
+    found = kai_bind_request(BindRequest("ns", "a", "a", "n1", extended_claim=text))["spec"]
+    said = found["extendedResourceClaimAllocation"]
+    assert said["allocation"]["devices"]["results"][0]["device"] == "0"
+    assert said["deviceRequests"][0]["name"] == said["containerMappings"][0]["requestName"]
