@@ -13,10 +13,10 @@ class BindRequest(Struct, frozen=True):
     """A request to bind one pod. Source: KAI BindRequest.
 
     ``gpu_groups``: the devices that it shares. ``backoff_limit``: how many further attempts it has, None for none.
-    ``claims``: allocations of the pod's claims, by their names in the pod's spec, and ``extended_claim``: the claim to be
-    made for its extended resources, as JSON; both are written and never read. ``pod_uid``: UID of its owner, "" if no
-    pod owns it. ``numa_zones``: the NUMA zones that it is expected to get, as the binder writes them into an annotation
-    of the pod, "" for none. ``unparsable``: fields that could not be read, and why; then it holds nothing.
+    ``claims``: allocations of the pod's claims, by their names in the pod's spec. ``extended_claim``: the claim to be
+    made for its extended resources, as JSON. Both are never read. ``pod_uid``: UID of its owner, "" if no pod owns it.
+    ``numa_zones``: the NUMA zones that it is expected to get, as the binder writes them into an annotation of the pod,
+    "" for none. ``unparsable``: fields that could not be read, and why; then it holds nothing.
     """
 
     namespace: str

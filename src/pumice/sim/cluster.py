@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
+from pumice.columns.objects.device_amounts import amounts_by_devices
 from pumice.model.decisions import (
     Bind,
     Decision,
@@ -25,6 +26,7 @@ from pumice.model.decisions import (
     Refusal,
     device_grant,
 )
+from pumice.model.devices.claims import DeviceClass, ResourceSlice
 from pumice.model.devices.pod_devices import with_devices
 from pumice.model.events import News, Object, key_of
 from pumice.model.node import Node
@@ -116,6 +118,15 @@ class SimCluster:
     def objects(self, kind: type[Any]) -> list[Any]:
         """Return all objects of a kind."""
         return list(self._tables[kind].values())
+
+    def room_on(self, node: Node, resource: str) -> float:
+        """Return how much of a resource a node has, by itself or by devices."""
+        own = node.allocatable.get(resource) + node.oversubscription.get(resource)
+        classes = self._tables[DeviceClass]
+        if own or not classes:
+            return own
+        offered = amounts_by_devices([node], self.objects(ResourceSlice), classes.values(), (resource,))
+        return offered.get(node.name, {}).get(resource, 0.0)
 
     def relist(self) -> None:
         """Send all objects, as to a scheduler that has just started."""

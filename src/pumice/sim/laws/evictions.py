@@ -92,7 +92,7 @@ class EvictionLaws:
                 for resource, amount in amounts_of(pod.spec.request):
                     taken[resource] = taken.get(resource, 0.0) + amount
             for resource, amount in taken.items():
-                room = node.allocatable.get(resource) + node.oversubscription.get(resource)
+                room = self.cluster.room_on(node, resource)
                 unlimited = resource == PODS and PODS not in (node.allocatable.scalars or {})
                 if amount > room + MIN_RESOURCE and not unlimited:
                     who = ", ".join(key for key, on in promised.items() if on == name)

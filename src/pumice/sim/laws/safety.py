@@ -133,7 +133,7 @@ class Laws:
             if node is None:
                 raise LawBroken(f"S3: pods are on node {name}, which does not exist: {self._pods_on(name)}")
             for resource, amount in taken.items():
-                room = node.allocatable.get(resource) + node.oversubscription.get(resource)
+                room = self.cluster.room_on(node, resource)
                 unlimited = resource == PODS and PODS not in (node.allocatable.scalars or {})
                 if amount > room + MIN_RESOURCE and not unlimited:
                     raise LawBroken(

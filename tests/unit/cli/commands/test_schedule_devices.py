@@ -85,6 +85,18 @@ def test_partitions_of_a_gpu_are_given_until_its_memory_is_used_up(tmp_path: Pat
     assert "p0: gpu.com/n1/half-0" in schedule(tmp_path, objects).out
 
 
+@pytest.mark.parametrize("language", NAMES)
+def test_an_extended_resource_that_a_class_backs_is_given_as_devices(tmp_path: Path, language: str) -> None:
+    objects = [node(), *partitions(), *(gang(1) if language == "kai" else [])]
+    objects[1]["spec"] = {"extendedResourceName": "example.com/gpu"}
+    pods = [pod(f"p{i}", NAMES[language], {"pod-group-name": "g"} if language == "kai" else {}) for i in range(3)]
+    for each in pods:
+        each["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    found = schedule(tmp_path, [*objects, *pods], "--json").json
+    assert found["devices"] == {f"ns/p{i}": {f"ns/p{i}/extended-resources": [f"gpu.com/n1/half-{i}"]} for i in range(2)}
+    assert list(found["unscheduled"]) == ["ns/p2"]
+
+
 def test_the_gpu_of_a_share_is_named_and_the_heading_says_bound(tmp_path: Path) -> None:
     objects = [node(gpus=1), *gang(1), *sharers(2)]
     found = schedule(tmp_path, objects, "--json").json
