@@ -11,6 +11,7 @@ from pumice.kube.api.encode_objects import object_of
 from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
+    CapacityPolicy,
     CounterUse,
     Device,
     DeviceClass,
@@ -28,6 +29,15 @@ from pumice.testing.devices import claim, claim_template, offered
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))
 HERE = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n",)),)),)
+SHARED = Device(
+    "0",
+    capacity=(("d/cores", 8.0), ("d/memory", 80.0)),
+    multiple=True,
+    policies=(
+        ("d/cores", CapacityPolicy(1.0, values=(1.0, 2.0, 4.0))),
+        ("d/memory", CapacityPolicy(minimum=10.0, maximum=40.0, step=0.5)),
+    ),
+)
 METADATA = {"namespace": "ns", "name": "x"}
 
 
@@ -109,7 +119,17 @@ def test_a_claim_and_a_template(spec: Any, found: tuple[tuple[str, int], ...]) -
             Allocation((AllocatedDevice("r/a", "d", "p", "0"),), HERE),
             ("u-1", "u-2"),
         ),
+        ResourceClaim(
+            "ns",
+            "x",
+            (DeviceRequest("r", (DeviceOption("gpu", capacity=(("d/memory", 2.5),)),)),),
+            (SameAttribute("d/index", distinct=True),),
+            allocation=Allocation((AllocatedDevice("r", "d", "p", "0", (("d/memory", 2.5),)),)),
+            for_pod="u",
+        ),
         DeviceClass("gpu", ('device.attributes["d"].model == "m"',)),
+        DeviceClass("gpu", extended_resource="example.com/gpu", creation=1_700_000_000.0),
+        ResourceSlice("n-d", "d", "n", "n", devices=(SHARED,)),
         offered("n", each=({"model": "m", "d/numa": 1, "healthy": True, "sick": False},)),
         offered("", 2, nodes=HERE, generation=3, slice_count=2),
         offered("", 1),
@@ -121,6 +141,62 @@ def test_a_claim_and_a_template(spec: Any, found: tuple[tuple[str, int], ...]) -
 )
 def test_what_is_written_down_is_read_as_it_was(value: Any) -> None:
     assert Decoder().decode(object_of(value)) == value
+
+
+def with_policy(**policy: Any) -> Any:
+    device = {"name": "0", "capacity": {"d/memory": {"value": "80", "requestPolicy": policy}}}
+    return {"driver": "d", "nodeName": "n", "devices": [device]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "why"),
+    [
+        pytest.param(
+            "DeviceClass",
+            {"extendedResourceName": "cpu"},
+            'spec.extendedResourceName: found "cpu", wanted the name of an extended resource, as example.com/gpu',
+            id="a resource of Kubernetes",
+        ),
+        pytest.param(
+            "ResourceSlice",
+            with_policy(validRange={"min": "1", "step": "0"}),
+            'spec.devices[0].capacity.d/memory.requestPolicy.validRange.step: found "0", wanted more than 0',
+            id="steps of nothing",
+        ),
+        pytest.param(
+            "ResourceSlice",
+            with_policy(validValues=["1", "many"]),
+            'spec.devices[0].capacity.d/memory.requestPolicy.validValues[1]: found "many", wanted a quantity',
+            id="a value that is no quantity",
+        ),
+    ],
+)
+def test_what_cannot_be_read_of_devices_is_named(kind: str, spec: Any, why: str) -> None:
+    with pytest.raises(ManifestError, match=re.escape(why)):
+        read(kind, "resource.k8s.io/v1", spec=spec)
+
+
+def test_a_claim_is_for_the_pod_that_owns_it_only_if_a_scheduler_made_it_for_that() -> None:
+    owner = {"kind": "Pod", "name": "a", "uid": "u", "controller": True}
+    mark = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    found = [
+        Decoder().decode(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": {**METADATA, "annotations": annotations, "ownerReferences": [owner]},
+            }
+        )
+        for annotations in ({}, mark)
+    ]
+    assert [each.for_pod for each in found if isinstance(each, ResourceClaim)] == ["", "u"]
+
+
+def test_a_device_that_is_shared_and_consumes_counters_is_never_given() -> None:
+    uses = [{"counterSet": "gpu", "counters": {"memory": {"value": "1"}}}]
+    device = {"name": "0", "allowMultipleAllocations": True, "consumesCounters": uses}
+    found = read("ResourceSlice", "resource.k8s.io/v1", spec={"driver": "d", "nodeName": "n", "devices": [device]})
+    assert found.devices[0].unknown == "consumes counters and can be given several times"
 
 
 def test_a_set_of_counters_is_bounded() -> None:

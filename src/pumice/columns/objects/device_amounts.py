@@ -12,6 +12,7 @@ from functools import partial
 from types import MappingProxyType
 
 from pumice.algorithms.cel import Face, SelectorError, face_of, selects
+from pumice.model.devices.capacity import shares_without_request
 from pumice.model.devices.claims import Device, DeviceClass, ResourceSlice, slices_that_count
 from pumice.model.devices.extended import backing_classes
 from pumice.model.node import Node
@@ -68,7 +69,7 @@ def most_at_once(slices: Iterable[ResourceSlice], counts: Callable[[str, Device]
         least: dict[tuple[str, str], float] = {}
         for device in (device for each in of_pool for device in each.devices if counts(driver, device)):
             if not device.consumes:
-                found += 1
+                found += shares_without_request(device)
                 continue
             # Of a device that consumes several sets the first one bounds it, so that it counts once.
             users[device.consumes[0].counter_set] += 1

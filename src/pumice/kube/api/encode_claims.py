@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from pumice.model.devices.claims import (
+    AllocatedDevice,
     Allocation,
+    CapacityPolicy,
     CounterUse,
     Device,
     DeviceClass,
@@ -22,13 +25,19 @@ from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
 
 API_VERSION = "resource.k8s.io/v1"
 
+#: The field of a constraint, by whether attributes must differ.
+_CONSTRAINTS = {False: "matchAttribute", True: "distinctAttribute"}
+
 
 def claim_object(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
     """Return a claim with its status, or a template."""
     devices: dict[str, Any] = {"requests": [_request(each) for each in claim.requests]}
     if claim.same:
         devices["constraints"] = [
-            {"matchAttribute": each.attribute, **({"requests": list(each.requests)} if each.requests else {})}
+            {
+                _CONSTRAINTS[each.distinct]: each.attribute,
+                **({"requests": list(each.requests)} if each.requests else {}),
+            }
             for each in claim.same
         ]
     metadata = {"namespace": claim.namespace, "name": claim.name}
@@ -44,7 +53,7 @@ def claim_object(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
         labels |= {"annotations": {CLAIM_ANNOTATION: "true"}, "ownerReferences": [owner]}
     users = [{"resource": "pods", "uid": uid} for uid in claim.reserved_for]
     status = {
-        **({"allocation": allocation_object(claim.allocation)} if claim.allocation is not None else {}),
+        **({"allocation": allocation_object(claim.allocation, claim.key)} if claim.allocation is not None else {}),
         **({"reservedFor": users} if users else {}),
     }
     return _object("ResourceClaim", {**metadata, **labels}, spec, status)
@@ -64,24 +73,32 @@ def extended_claim_object(pod: str, uid: str, requests: tuple[DeviceRequest, ...
     return _object("ResourceClaim", metadata, {"devices": {"requests": [_request(each) for each in requests]}})
 
 
-def extended_allocation_object(given: Allocation, extended: ExtendedRequests, mappings: list[Obj]) -> Obj:
-    """Return ``extendedResourceClaimAllocation`` of KAI's BindRequest."""
+def extended_allocation_object(given: Allocation, extended: ExtendedRequests, mappings: list[Obj], pod: str) -> Obj:
+    """Return ``extendedResourceClaimAllocation`` of KAI's BindRequest. ``pod``: its UID."""
     return {
-        "allocation": allocation_object(given),
+        "allocation": allocation_object(given, pod),
         "deviceRequests": [_request(each) for each in extended.requests],
         "containerMappings": mappings,
     }
 
 
-def allocation_object(given: Allocation) -> Obj:
-    """Return ``status.allocation`` of a claim."""
-    results = [
-        {"request": each.request, "driver": each.driver, "pool": each.pool, "device": each.device}
-        for each in given.devices
-    ]
+def allocation_object(given: Allocation, of: str = "") -> Obj:
+    """Return ``status.allocation`` of a claim. ``of``: the claim and the pod that it is written for."""
+    results = [_allocated(each, f"{of}/{i}") for i, each in enumerate(given.devices)]
     found: Obj = {"devices": {"results": results}}
     if given.nodes is not None:
         found["nodeSelector"] = node_selector_object(given.nodes)
+    return found
+
+
+def _allocated(given: AllocatedDevice, place: str) -> Obj:
+    found: Obj = {"request": given.request, "driver": given.driver, "pool": given.pool, "device": given.device}
+    if given.consumed is not None:
+        # Different for all shares of a device, also for two that one claim has. Named by what it is, so that the same
+        # decision is written in the same bytes again.
+        name = "/".join((given.driver, given.pool, given.device, place))
+        found["shareID"] = str(uuid5(NAMESPACE_OID, name))
+        found["consumedCapacity"] = {name: _amount(amount) for name, amount in given.consumed}
     return found
 
 
@@ -155,13 +172,31 @@ def _device(device: Device) -> Obj:
     if device.attributes:
         found["attributes"] = {each.name: {each.kind: _typed(each.kind, each.value)} for each in device.attributes}
     if device.capacity:
-        found["capacity"] = {name: {"value": _amount(amount)} for name, amount in device.capacity}
+        policies = dict(device.policies)
+        found["capacity"] = {
+            name: {"value": _amount(amount), **({"requestPolicy": _policy(policies[name])} if name in policies else {})}
+            for name, amount in device.capacity
+        }
+    if device.multiple:
+        found["allowMultipleAllocations"] = True
     if device.taints:
         found["taints"] = [{"key": t.key, "value": t.value, "effect": t.effect} for t in device.taints]
     if device.unknown:
         found["bindingConditions"] = ["unknown"]
     if device.consumes:
         found["consumesCounters"] = _counters(device.consumes, "counterSet")
+    return found
+
+
+def _policy(policy: CapacityPolicy) -> Obj:
+    found: Obj = {}
+    if policy.default is not None:
+        found["default"] = _amount(policy.default)
+    if policy.values:
+        found["validValues"] = [_amount(each) for each in policy.values]
+    if policy.minimum is not None:
+        bounds = {"min": policy.minimum, "max": policy.maximum, "step": policy.step}
+        found["validRange"] = {name: _amount(amount) for name, amount in bounds.items() if amount is not None}
     return found
 
 

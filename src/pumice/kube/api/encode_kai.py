@@ -74,7 +74,8 @@ def kai_bind_request(request: BindRequest) -> Obj:
         **_some(extendedResourceClaimAllocation=json.loads(request.extended_claim) if request.extended_claim else None),
         **_some(
             resourceClaimAllocations=[
-                {"name": name, "allocation": allocation_object(given)} for name, given in request.claims
+                {"name": name, "allocation": allocation_object(given, f"{request.pod_uid}/{name}")}
+                for name, given in request.claims
             ]
         ),
     }

@@ -145,7 +145,7 @@ async def extended_to_be_given(client: Client, bind: Bind) -> str:
         if grant.extended is not None and grant.allocation is not None:
             pod = await client.get(PODS.path(bind.pod))
             return json.dumps(
-                extended_allocation_object(grant.allocation, grant.extended, mappings_of(pod, grant.extended))
+                extended_allocation_object(grant.allocation, grant.extended, mappings_of(pod, grant.extended), bind.uid)
             )
     return ""
 
@@ -196,7 +196,7 @@ def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
     if len(users) >= CLAIM_USERS_MAX:
         raise ClaimProblem(f"claim {grant.claim} has as many users as it may have")
     if given is None and grant.allocation is not None:
-        given = allocation_object(grant.allocation)
+        given = allocation_object(grant.allocation, f"{grant.claim}/{bind.uid}")
     users.append({"resource": "pods", "name": bind.pod.partition("/")[2], "uid": bind.uid})
     return {**claim, "status": {**status, "allocation": given, "reservedFor": users}}
 

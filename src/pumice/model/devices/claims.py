@@ -16,6 +16,10 @@ CLAIM_DEVICES_MAX = 32
 CLAIM_USERS_MAX = 256
 
 
+#: Amounts by name (``domain/name``), sorted by it.
+Amounts = tuple[tuple[str, float], ...]
+
+
 # One type for a request and for each of its alternatives: both ask for devices of a class in the same way.
 class DeviceOption(Struct, frozen=True):
     """One way to satisfy a request: ``count`` devices of a class, or with ``every`` all that a node has.
@@ -29,7 +33,7 @@ class DeviceOption(Struct, frozen=True):
     name: str = ""
     every: bool = False
     selectors: tuple[str, ...] = ()
-    capacity: tuple[tuple[str, float], ...] = ()
+    capacity: Amounts = ()
     tolerations: tuple[Toleration, ...] = ()
     admin: bool = False
 
@@ -43,19 +47,23 @@ class DeviceRequest(Struct, frozen=True):
 
 
 class SameAttribute(Struct, frozen=True):
-    """The devices of these requests must have the same value of an attribute. No requests: all of the claim."""
+    """The devices of these requests must have the same value of an attribute, or with ``distinct`` a different one
+    each. No requests: all of the claim."""
 
     attribute: str
     requests: tuple[str, ...] = ()
+    distinct: bool = False
 
 
 class AllocatedDevice(Struct, frozen=True):
-    """A device with the request that it satisfies (``request/alternative``)."""
+    """A device with the request that it satisfies (``request/alternative``). ``consumed``: of its capacities, if the
+    device can be given several times, else None."""
 
     request: str
     driver: str
     pool: str
     device: str
+    consumed: Amounts | None = None
 
 
 # Nodes beside devices: a device may be reached from several nodes, and the slice that offered it may be gone.
@@ -154,16 +162,30 @@ class CounterUse(Struct, frozen=True):
     amount: float
 
 
+class CapacityPolicy(Struct, frozen=True):
+    """What requests may consume of a capacity of a device: one of ``values`` (ascending), or from ``minimum`` to
+    ``maximum`` in steps. ``default``: what a request consumes that does not name it; None: all of it."""
+
+    default: float | None = None
+    values: tuple[float, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+
+
 class Device(Struct, frozen=True):
-    """A device. ``capacity``: amounts by ``domain/name``. ``consumes``: of the counters of its pool. ``unknown``: why
-    it cannot be allocated here, "" if it can."""
+    """A device. ``capacity``: what it has. ``consumes``: of the counters of its pool. ``multiple``: it can be given to
+    several claims, which share its capacities, as ``policies`` say of these. ``unknown``: why it cannot be allocated
+    here, "" if it can."""
 
     name: str
     attributes: tuple[DeviceAttribute, ...] = ()
-    capacity: tuple[tuple[str, float], ...] = ()
+    capacity: Amounts = ()
     taints: tuple[DeviceTaint, ...] = ()
     unknown: str = ""
     consumes: tuple[CounterUse, ...] = ()
+    multiple: bool = False
+    policies: tuple[tuple[str, CapacityPolicy], ...] = ()
 
 
 class ResourceSlice(Struct, frozen=True):

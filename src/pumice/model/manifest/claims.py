@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
+    Amounts,
+    CapacityPolicy,
     CounterUse,
     Device,
     DeviceAttribute,
@@ -29,6 +31,7 @@ from pumice.model.manifest.reading.fields import (
     choice,
     flag,
     instant,
+    listing,
     maybe_table,
     name,
     quantities,
@@ -151,9 +154,11 @@ def _asked(spec: Obj, path: str) -> tuple[tuple[DeviceRequest, ...], tuple[SameA
     asked, here = table(spec, "devices", path), at(path, "devices")
     requests = tuple(_request(each, f"{here}.requests[{i}]") for i, each in enumerate(_few(asked, "requests", here)))
     same = tuple(
-        SameAttribute(text(each, "matchAttribute", where), texts(each, "requests", where))
+        SameAttribute(attribute, texts(each, "requests", where), distinct=key == "distinctAttribute")
         for i, each in enumerate(_few(asked, "constraints", here))
-        if text(each, "matchAttribute", where := f"{here}.constraints[{i}]")
+        for where in (f"{here}.constraints[{i}]",)
+        for key in ("matchAttribute", "distinctAttribute")
+        if (attribute := text(each, key, where))
     )
     return requests, same
 
@@ -205,13 +210,11 @@ def _unknown(spec: Obj, path: str) -> str:
     asked = table(spec, "devices", path)
     constraints = tables(asked, "constraints", at(path, "devices"))
     # Such a claim is kept with this text instead of being refused: its pod then waits with a reason that users see.
-    if any(each.get("matchAttribute") is None for each in constraints):
-        return "a constraint other than matchAttribute"
+    if any(each.get("matchAttribute") is None and each.get("distinctAttribute") is None for each in constraints):
+        return "a constraint other than matchAttribute and distinctAttribute"
     if any(each.admin for request in _asked(spec, path)[0] for each in request.options):
         # Such a claim may use devices that others hold, which the ledger of devices cannot express.
         return "adminAccess"
-    if any(each.capacity for request in _asked(spec, path)[0] for each in request.options):
-        return "capacity of devices"
     return ""
 
 
@@ -224,10 +227,22 @@ def _allocation(status: Obj) -> Allocation | None:
         return None
     path = "status.allocation"
     devices = tuple(
-        AllocatedDevice(*(text(each, key, f"{path}.devices.results[{i}]") for key in _RESULT))
+        _allocated(each, where)
         for i, each in enumerate(_few(table(found, "devices", path), "results", f"{path}.devices"))
+        for where in (f"{path}.devices.results[{i}]",)
     )
     return Allocation(devices, node_selector(found, "nodeSelector", path))
+
+
+def _allocated(result: Obj, path: str) -> AllocatedDevice:
+    request, driver, pool, device = (text(result, key, path) for key in _RESULT)
+    return AllocatedDevice(request, driver, pool, device, _consumed(result, path))
+
+
+def _consumed(result: Obj, path: str) -> Amounts | None:
+    if result.get("consumedCapacity") is None:
+        return None
+    return tuple(_capacity(table(result, "consumedCapacity", path), f"{path}.consumedCapacity"))
 
 
 # In the order of the fields of ``AllocatedDevice``.
@@ -252,9 +267,58 @@ def _device(obj: Obj, path: str) -> Device:
             for where in (f"{path}.taints[{i}]",)
         ),
         # Kept with a reason and not left out: the device exists, and users see why it is not used.
-        "must be prepared before a pod is bound" if texts(inner, "bindingConditions", path) else "",
+        _unusable(inner, path),
         _counters(inner, "consumesCounters", "counterSet", path),
+        flag(inner, "allowMultipleAllocations", path),
+        tuple(_policies(table(inner, "capacity", path), at(path, "capacity"))),
     )
+
+
+def _unusable(inner: Obj, path: str) -> str:
+    """Return why a device is never given, or ""."""
+    if texts(inner, "bindingConditions", path):
+        return "must be prepared before a pod is bound"
+    # The first share would take the counters, and the ones after it none. No driver is known to offer such devices.
+    if inner.get("consumesCounters") and flag(inner, "allowMultipleAllocations", path):
+        return "consumes counters and can be given several times"
+    return ""
+
+
+def _policies(found: Obj, path: str) -> Iterator[tuple[str, CapacityPolicy]]:
+    for key, value in sorted(found.items()):
+        here = f"{at(path, str(key))}.requestPolicy"
+        policy = value.get("requestPolicy") if isinstance(value, dict) else None
+        if policy is None:
+            continue
+        if not isinstance(policy, dict):
+            raise FieldError(here, shown(policy), "an object")
+        within = table(policy, "validRange", here)
+        minimum, step = _amount(within, "min", f"{here}.validRange"), _amount(within, "step", f"{here}.validRange")
+        if step is not None and step <= 0:
+            raise FieldError(f"{here}.validRange.step", shown(within["step"]), "more than 0")
+        listed = enumerate(listing(policy, "validValues", here)[:_LISTED_MAX])
+        yield (
+            key,
+            CapacityPolicy(
+                _amount(policy, "default", here),
+                tuple(sorted(_quantity(each, f"{here}.validValues[{i}]") for i, each in listed)),
+                # A range without a minimum starts at nothing.
+                (minimum or 0.0) if within else None,
+                _amount(within, "max", f"{here}.validRange"),
+                step,
+            ),
+        )
+
+
+def _amount(obj: Obj, key: str, path: str) -> float | None:
+    return None if obj.get(key) is None else _quantity(obj[key], at(path, key))
+
+
+def _quantity(value: object, path: str) -> float:
+    try:
+        return milli_value(value) / 1000.0  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise FieldError(path, shown(value), "a quantity") from None
 
 
 def _attributes(found: Obj, path: str) -> Iterator[DeviceAttribute]:

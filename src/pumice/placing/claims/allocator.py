@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, Bool
 from pumice.model.devices.claims import CLAIM_DEVICES_MAX, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.placing.claims.counters import Consumed
 from pumice.placing.claims.offers import Offers
@@ -71,7 +71,7 @@ class _Search:
             fits = tuple(not isinstance(mask, str) and bool(mask[row]) for mask in masks)
             self.faces[row] = fits, tuple(self.offers.value_of(each.attribute, row) for each in same)
         self.concerned = [[_concerns(each, request) for each in same] for request in requests]
-        return all(self._refuse_values(i) for i in range(len(same)))
+        return all(each.distinct or self._refuse_values(i) for i, each in enumerate(same))
 
     def _refuse_values(self, i: int) -> bool:
         """Remove values of an attribute of which there are too few devices. Return False if no value is left."""
@@ -125,16 +125,32 @@ class _Search:
         # An option that can never be satisfied is skipped, since another option may be.
         if isinstance(mask, str) or not self.steps.take():
             return
-        used = {row for row, _, _ in self.taken}
-        # In the order of the devices, so that equal clusters give equal allocations.
-        fit = [row for row in self.free if mask[row] and row not in used]
         if wanted.every:
-            here = [row for row in self.every if mask[row]]
+            fit = self._fit(mask, 1)
+            first = self.offers.consumption.first
+            here = {int(first[row]) for row in self.every if mask[row]}
             # ``every`` means all devices of the node that match, so one that is in use makes it impossible.
             if here and len(here) == len(fit):
                 yield from self._choose(request, option, fit, 0, len(fit))
         else:
-            yield from self._choose(request, option, fit, 0, wanted.count)
+            yield from self._choose(request, option, self._fit(mask, wanted.count), 0, wanted.count)
+
+    def _fit(self, mask: Bool, shares: int) -> list[int]:
+        """Return the free devices that match, and of a device that is shared no more shares than can be needed."""
+        used = {row for row, _, _ in self.taken}
+        # In the order of the devices, so that equal clusters give equal allocations.
+        fit = [row for row in self.free if mask[row] and row not in used]
+        consumption = self.offers.consumption
+        if not consumption.width and not consumption.shared.any():
+            return fit
+        counts: dict[int, int] = {}
+        found = []
+        for row in fit:
+            device = int(consumption.first[row])
+            counts[device] = counts.get(device, 0) + 1
+            if counts[device] <= shares:
+                found.append(row)
+        return found
 
     def _choose(self, request: int, option: int, fit: list[int], start: int, count: int) -> Iterator[None]:
         """Yield each way to take ``count`` of ``fit`` from index ``start`` on. While suspended, the devices are in
@@ -143,11 +159,12 @@ class _Search:
             yield
             return
         tried: set[tuple[_Face, Consumed]] = set()
+        asked = self.claim.requests[request].options[option].capacity
         for i in range(start, len(fit) - count + 1):
             face = self.faces[fit[i]]
             # All that can follow a device can follow an equal one before it, which has failed.
             # Devices that differ in what they consume are not equal: where the whole fails, a partition may fit.
-            consumed = self.offers.counters.of_device[fit[i]]
+            consumed = self.offers.consumption.of(fit[i], asked)
             if (face, consumed) in tried:
                 continue
             tried.add((face, consumed))
@@ -155,7 +172,7 @@ class _Search:
             if not self.steps.take() or len(self.taken) >= CLAIM_DEVICES_MAX:
                 return
             if self._agrees(request, face) and self._has_left(consumed):
-                self._take(fit[i], request, option)
+                self._take(fit[i], request, option, consumed)
                 yield from self._choose(request, option, fit, i + 1, count - 1)
                 self._give_back()
 
@@ -163,31 +180,35 @@ class _Search:
         """Return True if enough is left of each counter that a device consumes."""
         return self.left is None or all(self.left[each] >= amount for each, amount in consumed)
 
-    def _take(self, row: int, request: int, option: int) -> None:
+    def _take(self, row: int, request: int, option: int, consumed: Consumed) -> None:
         self.taken.append((row, request, option))
         # Kept up to date and not summed over what is taken, which would cost each step up to 32 devices.
         if self.left is not None:
-            for each, amount in self.offers.counters.of_device[row]:
+            for each, amount in consumed:
                 self.left[each] -= amount
 
     def _give_back(self) -> None:
         """Undo the last ``_take``."""
-        row, _, _ = self.taken.pop()
+        row, request, option = self.taken.pop()
         if self.left is not None:
-            for each, amount in self.offers.counters.of_device[row]:
+            asked = self.claim.requests[request].options[option].capacity
+            for each, amount in self.offers.consumption.of(row, asked):
                 self.left[each] += amount
 
     def _agrees(self, request: int, face: _Face) -> bool:
-        """Return True if the device agrees with those taken in the attributes that must be equal."""
+        """Return True if the device agrees with those taken in the attributes that must be equal, or differ."""
         for i, value in enumerate(face[1]):
             if not self.concerned[request][i]:
                 continue
             # A device without the attribute agrees with no other, as in Kubernetes.
             if value is None:
                 return False
+            others = (self.faces[row][1][i] for row, of_request, _ in self.taken if self.concerned[of_request][i])
+            if self.claim.same[i].distinct:
+                if value in others:
+                    return False
             # Those taken agree with each other, so the first one speaks for all.
-            other = next((row for row, of_request, _ in self.taken if self.concerned[of_request][i]), None)
-            if other is not None and self.faces[other][1][i] != value:
+            elif next(others, value) != value:
                 return False
         return True
 

@@ -56,6 +56,9 @@ class Counters:
         self._which: I32 = np.array([each for _, each, _ in entries], dtype=np.int32)
         self._amounts: F64 = np.array([amount for _, _, amount in entries], dtype=np.float64)
 
+    def __len__(self) -> int:
+        return len(self._totals)
+
     def __bool__(self) -> bool:
         """Return True if any device consumes counters."""
         return len(self._rows) > 0

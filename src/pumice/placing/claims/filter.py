@@ -10,7 +10,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
@@ -103,11 +103,13 @@ class ClaimFilter:
         question = (soon, ledger.searches.bound(claims), *((claim.requests, claim.same) for claim in claims))
         found = self._room.get(question)
         if found is None:
-            found = self._room[question] = self._find_room(claims, free.soon if soon else free.now)
+            found = self._room[question] = self._find_room(
+                claims, *((free.soon, free.left_soon) if soon else (free.now, free.left))
+            )
         return found
 
-    def _find_room(self, claims: list[ResourceClaim], free: Bool) -> NodesFound:
-        """Return the nodes with devices for claims."""
+    def _find_room(self, claims: list[ResourceClaim], free: Bool, left: F64) -> NodesFound:
+        """Return the nodes with devices for claims. ``left``: of what devices consume."""
         ledger, offers = self._ledger, self._ledger.offers
         count = len(ledger.tables.nodes.facts)
         room = np.ones(count, dtype=bool)
@@ -120,18 +122,18 @@ class ClaimFilter:
                 ]
                 room &= np.any(counts, axis=0) if counts else False
         # Counting is exact here. Otherwise it only excludes nodes, and the search runs on those that are left.
-        if _is_plain(claims) and not _share_counters(ledger, claims):
+        if _is_plain(claims) and not _consume(ledger, claims):
             return NodesFound(room, None, 0)
-        return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), free, count)
+        return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), free, count, left)
 
 
-def _share_counters(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:
-    """Return True if a device that may be given to the claims consumes counters."""
+def _consume(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:
+    """Return True if a device that may be given to the claims consumes counters, or capacities that it shares."""
     # Two devices may each be free, and only one of them can be given, so that their number proves nothing.
-    counters = ledger.offers.counters
+    consumption = ledger.offers.consumption
     options = (option for claim in claims for request in claim.requests for option in request.options)
-    masks = (ledger.offers.matching(option) for option in options if counters)
-    return any(not isinstance(mask, str) and bool((mask & counters.users).any()) for mask in masks)
+    masks = (ledger.offers.matching(option) for option in options if consumption)
+    return any(not isinstance(mask, str) and bool((mask & consumption.users).any()) for mask in masks)
 
 
 def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:

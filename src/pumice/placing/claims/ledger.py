@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I32, AnyArray, Bool
+from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.cycle.session import Session
 from pumice.model.decisions import ClaimGrant, Refusal
@@ -41,10 +41,12 @@ _NOT_THERE = Refusal("the devices that it claims are not there any more")
 
 class Free(NamedTuple):
     """Devices that no claim holds ``now``, and those that no claim will hold when all leaving pods are gone. Shapes
-    (D,)."""
+    (D,). ``left`` and ``left_soon``: of what devices consume (K,)."""
 
     now: Bool
     soon: Bool
+    left: F64
+    left_soon: F64
 
 
 class ClaimLedger:
@@ -53,7 +55,8 @@ class ClaimLedger:
     ``searches``: find devices for claims on nodes.
 
     ``held`` (D, 3): the claim that holds each device, with request and option (-1 if allocated before this session), or
-    -1. ``promised`` (D, 3): the claim that will hold it when others have left it, or -1.
+    -1. ``promised`` (D, 3): the claim that will hold it when others have left it, or -1. ``taken`` and ``due``
+    (D, width): what these two consume of the capacities of a device that is shared.
     """
 
     def __init__(self, ssn: Session) -> None:
@@ -70,21 +73,35 @@ class ClaimLedger:
         self._extended_row = found.extended
         self.searches = Searches(self.offers, [form for n in range(len(self.claims)) for form in self._forms(n)])
         held = np.full((len(self.offers), 3), _NO_CLAIM, dtype=np.int32)
+        consumption = self.offers.consumption
+        taken = np.zeros((len(self.offers), consumption.width))
         for number, claim in enumerate(self.claims):
             for each in claim.allocation.devices if claim.allocation is not None else ():
                 # A device that no slice lists any more needs no row: no other claim can get it.
-                device = self.offers.row_of.get((each.driver, each.pool, each.device))
+                device = self._unheld(each, held)
                 if device is not None:
                     held[device] = number, _NO_CLAIM, _NO_CLAIM
+                    if consumption.width:
+                        taken[device] += consumption.vector(device, each.consumed)
         tables = ssn.tables
         made_of = np.array([tables.claims.version, tables.slices.version, tables.device_classes.version])
         self.held: Column[AnyArray] = ssn.column("claims.held", values=held)
         self.promised: Column[AnyArray] = ssn.column("claims.promised", values=np.full_like(held, _NO_CLAIM))
+        self.taken: Column[AnyArray] = ssn.column("claims.taken", values=taken)
+        self.due: Column[AnyArray] = ssn.column("claims.due", values=np.zeros_like(taken))
         self._none_promised = self.promised.version
         # No code reads this column. It makes memoized answers rest on the objects from which the ledger is made.
         ssn.column("claims.made_of", values=made_of)
         self._free: tuple[tuple[int, ...], Free] | None = None
         self._never: dict[int, str] = {}
+
+    def _unheld(self, device: AllocatedDevice, held: AnyArray) -> int | None:
+        """Return the row of a device that a claim has: of one that is shared, a share that no claim has yet."""
+        row = self.offers.row_of.get((device.driver, device.pool, device.device))
+        first = self.offers.consumption.first
+        while row is not None and held[row, 0] != _NO_CLAIM and row + 1 < len(first) and first[row + 1] == first[row]:
+            row += 1
+        return row
 
     # -- claims -------------------------------------------------------------------------------------------------------
 
@@ -211,8 +228,19 @@ class ClaimLedger:
                 leaves = np.zeros(len(self.claims) + 1, dtype=bool)
                 leaves[leaving] = True
                 soon |= leaves[holders] & open_to
-            self._free = version, Free(now, soon)
+            self._free = version, Free(now, soon, *self._left(now, soon))
         return self._free[1]
+
+    def _left(self, now: Bool, soon: Bool) -> tuple[F64, F64]:
+        """Return what is left of what devices consume, now and soon. Shapes (K,)."""
+        consumption = self.offers.consumption
+        if not consumption.width:
+            return consumption.left(now), consumption.left(soon)
+        promised = self.promised.array[:, :1] >= 0
+        due = np.where(promised, self.due.array, 0.0)
+        held = np.where(self.held.array[:, :1] >= 0, self.taken.array, 0.0)
+        # A share that is promised will have left its present claim.
+        return consumption.left(now, held + due), consumption.left(soon, np.where(promised, due, held))
 
     def _losing_users(self) -> list[int]:
         """Return the claims of which a user is about to leave. No other claim can lose its devices."""
@@ -239,15 +267,25 @@ class ClaimLedger:
         waits = self.tables.tasks.status[row] == _PIPELINED
         kind = int(self.extended.kind_of[node])
         claims = [self.form(number, kind) for number in numbers]
-        given = self.searches.on_node(claims, node, free.soon if waits else free.now)
+        given = self.searches.on_node(claims, node, *((free.soon, free.left_soon) if waits else (free.now, free.left)))
         if given is None:
             return False
         column = self.promised if waits else self.held
-        for number, each in zip(numbers, given, strict=True):
+        for number, claim, each in zip(numbers, claims, given, strict=True):
             if each:
                 rows = [device for device, _, _ in each]
                 self.ssn.journal.put(column, rows, [(number, request, option) for _, request, option in each])
+                if self.offers.consumption.width:
+                    amounts = [self._amounts(claim, *one) for one in each]
+                    self.ssn.journal.put(self.due if waits else self.taken, rows, amounts)
         return True
+
+    def _amounts(self, claim: ResourceClaim, device: int, request: int, option: int) -> list[float]:
+        """Return what a request of a claim consumes of a device. Shape (width,)."""
+        consumption = self.offers.consumption
+        if not consumption.shared[device]:
+            return [0.0] * consumption.width
+        return consumption.vector(device, consumption.amounts(device, claim.requests[request].options[option].capacity))
 
     def left(self, run: TaskRun) -> None:
         """Release devices of tasks that left their nodes, or will leave them."""
@@ -287,9 +325,12 @@ class ClaimLedger:
         for device in self.held_by(number).tolist():
             _, request, option = self.held.array[device].tolist()
             asked = requests[request]
-            of_option = asked.options[option].name
+            chosen = asked.options[option]
+            of_option, consumption = chosen.name, self.offers.consumption
             name = f"{asked.name}/{of_option}" if of_option else asked.name
-            found.append(AllocatedDevice(name, *self.offers.ids[device]))
+            consumed = consumption.amounts(device, chosen.capacity) if consumption.shared[device] else None
+            driver, pool, own_name = self.offers.ids[device]
+            found.append(AllocatedDevice(name, driver, pool, own_name, consumed))
             bound_to_node |= bool(self.offers.node[device] >= 0)
         # A claim with devices of one node, or of some nodes, names the node. Devices usable everywhere bind it to none.
         here = Requirement(NAME_FIELD, "In", (self.tables.nodes.facts.names[node],))

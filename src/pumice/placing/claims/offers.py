@@ -16,9 +16,11 @@ from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narr
 from pumice.algorithms.cel_tree import Lookup
 from pumice.columns.dtypes import I32, Bool
 from pumice.framework.cycle.session import Session
+from pumice.model.devices.capacity import most_shares
 from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice, slices_that_count
 from pumice.model.devices.gpu import is_gpu
 from pumice.model.node import Taint
+from pumice.placing.claims.consumption import Consumption
 from pumice.placing.claims.counters import Counters
 from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.nodes import node_term, tolerates
@@ -37,7 +39,8 @@ class Offers:
 
     ``ids`` and ``row_of``: identities of devices. ``node`` (D,): the node that each is on, or -1 if several can use it;
     then ``near`` has these nodes (N,) by row. ``of_node``: rows by node, without those. ``attributes``: of each device
-    by name, as (kind, text). ``counters``: what devices consume together.
+    by name, as (kind, text). ``consumption``: what giving them consumes. A device that can be given several times has a
+    row for each share; ``row_of`` has the first.
     """
 
     def __init__(self, facts: Derived, slices: list[ResourceSlice], classes: Mapping[str, DeviceClass]) -> None:
@@ -45,6 +48,7 @@ class Offers:
         self.ids: list[DeviceId] = []
         self._devices: list[Device] = []
         nodes: list[int] = []
+        first: list[int] = []
         self.near: dict[int, Bool] = {}
         row_of = facts.facts.row_of
         # By node first, so that the devices of a node are adjacent rows.
@@ -55,13 +59,17 @@ class Offers:
             if each.node_name and each.node_name not in row_of:
                 continue
             for device in each.devices:
-                if not each.node_name:
-                    self.near[len(self.ids)] = _selected(facts, each)
-                nodes.append(row_of.get(each.node_name, -1))
-                self.ids.append((each.driver, each.pool, device.name))
-                self._devices.append(device)
+                begins = len(self.ids)
+                for row in range(begins, begins + most_shares(device)):
+                    if not each.node_name:
+                        self.near[row] = _selected(facts, each)
+                    nodes.append(row_of.get(each.node_name, -1))
+                    self.ids.append((each.driver, each.pool, device.name))
+                    self._devices.append(device)
+                    first.append(begins)
         uses = [(*name[:2], device.consumes) for name, device in zip(self.ids, self._devices, strict=True)]
         self.counters = Counters(counted, uses)
+        self.consumption = Consumption(self.counters, self._devices, first)
         self.node: I32 = np.array(nodes, dtype=np.int32)
         self.row_of: dict[DeviceId, int] = {}
         # If two slices list the same device, the first one counts.
@@ -160,11 +168,19 @@ class Offers:
         # given.
         usable = [not each.unknown and not _kept_off(each.taints, option) for each in self._devices]
         found = np.array(usable, dtype=bool)
+        if option.capacity or self.consumption.width:
+            first = self.consumption.first
+            serves = {row: self._serves(row, option) for row in dict.fromkeys(first.tolist())}
+            found &= np.array([serves[row] for row in first.tolist()], dtype=bool)
         for selector, looks_at in zip(selectors, lookups, strict=True):
             faces, which = self._faces_by(looks_at)
             if len(self):
                 found &= np.array([_holds(selector, face) for face in faces], dtype=bool)[which]
         return found
+
+    def _serves(self, row: int, option: DeviceOption) -> bool:
+        """Return True if a device that nothing has been taken of has what an option asks of its capacities."""
+        return self.consumption.amounts(row, option.capacity) is not None
 
     def looks(self, option: DeviceOption, counted: set[object]) -> int:
         """Return the steps of finding the devices of an option, in evaluations of a selector. ``counted``: what was

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import I32, Bool
+from pumice.columns.dtypes import F64, I32, Bool
 from pumice.model.devices.claims import DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.placing.claims.allocator import STEPS_MAX, Given, Steps, allocate
 from pumice.placing.claims.offers import Offers
@@ -94,12 +94,16 @@ class Searches:
                     left[claim.namespace] -= self._offers.looks(option, counted[claim.namespace])
         return cut
 
-    def on_nodes(self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool, count: int) -> NodesFound:
-        """Return which of these nodes have devices for claims. ``count``: the number of all nodes."""
+    def on_nodes(
+        self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool, count: int, left: F64 | None = None
+    ) -> NodesFound:
+        """Return which of these nodes have devices for claims. ``count``: the number of all nodes. ``left``: of what
+        devices consume; None: as if shares of devices consumed nothing."""
+        left = self._offers.consumption.left(free) if left is None else left
         bound = self.bound(claims)
         room, cut, steps = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool), 0
         equal: dict[bytes, list[int]] = {}
-        for node, face in zip(nodes.tolist(), self._faces(claims, nodes, free), strict=True):
+        for node, face in zip(nodes.tolist(), self._faces(claims, nodes, free, left), strict=True):
             equal.setdefault(face, []).append(node)
         for face, rows in equal.items():
             if steps >= bound:
@@ -107,39 +111,40 @@ class Searches:
                 continue
             # One search for all nodes whose devices look equal to it. In most clusters these are a handful of kinds of
             # nodes.
-            answer = self._answer(claims, rows[0], face, free)
+            answer = self._answer(claims, rows[0], face, free, left)
             steps += answer.steps
             room[rows] = answer.given is not None
             cut[rows] = answer.cut
         return NodesFound(room, cut if cut.any() else None, steps)
 
-    def on_node(self, claims: Sequence[ResourceClaim], node: int, free: Bool) -> list[Given] | None:
-        """Return devices of a node for each claim out of the free ones, or None if they were not found."""
-        (face,) = self._faces(claims, np.array([node], dtype=np.int32), free)
-        given = self._answer(claims, node, face, free).given
+    def on_node(self, claims: Sequence[ResourceClaim], node: int, free: Bool, left: F64) -> list[Given] | None:
+        """Return devices of a node for each claim out of the free ones, or None if they were not found. ``left``: of
+        what devices consume."""
+        (face,) = self._faces(claims, np.array([node], dtype=np.int32), free, left)
+        given = self._answer(claims, node, face, free, left).given
         if given is None:
             return None
         devices = self._offers.placed[node].tolist()
         return [[(devices[at], request, option) for at, request, option in each] for each in given]
 
-    def _answer(self, claims: Sequence[ResourceClaim], node: int, face: bytes, free: Bool) -> _Answer:
+    def _answer(self, claims: Sequence[ResourceClaim], node: int, face: bytes, free: Bool, amounts: F64) -> _Answer:
         bound = min(STEPS_MAX, self.bound(claims))
         # With the bound: an answer that was cut earlier is no answer for a question that may search further.
         key = _question(claims), bound, face
         found = self._answers.get(key)
         if found is None:
-            found = self._answers[key] = self._search(claims, node, free, bound)
+            found = self._answers[key] = self._search(claims, node, free, bound, amounts)
         return found
 
-    def _search(self, claims: Sequence[ResourceClaim], node: int, free: Bool, bound: int) -> _Answer:
+    def _search(self, claims: Sequence[ResourceClaim], node: int, free: Bool, bound: int, amounts: F64) -> _Answer:
         every = [row for row in self._offers.placed[node].tolist() if row >= 0]
         place = {row: at for at, row in enumerate(every)}
         left, steps = [row for row in every if free[row]], Steps(bound)
-        counters = self._offers.counters
-        amounts = counters.left(free) if counters else None
+        # A copy, since the search subtracts what it takes.
+        amounts_left = amounts.copy() if self._offers.consumption else None
         found: list[Given] = []
         for claim in claims:
-            given = allocate(self._offers, claim, left, every, steps, amounts)
+            given = allocate(self._offers, claim, left, every, steps, amounts_left)
             # All or none: a pod with only some of its claims cannot start.
             if given is None:
                 return _Answer(None, steps.spent, steps.cut)
@@ -148,7 +153,7 @@ class Searches:
             found.append([(place[row], request, option) for row, request, option in given])
         return _Answer(tuple(found), steps.spent, cut=False)
 
-    def _faces(self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool) -> list[bytes]:
+    def _faces(self, claims: Sequence[ResourceClaim], nodes: I32, free: Bool, left: F64) -> list[bytes]:
         """Return for each node what matters of its devices: equal bytes, equal search."""
         offers = self._offers
         rows = offers.placed[nodes]
@@ -160,11 +165,10 @@ class Searches:
                 parts.append(there & mask[rows])
         agreeing = [offers.agreeing(name)[nodes] for name in dict.fromkeys(s.attribute for c in claims for s in c.same)]
         table = np.concatenate([*(each.astype(np.int32) for each in parts), *agreeing], axis=1)
-        if not offers.counters:
+        if not offers.consumption:
             return [row.tobytes() for row in table]
-        left = offers.counters.left(free)
         return [
-            face.tobytes() + offers.counters.looks((row for row in devices if row >= 0), left)
+            face.tobytes() + offers.consumption.looks((row for row in devices if row >= 0), left)
             for face, devices in zip(table, rows.tolist(), strict=True)
         ]
 
