@@ -5,17 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from msgspec.structs import replace
+
 from pumice.library.cluster import Cluster, Span, load, read_cluster, seconds_of
 from pumice.library.column import count, number, text
 from pumice.library.columns.figures import COMPARISON_COLUMNS, comparison_rows
 from pumice.library.errors import InputError
 from pumice.library.policies import PolicyLike
-from pumice.library.run import Run
 from pumice.library.table import Table
 from pumice.report.comparison import Comparison as Compared
-from pumice.report.comparison import outcome_of
+from pumice.report.comparison import NoSuchFigure, RunOutcome, outcome_of, primary_of
+from pumice.sim.workloads.blocks import BlockError, Blocks
 
-SHAKE = "60s"
+SHAKE, REPEATS = "60s", 5
 UNIVERSE_COLUMNS = (
     count("seed", "", "seed of the universe"),
     text("figure", "name, as in figures"),
@@ -67,9 +69,11 @@ def compare(
     b: PolicyLike | None,
     cluster: Cluster | str,
     *,
-    repeats: int = 5,
+    repeats: int | None = None,
     seed: int = 0,
     shake: Span | None = None,
+    blocks: Span | None = None,
+    primary: str = "wait.mean",
     until: Span | None = None,
     nodes: str | None = None,
     period: Span = 1.0,
@@ -79,18 +83,22 @@ def compare(
     """Simulate a cluster under the policies ``a`` and ``b`` in the same universes, and return the differences.
 
     A universe is the input with each arrival moved by up to ``shake`` (60 s; nothing for one universe), with seeds from
-    ``seed`` on. The universes are run one after the other in this process; ``pumice compare`` uses all cores.
-    Raises: PolicyError, InputError.
+    ``seed`` on, ``repeats`` of them (5). ``blocks``: universes are blocks of the input of this length, such as "7d", in
+    place of that. ``primary``: the figure on which the comparison is decided, "none": all are equal. The universes are
+    run one after the other in this process; ``pumice compare`` uses all cores. Raises: PolicyError, InputError.
     """
-    if not 1 <= repeats <= 1000:
+    if repeats is not None and not 1 <= repeats <= 1000:
         raise InputError(f"repeats: found {repeats}, wanted 1 to 1000")
+    if blocks is not None and repeats is not None:
+        raise InputError("compare: found blocks and repeats, wanted one of them: each block is one universe")
     found = cluster if isinstance(cluster, Cluster) else load(cluster)
     found = found if nodes is None else read_cluster(found.paths, nodes)
     policies = [found.policy(each) for each in (a, b)]
-    moved = shake if shake is not None else SHAKE if repeats > 1 else None
+    cut = _Universes(found, repeats or REPEATS, seconds_of("blocks", blocks) or 0.0)
+    moved = shake if shake is not None or blocks is not None or repeats == 1 else SHAKE
 
-    def run(side: int, repeat: int) -> Run:
-        return found.simulate(
+    def run(side: int, repeat: int) -> RunOutcome:
+        made = cut[repeat].simulate(
             policies[side],
             until=until,
             period=period,
@@ -100,12 +108,35 @@ def compare(
             seed=seed + repeat,
             events=False,
         )
+        return outcome_of(made.summary, seed + repeat)
 
     # Only what is compared is kept of a run, so memory does not grow with their number.
-    pairs = [
-        (outcome_of(run(0, repeat).summary, seed + repeat), outcome_of(run(1, repeat).summary, seed + repeat))
-        for repeat in range(repeats)
-    ]
-    shaken = seconds_of("shake", moved) or 0.0
-    names = (policies[0].name, policies[1].name)
-    return Comparison(Compared(names, found.sources, len(found.inputs.nodes), shaken, tuple(pairs)))
+    pairs = tuple((run(0, repeat), run(1, repeat)) for repeat in range(len(cut)))
+    try:
+        chosen = primary_of(primary, pairs[0][0])
+    except NoSuchFigure as error:
+        raise InputError(f"primary: {error}") from None
+    names, shaken = (policies[0].name, policies[1].name), seconds_of("shake", moved) or 0.0
+    nodes_count = len(found.inputs.nodes)
+    return Comparison(Compared(names, found.sources, nodes_count, shaken, pairs, chosen, cut.block_s))
+
+
+class _Universes:
+    """The clusters that are simulated: one several times, or its blocks of ``block_s`` seconds each, if that is not 0.
+    Raises: InputError."""
+
+    def __init__(self, found: Cluster, repeats: int, block_s: float) -> None:
+        self._found, self._repeats, self.block_s = found, repeats, block_s
+        try:
+            self._blocks = Blocks(found.inputs.scene, block_s) if block_s else None
+        except BlockError as error:
+            raise InputError(f"blocks: {error}") from None
+
+    def __len__(self) -> int:
+        return self._repeats if self._blocks is None else len(self._blocks)
+
+    def __getitem__(self, number: int) -> Cluster:
+        if self._blocks is None:
+            return self._found
+        inputs = replace(self._found.inputs, scene=self._blocks[number])
+        return Cluster(inputs, self._found.paths, self._found.nodes_spec, self._found.own)

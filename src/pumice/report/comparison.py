@@ -162,6 +162,19 @@ def curves_of(summary: Summary) -> dict[str, Any]:
 PRIMARY = "wait_mean"
 
 
+class NoSuchFigure(ValueError):
+    """A figure that is not compared: found, wanted."""
+
+
+def primary_of(text: str, outcome: RunOutcome) -> str:
+    """Return the name of the figure that a user calls so (``wait.mean``), "" for ``none``. Raises: NoSuchFigure."""
+    name = "" if text == "none" else text.replace(".", "_")
+    known = [figure.name for figure in outcome.values]
+    if name and name not in known:
+        raise NoSuchFigure(f"{text[:80]}: wanted none or one of {', '.join(known)}")
+    return name
+
+
 class Comparison(Struct, frozen=True):
     """Universes that both policies have been through. ``confs``: what they are called, A and B.
 

@@ -100,6 +100,24 @@ def test_a_comparison_is_that_of_the_command() -> None:
     assert "comparison of A default" in repr(found)
 
 
+def test_blocks_are_universes_as_in_the_command() -> None:
+    conf = f"{DEMO}/volcano-scheduler.conf"
+    found = pumice.compare("default", conf, DEMO, blocks="30m", primary="none")
+    expected = reports("compare", "default", conf, DEMO, "--blocks", "30m", "--primary", "none")
+    assert found.to_dict() == {key: value for key, value in expected.items() if key != "problems"}
+    assert len(found.compared.pairs) > 1 and found.compared.block_s == 1800.0
+
+
+def test_what_cannot_be_compared_is_an_error() -> None:
+    for wrong, text in (
+        ({"blocks": "30m", "repeats": 2}, "found blocks and repeats, wanted one of them"),
+        ({"blocks": "400d"}, "blocks: found 0 blocks in"),
+        ({"repeats": 1, "until": "1s", "primary": "wait"}, "primary: wait: wanted none or one of"),
+    ):
+        with pytest.raises(pumice.InputError, match=text):
+            pumice.compare("default", "default", DEMO, **wrong)  # type: ignore[arg-type]
+
+
 def test_a_snapshot_is_a_cluster_with_its_policy(tmp_path: Path) -> None:
     saved = tmp_path / "cycle.pumice"
     CliRunner().invoke(main, ["simulate", DEMO, "--save-cycle", "12", str(saved)])

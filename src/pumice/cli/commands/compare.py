@@ -29,6 +29,7 @@ from pumice.cli.workers import Answer, Line, WorkerError, events_on
 if TYPE_CHECKING:
     from pumice.report.comparison import Comparison, RunOutcome
     from pumice.sim.scenes.inputs import Inputs
+    from pumice.sim.workloads.blocks import Blocks
     from pumice.sim.world import Progress
 
 DEFAULT = "default"
@@ -194,12 +195,12 @@ def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
     from pumice.report.summary import summarise
 
     found = read_scene(job.inputs, job.flags)
-    universes = _universes(found, job.block_s)
+    blocks = _blocks(found, job.block_s) if job.block_s else None
     policies = [_chosen(job, side, tell=False).policy for side in (0, 1)]
 
     def do(task: Task, line: Line) -> RunOutcome:
         flags = replace(job.flags, seed=job.flags.seed + task.repeat)
-        universe = universes[task.repeat % len(universes)]
+        universe = found if blocks is None else replace(found, scene=blocks[task.repeat])
 
         def watch(now: Progress) -> None:
             line.tell(_part(now, universe, flags))
@@ -210,24 +211,22 @@ def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
     return do
 
 
-def _universes(found: Inputs, block_s: float | None) -> list[Inputs]:
-    """Return the input once, or its blocks. Raises: InputError."""
-    from pumice.sim.workloads.blocks import BlockError, blocks_of
+def _blocks(found: Inputs, block_s: float) -> Blocks:
+    """Raises: InputError."""
+    from pumice.sim.workloads.blocks import BlockError, Blocks
 
-    if not block_s:
-        return [found]
     try:
-        return [replace(found, scene=scene) for scene in blocks_of(found.scene, block_s)]
+        return Blocks(found.scene, block_s)
     except BlockError as error:
         raise InputError(f"--blocks: {error}") from None
 
 
 def _count_blocks(found: Inputs, block_s: float) -> int:
     """Return the number of blocks, after saying what is left out. Raises: InputError."""
-    universes = _universes(found, block_s)
-    if left := len(found.scene.works) - sum(len(each.scene.works) for each in universes):
-        say(f"jobs that arrive after the last whole block are left out: {left}")
-    return len(universes)
+    blocks = _blocks(found, block_s)
+    if blocks.left_out:
+        say(f"jobs that arrive after the last whole block are left out: {blocks.left_out}")
+    return len(blocks)
 
 
 def _part(now: Progress, found: Inputs, flags: Flags) -> float:
@@ -279,7 +278,7 @@ def _compared(
     primary: str,
 ) -> Comparison | None:
     """The universes that both policies have finished; None where there is none."""
-    from pumice.report.comparison import Comparison
+    from pumice.report.comparison import Comparison, NoSuchFigure, primary_of
 
     pairs = [
         (outcomes[Task(0, repeat)], outcomes[Task(1, repeat)])
@@ -289,9 +288,9 @@ def _compared(
     if not pairs:
         return None
     names = (chosen[0].label, chosen[1].label)
-    name = "" if primary == "none" else primary.replace(".", "_")
-    known = [figure.name for figure in pairs[0][0].values]
-    if name and name not in known:
-        raise InputError(f"--primary {primary[:80]}: wanted none or one of {', '.join(known)}")
+    try:
+        name = primary_of(primary, pairs[0][0])
+    except NoSuchFigure as error:
+        raise InputError(f"--primary {error}") from None
     shake_s, block_s = job.flags.shake or 0.0, job.block_s or 0.0
     return Comparison(names, tuple(found.sources), len(found.nodes), shake_s, tuple(pairs), name, block_s)

@@ -7,7 +7,7 @@ import pytest
 from pumice.model.pod import PodSpec
 from pumice.model.resources import EMPTY
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.workloads.blocks import BlockError, blocks_of
+from pumice.sim.workloads.blocks import BlockError, Blocks
 from pumice.sim.workloads.work import SimJob, SimTask
 from pumice.testing.build import node
 
@@ -21,7 +21,7 @@ def scene(*arrivals: float) -> Scene:
 
 
 def cut(found: Scene, span_s: float) -> list[dict[str, float]]:
-    return [{work.key: work.arrival_s for work in block.works} for block in blocks_of(found, span_s)]
+    return [{work.key: work.arrival_s for work in block.works} for block in Blocks(found, span_s)]
 
 
 def test_each_block_begins_at_its_own_start() -> None:
@@ -37,12 +37,16 @@ def test_the_last_block_is_left_out_where_it_is_not_whole() -> None:
     assert len(cut(scene(0.0, DAY, 2.5 * DAY), DAY)) == 2
 
 
+def test_jobs_of_the_last_block_are_counted() -> None:
+    assert Blocks(scene(0.0, DAY, 2.1 * DAY, 2.5 * DAY), DAY).left_out == 2
+
+
 def test_a_block_without_jobs_is_left_out() -> None:
     assert cut(scene(0.0, 2.5 * DAY, 3 * DAY), DAY) == [{"ns/j0": 0.0}, {"ns/j1": 0.5 * DAY}]
 
 
 def test_each_block_has_the_whole_cluster() -> None:
-    assert all(block.objects == scene().objects for block in blocks_of(scene(0.0, DAY, 2 * DAY), DAY))
+    assert all(block.objects == scene().objects for block in Blocks(scene(0.0, DAY, 2 * DAY), DAY))
 
 
 @pytest.mark.parametrize(
@@ -55,4 +59,4 @@ def test_each_block_has_the_whole_cluster() -> None:
 )
 def test_what_cannot_be_cut_is_an_error(arrivals: tuple[float, ...], span_s: float, text: str) -> None:
     with pytest.raises(BlockError, match=text):
-        blocks_of(scene(*arrivals), span_s)
+        Blocks(scene(*arrivals), span_s)
