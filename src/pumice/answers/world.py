@@ -35,9 +35,18 @@ REASON_TRIALS_MAX = 80
 
 
 class World:
-    """The objects of a cluster, the policy, the time (seconds since the epoch) and the names of the scheduler."""
+    """The objects of a cluster, the policy, the time (seconds since the epoch) and the names of the scheduler.
+    ``notes``: those of the snapshot that it was read from."""
 
-    def __init__(self, objects: Iterable[Object], policy: Policy, now: float, scheduler_names: Collection[str]) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Object],
+        policy: Policy,
+        now: float,
+        scheduler_names: Collection[str],
+        notes: Mapping[str, float] | None = None,
+    ) -> None:
+        self.notes: Mapping[str, float] = notes or {}
         self.objects: dict[Id, Object] = {(type(obj), key_of(obj)): obj for obj in objects}
         self.policy, self.now, self.scheduler_names = policy, now, tuple(scheduler_names)
 

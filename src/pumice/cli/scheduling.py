@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from pumice.cli.answers.live_starts import with_predictions
+
 if TYPE_CHECKING:
     from pumice.kube.api.access import Access
     from pumice.kube.scheduler.answer_pages import AnswerPages
@@ -24,11 +26,13 @@ async def schedule(
     stop: asyncio.Event,
     answers: AnswerPages,
     after_cycle: AfterCycle | None = None,
+    annotate_starts_s: float | None = None,
 ) -> None:
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is sought again. ``answers``: asks this scheduler from now on. Raises: KubeError.
+    as after a machine has slept, is sought again. ``answers``: asks this scheduler from now on. ``annotate_starts_s``:
+    how often starts are predicted, None for never. Raises: KubeError.
     """
     from pumice.kube.api.client import Client
     from pumice.kube.controllers.leading import FOR_KAI, Controllers, Deference
@@ -46,6 +50,14 @@ async def schedule(
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
     async with Client(access) as client, Client(access) as aside:
         election = Election(aside, *language.lease, _IDENTITY)
+        leading = client.fenced(lambda: election.holds)
+        controllers = Controllers(
+            leading,
+            ControlSettings(groups=GroupSettings(scheduler_names=names), default_queue=queue),
+            deference=FOR_KAI if is_kai else Deference(),
+            metrics=metrics,
+            grouping=GroupingSettings(names, queue) if is_kai else None,
+        )
         live = answers.live = Live(
             client,
             conf,
@@ -53,13 +65,7 @@ async def schedule(
             metrics,
             election=election,
             after_cycle=after_cycle,
-            beside=Controllers(
-                client.fenced(lambda: election.holds),
-                ControlSettings(groups=GroupSettings(scheduler_names=names), default_queue=queue),
-                deference=FOR_KAI if is_kai else Deference(),
-                metrics=metrics,
-                grouping=GroupingSettings(names, queue) if is_kai else None,
-            ).run,
+            beside=with_predictions(controllers.run, annotate_starts_s, answers, leading, lambda: live),
         )
         stopping = asyncio.create_task(_stopped(stop, live))
         try:

@@ -9,7 +9,7 @@ the errors after Kaplan and Meier.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -46,6 +46,49 @@ class Record(Struct, frozen=True):
     within_95: int
 
 
+#: Logarithms of factors beyond this would be read from no honest record, and overflow.
+_MOVE_MAX = 20.0
+_NOTES = "starts."
+
+
+class StartCorrection(Struct, frozen=True):
+    """What became of earlier predictions. ``moves``: for waits of each band, by how much each quantile is moved (the
+    logarithm of a factor, shape (bands, LEVELS)); () for a band of which too little is known."""
+
+    record: Record
+    moves: tuple[tuple[float, ...], ...] = ((),) * (len(_BANDS_S) + 1)
+
+    def corrected(self, raw_s: F64) -> F64:
+        """Return quantiles of a wait, ascending. Shape (LEVELS,)."""
+        moves = self.moves[_band_of(raw_s)]
+        if not moves:
+            return raw_s
+        found = (raw_s + _BASE_S) * np.exp(moves) - _BASE_S
+        # Each is moved by itself, so they may cross where there are few.
+        return np.maximum.accumulate(np.maximum(found, 0.0))
+
+    def to_notes(self) -> dict[str, float]:
+        """Return it as notes of a snapshot, from which ``correction_in`` reads it."""
+        record = self.record
+        notes = {"known": record.known, "within_80": record.within_80, "within_95": record.within_95}
+        found = {f"{_NOTES}{name}": float(value) for name, value in notes.items()}
+        for band, moves in enumerate(self.moves):
+            found |= {f"{_NOTES}moved.{band}.{i}": move for i, move in enumerate(moves)}
+        return found
+
+
+def correction_in(notes: Mapping[str, float]) -> StartCorrection | None:
+    """Return what ``StartCorrection.to_notes`` wrote, None if nothing usable is there: a file may say anything."""
+    counts = [notes.get(f"{_NOTES}{name}", -1.0) for name in ("known", "within_80", "within_95")]
+    if not all(0 <= count <= PREDICTIONS_MAX and count == int(count) for count in counts):
+        return None
+    moves = []
+    for band in range(len(_BANDS_S) + 1):
+        found = tuple(notes.get(f"{_NOTES}moved.{band}.{i}", np.nan) for i in range(len(LEVELS)))
+        moves.append(found if all(abs(move) <= _MOVE_MAX for move in found) else ())
+    return StartCorrection(Record(*map(int, counts)), tuple(moves))
+
+
 class StartScores:
     """The latest predictions and what became of them, in bounded memory."""
 
@@ -74,31 +117,43 @@ class StartScores:
         gone = {id(one) for one in self._open.pop(job, ())}
         self._past = deque((one for one in self._past if id(one) not in gone), maxlen=self._past.maxlen)
 
+    @property
+    def waiting(self) -> list[str]:
+        """Jobs whose start was predicted and is not known yet."""
+        return list(self._open)
+
     def record(self) -> Record:
         known = [one for one in self._past if one.waited_s is not None]
         inside = [_within(one.quantiles_s, one.waited_s or 0.0) for one in known]
         return Record(len(known), sum(each[0] for each in inside), sum(each[1] for each in inside))
 
+    def correction(self, now: float) -> StartCorrection:
+        """Return what is known by a moment, for predictions that are made elsewhere."""
+        return StartCorrection(self.record(), tuple(self._moves(band, now) for band in range(len(_BANDS_S) + 1)))
+
     def corrected(self, raw_s: F64, now: float) -> F64:
         """Return quantiles of a wait, ascending. Shape (LEVELS,)."""
-        judged = self._comparable(float(raw_s[2]))
+        band = _band_of(raw_s)
+        moves = tuple(self._moves(band, now) if each == band else () for each in range(len(_BANDS_S) + 1))
+        return StartCorrection(Record(0, 0, 0), moves).corrected(raw_s)
+
+    def _moves(self, band: int, now: float) -> tuple[float, ...]:
+        """Return by how much quantiles of such waits are to be moved, () if too little is known."""
+        judged = self._comparable(band)
         if sum(one.waited_s is not None for one in judged) < _KNOWN_MIN:
-            return raw_s
+            return ()
         # Jobs that still wait are the long waits: without them every prediction would be moved too early.
         known = np.array([one.waited_s is not None for one in judged])
         waits = np.array([now - one.at if one.waited_s is None else one.waited_s for one in judged])
         raws = np.array([one.raw_s for one in judged])
         # By factors: an hour is much for a wait of minutes, and nothing for one of days.
         errors = np.log(waits[:, None] + _BASE_S) - np.log(raws + _BASE_S)
-        moved = [_quantile(errors[:, i], known, level) for i, level in enumerate(LEVELS)]
-        found = (raw_s + _BASE_S) * np.exp(moved) - _BASE_S
-        # Each is moved by itself, so they may cross where there are few.
-        return np.maximum.accumulate(np.maximum(found, 0.0))
+        moved = (_quantile(errors[:, i], known, level) for i, level in enumerate(LEVELS))
+        return tuple(min(max(move, -_MOVE_MAX), _MOVE_MAX) for move in moved)
 
-    def _comparable(self, middle_s: float) -> Sequence[PastPrediction]:
+    def _comparable(self, band: int) -> Sequence[PastPrediction]:
         """Return predictions of similar waits, or all of them if there are few."""
-        band = int(np.searchsorted(_BANDS_S, middle_s))
-        same = [one for one in self._past if int(np.searchsorted(_BANDS_S, float(one.raw_s[2]))) == band]
+        same = [one for one in self._past if _band_of(one.raw_s) == band]
         return same if sum(one.waited_s is not None for one in same) >= _BAND_MIN else list(self._past)
 
     def _close(self, one: PastPrediction) -> None:
@@ -107,6 +162,10 @@ class StartScores:
             self._open[one.job] = still
         else:
             self._open.pop(one.job, None)
+
+
+def _band_of(raw_s: F64) -> int:
+    return int(np.searchsorted(_BANDS_S, float(raw_s[2])))
 
 
 def _within(quantiles_s: F64, waited_s: float) -> tuple[bool, bool]:

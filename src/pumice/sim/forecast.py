@@ -7,7 +7,7 @@ waits for admission are equal parts of what its PodGroup asks for at least.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -153,12 +153,17 @@ def _to_be_created(group: PodGroup) -> tuple[Pod, ...]:
 
 
 def _lasting(gang: LooseGang, lasts_s: float | None) -> LooseGang:
-    """Return a gang that exists from the beginning and lasts so long."""
-    annotations = {
-        key: text
-        for key, text in gang.group.annotations.items()
-        if key not in (ARRIVAL_ANNOTATION, DURATION_ANNOTATION)
-    }
+    """Return a gang that exists from the beginning and lasts so long. What its objects say of the true run time is for
+    simulations, and no forecast may know it."""
+    annotations = _without_spans(gang.group.annotations)
     if lasts_s is not None:
         annotations[DURATION_ANNOTATION] = f"{lasts_s:.3f}s"
-    return replace(gang, group=replace(gang.group, annotations=annotations))
+    pods = tuple(
+        replace(pod, annotations=_without_spans(pod.annotations)) if DURATION_ANNOTATION in pod.annotations else pod
+        for pod in gang.pods
+    )
+    return replace(gang, group=replace(gang.group, annotations=annotations), pods=pods)
+
+
+def _without_spans(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in annotations.items() if key not in (ARRIVAL_ANNOTATION, DURATION_ANNOTATION)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.ours.start_scores import StartScores
+from pumice.ours.start_scores import StartScores, correction_in
 
 
 def dice(seed: int) -> np.random.Generator:
@@ -75,3 +75,27 @@ def test_quantiles_ascend() -> None:
         found = scores.add(f"ns/{i}", float(i), raw).quantiles_s
         assert (np.diff(found) >= 0).all() and (found >= 0).all()
         scores.started(f"ns/{i}", i + float(random.uniform(0, 1e5)))
+
+
+def test_corrections_go_through_the_notes_of_a_snapshot() -> None:
+    scores = StartScores()
+    predict(scores, 100, 1, late=3.0)
+    correction = scores.correction(1e7)
+    again = correction_in(correction.to_notes())
+    assert again == correction
+    assert again.corrected(RAW).tolist() == scores.corrected(RAW, 1e7).tolist() != RAW.tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"starts.known": -1.0}, {"starts.known": float("nan")}, {"starts.within_80": 0.5}, {"starts.known": 1e9}],
+)
+def test_notes_that_say_anything_are_no_correction(wrong: dict[str, float]) -> None:
+    notes = StartScores().correction(0.0).to_notes() | wrong if wrong else {}
+    assert correction_in(notes) is None
+
+
+def test_moves_that_are_absurd_move_nothing() -> None:
+    notes = StartScores().correction(0.0).to_notes() | {f"starts.moved.0.{i}": 1e9 for i in range(5)}
+    found = correction_in(notes)
+    assert found is not None and found.corrected(RAW).tolist() == RAW.tolist()

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+import click
+from msgspec.structs import asdict, replace
 
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
+from pumice.cli.params import SPAN
 from pumice.report.units import counted, duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from pumice.answers.seen import HiddenNames
     from pumice.answers.world import World
+    from pumice.ours.start_scores import Record
     from pumice.sim.starts.predicted import Predictions, StartPrediction
 
 SAMPLES_MAX = 200
@@ -23,12 +27,38 @@ _NAMES_MAX = 3
 _PAGE_STEPS_MAX = 300_000
 
 
+def starts_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--starts`` and how far and how often it simulates."""
+    for option in (
+        click.option("--seed", type=int, default=0, help="Seed of --starts. Nothing else is random."),
+        click.option(
+            "--samples",
+            type=click.IntRange(1, SAMPLES_MAX),
+            default=8,
+            show_default=True,
+            help="Simulations of --starts, with run times and later jobs drawn at random.",
+        ),
+        click.option(
+            "--within", type=SPAN, default="7d", show_default=True, metavar="T", help="How far --starts looks."
+        ),
+        click.option("--starts", is_flag=True, help="Also when it is expected to start, by simulating on."),
+    ):
+        command = option(command)
+    return command
+
+
 def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Predictions:
     """Simulate a cluster on, under its policy."""
+    return _predicted(world, until_s=until_s, samples=samples, seed=seed)
+
+
+def _predicted(world: World, **horizon: Any) -> Predictions:
+    from pumice.ours.start_scores import correction_in
     from pumice.sim.starts.predicted import predicted_starts
     from pumice.sim.starts.samples import Horizon
 
-    return predicted_starts(world.objects.values(), world.policy, world.now, Horizon(until_s, samples, seed))
+    objects, correction = world.objects.values(), correction_in(world.notes)
+    return predicted_starts(objects, world.policy, world.now, Horizon(**horizon), correction=correction)
 
 
 def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
@@ -44,11 +74,7 @@ def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
 
 def page_starts(world: World) -> dict[str, Any]:
     """Return what pages show of starts: in bounded steps, with ``at``, the time that they count from."""
-    from pumice.sim.starts.predicted import predicted_starts
-    from pumice.sim.starts.samples import Horizon
-
-    found = predicted_starts(world.objects.values(), world.policy, world.now, Horizon(steps_max=_PAGE_STEPS_MAX))
-    return starts_described(found) | {"at": world.now}
+    return starts_described(_predicted(world, steps_max=_PAGE_STEPS_MAX)) | {"at": world.now}
 
 
 def print_starts(found: Predictions, job: str = "") -> None:
@@ -68,7 +94,15 @@ def print_starts(found: Predictions, job: str = "") -> None:
         names = f"{', '.join(found.stay[:_NAMES_MAX])}{more}"
         out.print(f"running without an estimate, so taken to stay: {len(found.stay)} ({escaped(names)})", style="dim")
     basis = f"{counted(found.samples, 'simulation')} of {duration(found.until_s)}, by estimates and {learnt}"
-    out.print(f"{basis}; not yet compared with what happened", style="dim")
+    out.print(f"{basis}; {_record(found.record)}", style="dim")
+
+
+def _record(record: Record | None) -> str:
+    if record is None or not record.known:
+        return "not yet compared with what happened"
+    shares = ((record.within_80, 80), (record.within_95, 95))
+    right = " and ".join(f"{100 * count / record.known:.0f} % within {level} %" for count, level in shares)
+    return f"of {counted(record.known, 'earlier prediction')} {right}"
 
 
 def _line(found: StartPrediction | None) -> str:
@@ -96,6 +130,7 @@ def starts_described(found: Predictions, job: str = "") -> dict[str, Any]:
             "interval_80_s": [plain(each.low_80_s), plain(each.high_80_s)],
             "interval_95_s": [plain(each.low_95_s), plain(each.high_95_s)],
             "why_not": each.why_not,
+            "simulated_s": [plain(each_s) for each_s in each.simulated_s],
         }
 
     chosen = found.by_job if not job else {key: each for key, each in found.by_job.items() if key == job}
@@ -105,5 +140,5 @@ def starts_described(found: Predictions, job: str = "") -> dict[str, Any]:
         "until_s": found.until_s,
         "ended_jobs": found.learnt,
         "without_estimate": list(found.stay),
-        "compared": None,
+        "compared": None if found.record is None else asdict(found.record),
     }

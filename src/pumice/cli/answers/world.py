@@ -155,7 +155,7 @@ def _of_snapshot(paths: Sequence[str], options: WorldOptions) -> Question:
     names = scheduler_names_in(cycle.snapshot) or (chosen.policy.dialect.scheduler,)
     if cycle.snapshot.shard is not None:
         say("note: the snapshot is of one shard; its nodes are used without that")
-    return Question(World(objects, chosen.policy, moment, names), chosen)
+    return Question(World(objects, chosen.policy, moment, names, cycle.snapshot.notes), chosen)
 
 
 def conf_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.cli.answers.served import ask, server_option
-from pumice.cli.answers.starts import SAMPLES_MAX, as_seen, predictions_of, print_starts, starts_described
+from pumice.cli.answers.starts import as_seen, predictions_of, print_starts, starts_described, starts_options
 from pumice.cli.answers.world import Question, WorldOptions, conf_option, namespaces_option, read_world, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json
-from pumice.cli.params import SPAN
 
 if TYPE_CHECKING:
     from pumice.sim.starts.predicted import Predictions
@@ -26,16 +25,7 @@ if TYPE_CHECKING:
 @conf_option
 @world_options
 @click.option("--no-ways", is_flag=True, help="Only the reason, without a search for ways out.")
-@click.option("--starts", is_flag=True, help="Also when it is expected to start, by simulating on.")
-@click.option("--within", type=SPAN, default="7d", show_default=True, metavar="T", help="How far --starts looks.")
-@click.option(
-    "--samples",
-    type=click.IntRange(1, SAMPLES_MAX),
-    default=8,
-    show_default=True,
-    help="Simulations of --starts, with run times and later jobs drawn at random.",
-)
-@click.option("--seed", type=int, default=0, help="Seed of --starts. Nothing else is random.")
+@starts_options
 @namespaces_option
 @server_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")

@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from pumice import __version__
+from pumice.cli.answers.live_starts import annotate_starts_option, check_every, with_predictions
 from pumice.cli.answers.recording import RecordFlags, record_live, record_options
 from pumice.cli.answers.served import answer_pages
 from pumice.cli.errors import InputError
@@ -66,6 +67,7 @@ class _Wanted(Struct, frozen=True):
     controllers: str
     dump_dir: Path | None
     pages: PageAddress | None
+    annotate_starts_s: float | None
     record: RecordFlags | None
     plugins_dir: str
 
@@ -152,6 +154,7 @@ class _Wanted(Struct, frozen=True):
 @click.option("--ca-cert-file", type=_FILE, metavar="F", help="CA certificates for optional client certificates.")
 @go_flag("--metrics-tls", default=False, help="Serve /metrics, /conf and questions over TLS as well.")
 @pages_option
+@annotate_starts_option
 @go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
 @click.option(
     "--controllers",
@@ -281,6 +284,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         lease = (duration, renew, retry)
     if given["disable_default_scheduler_config"] and given["scheduler_conf"] is None:
         raise InputError("--disable-default-scheduler-config: found no --scheduler-conf, wanted a policy file")
+    check_every(given["annotate_starts"])
     certificate = certificate_of(given)
     return _Wanted(
         given["kubeconfig"],
@@ -294,6 +298,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         given["controllers"],
         given["dump_dir"] if given["cache_dumper"] else None,
         pages_place(given["pages"], certified=certificate is not None),
+        given["annotate_starts"],
         given["record"],
         given["plugins_dir"],
     )
@@ -322,13 +327,14 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         tls = await tls_of(wanted.certificate, stack)
         beyond = await stack.enter_async_context(token_guard(access))
         pages = None if wanted.pages is None else shown_at(wanted.pages, tls)
+        controllers = _controllers(wanted, leading, settings, metrics, WatchFailures(troubles))
         live = answers.live = Live(
             client,
             conf,
             settings,
             metrics,
             election=election,
-            beside=_controllers(wanted, leading, settings, metrics, WatchFailures(troubles)),
+            beside=with_predictions(controllers, wanted.annotate_starts_s, answers, leading, lambda: live),
             troubles=troubles,
             after_cycle=await show_pages(pages, stack, answers, beyond),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
+from pumice.cli.answers.starts import predictions_of, print_starts, starts_described, starts_options
 from pumice.cli.answers.world import policy_of_cycle, readable, saved_cycle
 from pumice.cli.errors import FAILED, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
@@ -17,6 +18,7 @@ from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
 
 if TYPE_CHECKING:
+    from pumice.answers.world import World
     from pumice.model.events import Object
     from pumice.runtime.one_cycle import Answer
     from pumice.runtime.problems.problem import Problem
@@ -34,9 +36,11 @@ class _Options(Struct, frozen=True):
 
 
 class _Result(Struct, frozen=True):
-    """The answer, on what objects, under which policy, and what of the input could not be used."""
+    """The answer, on what objects, under which policy, and what of the input could not be used. ``world``: returns the
+    whole input, for questions about it."""
 
     answer: Answer
+    world: Callable[[], World]
     objects: Sequence[Object]
     chosen: PolicyChoice
     problems: Sequence[Problem] = ()
@@ -59,6 +63,7 @@ class _Result(Struct, frozen=True):
 )
 @click.option("--job", multiple=True, metavar="NAME", help="Print only this job (--json has all). Can be repeated.")
 @click.option("--queue", multiple=True, metavar="NAME", help="Print only jobs of this queue. Can be repeated.")
+@starts_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
@@ -71,6 +76,10 @@ def schedule(
     scheduler_name: tuple[str, ...],
     job: tuple[str, ...],
     queue: tuple[str, ...],
+    starts: bool,
+    within: float,
+    samples: int,
+    seed: int,
     as_json: bool,
     strict: bool,
 ) -> None:
@@ -90,7 +99,7 @@ def schedule(
       kubectl get nodes,queues,podgroups,pods -A -o json > all.json && pumice schedule all.json
       kubectl get nodes,queues,podgroups,pods -A -o json | pumice schedule - --queue prod
       pumice schedule manifests/ --json | jq .unscheduled
-      pumice schedule cycle.pumice
+      pumice schedule cycle.pumice --starts --within 2d
       pumice schedule cycle.pumice --conf another.conf
     """
     from pumice.runtime.files.file_signs import is_archive
@@ -101,13 +110,17 @@ def schedule(
         require_there(paths)
         is_saved = any(is_archive(Path(path)) for path in paths)
         asked = _on_snapshot(paths, options) if is_saved else _on_manifests(paths, options)
+    ahead = predictions_of(asked.world(), within, samples, seed) if starts else None
     if as_json:
         beside = {"left_out_actions": list(asked.chosen.left_out), "problems": described(asked.problems)}
+        beside |= {} if ahead is None else {"starts": starts_described(ahead)}
         print_json(_described(asked.answer) | beside)
     else:
         from pumice.cli.answer import print_answer
 
         print_answer(asked.answer, asked.objects, asked.chosen.label, jobs=job, queues=queue)
+        if ahead is not None:
+            print_starts(ahead)
     if asked.answer.outcome.faults:  # any job may have been skipped for it
         ctx.exit(FAILED)
     fail_for(ctx, asked.problems)
@@ -115,6 +128,7 @@ def schedule(
 
 def _on_manifests(paths: Sequence[str], options: _Options) -> _Result:
     """Raises: InputError, PolicyError."""
+    from pumice.answers.world import World
     from pumice.runtime.one_cycle import schedule_once
     from pumice.sim.scenes.inputs import read_inputs
 
@@ -128,14 +142,16 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Result:
         raise nothing_usable(paths)
     moment = found.newest if options.now is None else options.now
     objects = found.scene.all_objects(moment)
-    answer = schedule_once(objects, chosen.policy, moment, options.names or (chosen.policy.dialect.scheduler,))
-    return _Result(answer, objects, chosen, problems)
+    names = options.names or (chosen.policy.dialect.scheduler,)
+    answer = schedule_once(objects, chosen.policy, moment, names)
+    return _Result(answer, lambda: World(objects, chosen.policy, moment, names), objects, chosen, problems)
 
 
 def _on_snapshot(paths: Sequence[str], options: _Options) -> _Result:
     """Raises: InputError, PolicyError, OSError."""
     from pumice import __version__
-    from pumice.runtime.files.known_objects import objects_in
+    from pumice.answers.world import World
+    from pumice.runtime.files.known_objects import all_objects_in, objects_in, scheduler_names_in
     from pumice.runtime.one_cycle import decide
 
     path, cycle = paths[0], saved_cycle(paths)
@@ -146,7 +162,12 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Result:
     chosen = policy_of_cycle(cycle, path, options.conf, options.plugins_dir, strict=options.strict)
     moment = cycle.now if options.now is None else options.now
     objects = objects_in(cycle.snapshot, moment)
-    return _Result(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
+
+    def world() -> World:
+        everything, names = all_objects_in(cycle.snapshot, moment), scheduler_names_in(cycle.snapshot)
+        return World(everything, chosen.policy, moment, names, cycle.snapshot.notes)
+
+    return _Result(decide(cycle.snapshot, chosen.policy, moment, objects), world, objects, chosen)
 
 
 def _idle(found: Inputs) -> Iterator[Problem]:

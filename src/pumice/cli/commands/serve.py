@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from pumice.cli.answers.live_starts import annotate_starts_option, check_every
 from pumice.cli.answers.served import answer_pages
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
@@ -60,6 +61,7 @@ class _Wanted(Struct, frozen=True):
     scheduler_conf: Path | None
     plugins_dir: str
     pages: str
+    annotate_starts: float | None
     verbosity: int
 
 
@@ -110,6 +112,7 @@ class _Wanted(Struct, frozen=True):
 )
 @plugins_option
 @pages_option
+@annotate_starts_option
 @click.option("-v", "--v", "verbosity", type=VERBOSITY, default=0, show_default=True, help="Log level, 0 to 5.")
 def serve(**given: Any) -> None:
     """Serve a Kubernetes API with simulated nodes, queues, PodGroups and jobs.
@@ -137,8 +140,13 @@ def serve(**given: Any) -> None:
         raise InputError("--tls-cert and --tls-key go together")
     if wanted.salvage and wanted.data is None:
         raise InputError("--salvage needs --data")
-    if not wanted.schedule and (wanted.scheduler_conf or wanted.plugins_dir or wanted.pages):
-        raise InputError("--scheduler-conf, --plugins-dir and --pages need --schedule; `pumice run` has its own")
+    if not wanted.schedule and (
+        wanted.scheduler_conf or wanted.plugins_dir or wanted.pages or wanted.annotate_starts is not None
+    ):
+        raise InputError(
+            "--scheduler-conf, --plugins-dir, --pages and --annotate-starts need --schedule; `pumice run` has its own"
+        )
+    check_every(wanted.annotate_starts)
     pages_place(wanted.pages)  # before anything is written
     try:
         with ExitStack() as files:
@@ -181,9 +189,9 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
             api.pages = answers.pages
             at = pages_place(wanted.pages)
             shown = await show_pages(None if at is None else shown_at(at, None), stack, answers)
-            work = partial(
-                _schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop, answers, shown)
-            )
+            given = (access, conf, metrics, wanted.speed, stop, answers, shown, wanted.annotate_starts)
+            run = partial(schedule, *given)
+            work = partial(_schedule, cluster, run)
             part = Supervised(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
             api.checks["scheduler"] = part.health
             scheduler = asyncio.create_task(part.run())

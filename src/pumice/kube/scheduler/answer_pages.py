@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import msgspec
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.columns.snapshot import Snapshot
 from pumice.kube.scheduler.live import Live
@@ -81,11 +82,13 @@ class AnswerPages:
     """``pages``: handlers by path, for a server that answers this machine alone; ``pages_for`` those of another guard.
     One for all addresses of a scheduler, and for its pages in a browser.
 
-    ``live``: the scheduler that is asked, None while there is none. ``close`` when it has ended for good.
+    ``live``: the scheduler that is asked, None while there is none. ``notes``: returns further notes of the snapshot,
+    for the processes that answer. ``close`` when it has ended for good.
     """
 
     def __init__(self, words_of: WordsOf, live: Live | None = None) -> None:
         self.live, self._words_of = live, words_of
+        self.notes: Callable[[], Mapping[str, float]] = dict
         self._one, self._waiting = asyncio.Lock(), Counter[str]()
         self._folder: TemporaryDirectory[str] | None = None
         self._snapshot_of: Live | None = None
@@ -191,6 +194,7 @@ class AnswerPages:
         path = Path(self._folder.name, "cycle.pumice")
         if self._share.is_due or self._snapshot_of is not live:
             snapshot, conf = await live.look(_taken)
+            snapshot = replace(snapshot, notes={**snapshot.notes, **self.notes()})
             began = time.monotonic()
             cycle = Cycle(snapshot, time.time(), conf.file, lenient=bool(conf.policy.warnings))
             await asyncio.to_thread(snapshot_file.write_cycle, path, cycle)

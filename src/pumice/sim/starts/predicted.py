@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pumice.columns.dtypes import F64
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
 from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.past_job import PastJob
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.ours.predictor import Predictor
-from pumice.ours.start_scores import LEVELS, Record, StartScores
+from pumice.ours.start_scores import LEVELS, Record, StartCorrection, StartScores
 from pumice.sim.starts.samples import WEEK, Horizon, Starts, as_past_job, sampled_starts
 from pumice.sim.workloads.work import LooseGang
 
@@ -24,6 +26,7 @@ class StartPrediction(Struct, frozen=True):
 
     ``middle_s``: half of the simulations are earlier. ``low_80_s``, ``high_80_s``, ``low_95_s``, ``high_95_s``: the
     start is between them with that probability. ``why_not``: why nothing can be said, "" if something can.
+    ``simulated_s``: quantiles of the simulations (LEVELS), before they are corrected; () if there are none.
     """
 
     middle_s: float
@@ -32,6 +35,7 @@ class StartPrediction(Struct, frozen=True):
     low_95_s: float
     high_95_s: float
     why_not: str = ""
+    simulated_s: tuple[float, ...] = ()
 
 
 class Predictions(Struct, frozen=True):
@@ -56,12 +60,13 @@ def predicted_starts(
     past: Sequence[PastJob] | None = None,
     predictor: Predictor | None = None,
     scores: StartScores | None = None,
+    correction: StartCorrection | None = None,
 ) -> Predictions:
     """Return when each waiting job starts, by simulating on from ``now`` (seconds since the epoch).
 
     ``past``: jobs that came, by their arrival; without them those among the objects. ``predictor``: of run times;
-    without one it learns from the jobs of ``past`` that have ended. ``scores``: of earlier
-    predictions, which correct these and to which these are added.
+    without one it learns from the jobs of ``past`` that have ended. ``scores``: of earlier predictions, which correct
+    these and to which these are added. ``correction``: what scores that are kept elsewhere say.
     """
     found = list(objects)
     past = past_jobs(found) if past is None else past
@@ -70,8 +75,14 @@ def predicted_starts(
         for job in past:
             predictor.learn(job)
     starts = sampled_starts(found, policy, now, predictor, past, horizon)
-    by_job = {key: _prediction(key, now, each, starts, horizon, scores) for key, each in starts.by_job.items()}
-    record = scores.record() if scores else None
+
+    def corrected(key: str, raw_s: F64) -> F64:
+        if scores is not None:
+            return scores.add(key, now, raw_s).quantiles_s
+        return raw_s if correction is None else correction.corrected(raw_s)
+
+    by_job = {key: _prediction(each, starts, horizon, partial(corrected, key)) for key, each in starts.by_job.items()}
+    record = scores.record() if scores is not None else correction.record if correction is not None else None
     return Predictions(by_job, starts.samples, starts.until_s, len(predictor), starts.stay, record)
 
 
@@ -97,21 +108,19 @@ def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
     return sorted(found, key=lambda job: (job.arrived, job.key))
 
 
-def _prediction(
-    key: str, now: float, starts_s: np.ndarray, starts: Starts, horizon: Horizon, scores: StartScores | None
-) -> StartPrediction:
+def _prediction(starts_s: F64, starts: Starts, horizon: Horizon, corrected: Callable[[F64], F64]) -> StartPrediction:
     if not len(starts_s):
         why_not = f"no simulation ended within {horizon.steps_max:,} steps"
         return StartPrediction(np.inf, np.inf, np.inf, np.inf, np.inf, why_not)
     # Waits beyond the time that is simulated are unknown: that time is what is known of them.
     raw = np.quantile(np.minimum(starts_s, starts.until_s), LEVELS, method="nearest")
-    quantiles = raw if scores is None else scores.add(key, now, raw).quantiles_s
+    quantiles = corrected(raw)
     why_not = _why_not(starts_s, starts) if not np.isfinite(np.quantile(starts_s, 0.5, method="nearest")) else ""
     low_95, low_80, middle, high_80, high_95 = np.where(quantiles >= starts.until_s, np.inf, quantiles).tolist()
-    return StartPrediction(middle, low_80, high_80, low_95, high_95, why_not)
+    return StartPrediction(middle, low_80, high_80, low_95, high_95, why_not, tuple(raw.tolist()))
 
 
-def _why_not(starts_s: np.ndarray, starts: Starts) -> str:
+def _why_not(starts_s: F64, starts: Starts) -> str:
     count = int(np.isinf(starts_s).sum())
     text = f"in {count} of {len(starts_s)} simulations it does not start within the time that is simulated"
     # Names of others are not for everyone who may see this job.

@@ -1,4 +1,4 @@
-"""``pumice explain --starts``: when waiting jobs are expected to start, as text and as JSON."""
+"""``--starts`` of explain and schedule: when waiting jobs are expected to start, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,40 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from pumice.cli.main import main
+from pumice.ours.start_scores import Record, StartCorrection
+from pumice.runtime.files import snapshot_file
 
+#: A node of 4 cores: a runs for 3 h, since 1 h; b waits for it.
+TWO = """
+{apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: {cpu: "4", memory: 8Gi, pods: "9"}}}
+---
+{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}, spec: {weight: 1}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: a, namespace: ns, annotations: {pumice.dev/estimate: 3h}}
+spec: {minMember: 1}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a-0, namespace: ns, annotations: {scheduling.k8s.io/group-name: a}}
+spec: {schedulerName: volcano, nodeName: n, containers: [{name: m, resources: {requests: {cpu: "3"}}}]}
+status: {phase: Running, startTime: "2026-01-01T00:00:00Z"}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: b, namespace: ns, creationTimestamp: "2026-01-01T01:00:00Z", annotations: {pumice.dev/estimate: 1h}}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: b-0, namespace: ns, annotations: {scheduling.k8s.io/group-name: b}}
+spec: {schedulerName: volcano, containers: [{name: m, resources: {requests: {cpu: "3"}}}]}
+"""
 GANG = str(Path(__file__).parents[4] / "examples/debug-gang")
 
 
@@ -37,3 +68,28 @@ def test_json_has_intervals_in_seconds() -> None:
 def test_wrong_bounds_are_named(words: tuple[str, ...], problem: str) -> None:
     result = CliRunner().invoke(main, ["explain", "ml/tf", GANG, "--starts", *words])
     assert result.exit_code == 2 and problem in result.stderr
+
+
+def test_schedule_says_expected_starts_too(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO)
+    words = ["schedule", str(file), "--starts", "--within", "4h", "--samples", "2"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert "ns/b  in about 2 h (80 %: 2 h to 2 h; 95 %: 2 h to 2 h)" in result.stdout
+    assert "not yet compared with what happened" in result.stdout
+    found = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["starts"]["jobs"]["ns/b"]
+    assert found["middle_s"] == pytest.approx(7200, abs=5) and len(found["simulated_s"]) == 5
+
+
+def test_a_snapshot_says_how_often_earlier_predictions_were_right(tmp_path: Path) -> None:
+    file = tmp_path / "cycle.pumice"
+    CliRunner().invoke(main, ["simulate", str(Path(GANG).parent / "demo"), "--save-cycle", "12", str(file)])
+    cycle = snapshot_file.read_cycle(file)
+    notes = StartCorrection(Record(50, 41, 48)).to_notes()
+    snapshot_file.write_cycle(file, replace(cycle, snapshot=replace(cycle.snapshot, notes=notes)))
+    words = ["explain", "--all", str(file), "--starts", "--within", "1h", "--samples", "1"]
+    result = CliRunner().invoke(main, words)
+    assert "of 50 earlier predictions 82 % within 80 % and 96 % within 95 %" in " ".join(result.stdout.split())
+    compared = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["starts"]["compared"]
+    assert compared == {"known": 50, "within_80": 41, "within_95": 48}

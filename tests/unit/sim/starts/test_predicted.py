@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.events import Object
+from pumice.model.pod import Pod
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
 from pumice.model.workloads.past_job import PastJob
 from pumice.ours.predictor import Predictor
@@ -15,6 +16,7 @@ from pumice.ours.start_scores import StartScores
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.sim.starts.predicted import past_jobs, predicted_starts
 from pumice.sim.starts.samples import Horizon, sampled_starts
+from pumice.sim.workloads.spans import DURATION_ANNOTATION
 from pumice.testing.build import node, pod, podgroup, pods, queue, resource
 
 HOUR = 3600.0
@@ -133,3 +135,15 @@ def test_jobs_of_which_all_pods_have_ended_have_a_run_time() -> None:
     assert [each.ran_s for each in past_jobs(part)] == [None]
     whole = [*part[:2], pod("x-1-1", "x-1", phase="Failed", start_time=20.0, finish_time=80.0)]
     assert [(each.ran_s, each.name, each.pods) for each in past_jobs(whole)] == [(70.0, "x-", 2)]
+
+
+def test_the_true_run_time_is_not_used() -> None:
+    """A pod of a simulated cluster says how long it will run; in a forecast its estimate counts."""
+    runs = job("a", estimate="3h", started=0.0)
+    knows = [
+        replace(obj, annotations={**obj.annotations, DURATION_ANNOTATION: "90m"}) if isinstance(obj, Pod) else obj
+        for obj in runs
+    ]
+    waits = job("b", estimate="1h")
+    first, again = (predicted_starts(cluster(each, waits), policy(), HOUR, DAY) for each in (runs, knows))
+    assert first == again and first.by_job["ns/b"].middle_s == pytest.approx(2 * HOUR, abs=5)
