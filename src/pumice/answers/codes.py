@@ -179,6 +179,7 @@ _OF_KIND: dict[type[Blocker], Code] = {
     b.NoVictims: Code.ROOM,
     b.Behind: Code.ORDER,
     b.RoomReserved: Code.ORDER,
+    b.StartReserved: Code.ROOM,
     b.Unreadable: Code.UNREADABLE,
     b.PluginFault: Code.FAULT,
     b.SearchCut: Code.SEARCH_CUT,

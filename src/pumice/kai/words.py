@@ -39,6 +39,7 @@ from pumice.model.blockers import (
     Refused,
     RoomReserved,
     SearchCut,
+    StartReserved,
 )
 from pumice.model.instants import stamp
 
@@ -74,6 +75,8 @@ def text_of(why: Blocker) -> str:
             return _of_delay(why)
         case RoomReserved():
             return f"room is reserved for {why.holder} from {stamp(why.start)}"
+        case StartReserved():
+            return "room is reserved for it" + (f" from {stamp(why.start)}" if why.start is not None else " no longer")
     return _TEXTS[type(why)]
 
 

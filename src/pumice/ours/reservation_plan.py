@@ -5,6 +5,7 @@ Source: EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995), by cou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +14,12 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import IDLE, RELEASING
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import OVERRUN, REPLANNED, ROOM, STARTED, MovedBy
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
-from pumice.ours.room_over_time import Demand, RoomOverTime, places, places_lost
+from pumice.ours.reservation_delay import SaidStart, needed_of
+from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import stable_codes
 
@@ -30,7 +33,7 @@ class Plan:
 
     ``rank`` (J,): the place in the order of the planned jobs, 1 for the first, 0 for jobs without a plan. ``late``
     (J,): 1 for jobs that would end after the reservation begins. ``lost`` (C,): places of the reserved job that one pod
-    of a class takes at most.
+    of a class takes at most. ``reserved``: row of the reserved job, and what it needs.
     """
 
     def __init__(self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float, backfill: bool) -> None:
@@ -39,6 +42,7 @@ class Plan:
         jobs, classes = ssn.tables.jobs.capacity, ssn.tables.classes.capacity
         self.rank, self.late, self.lost = np.zeros(jobs), np.zeros(jobs), np.zeros(classes)
         self.reservation: Reservation | None = None
+        self.reserved: tuple[int, list[Demand]] | None = None
         self._fill()
 
     @property
@@ -74,7 +78,7 @@ class Plan:
         # Most cycles have no candidate, and need no profile.
         if not candidates:
             return
-        room = self._room()
+        room = self._room(self._ends)
         for i, job in enumerate(candidates):
             demands = self._demands(job)
             start = room.earliest(demands, now)
@@ -98,6 +102,7 @@ class Plan:
         there = int(places(free, demands[0]).sum()) if len(demands) == 1 else count
         # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
         there = there if self.backfill else count
+        self.reserved = job, demands
         self.reservation = Reservation(
             self.ssn.tables.jobs.uids[job], count, start, until, there, there - count, self._awaited(start)
         )
@@ -138,11 +143,67 @@ class Plan:
         found: Bool = (codes == 0) & (tables.nodes.quarantined_by == 0)
         return found
 
-    def _room(self) -> RoomOverTime:
+    def row_of(self, key: str) -> int | None:
+        """Return the row of a job, None if it is not there."""
+        jobs = self.ssn.tables.jobs
+        return next((row for row in self.ssn.live_jobs.tolist() if jobs.uids[row] == key), None)
+
+    def is_waiting(self, job: int) -> bool:
+        """Return True if a job waits, and no pod of it has a node."""
+        jobs = self.ssn.tables.jobs
+        return bool(jobs.alive[job] and jobs.waits[job] > 0 and jobs.counts[job, _HOLDING].sum() == 0)
+
+    def is_too_old(self, job: int) -> bool:
+        """Return True if room has been kept for a job for as long as is allowed."""
+        return self.ssn.now - float(self.ssn.tables.jobs.creation[job]) > self.after_s + self.holds_s
+
+    def places_when_empty(self, demand: Demand) -> float:
+        """Return how many pods of a demand fit on the nodes that may take it, if nothing runs there."""
+        return float(places(self.ssn.tables.nodes.facts.allocatable, demand).sum())
+
+    def delays(self, said: SaidStart) -> tuple[MovedBy, ...]:
+        """Return why the reserved job does not fit at the moment that was said before."""
+        assert self.reserved is not None, "nothing is reserved"
+        _, demands = self.reserved
+
+        def fits_without(causes: Sequence[MovedBy]) -> bool:
+            ends = self._ends.copy()
+            ends[[rows[cause] for cause in causes]] = -np.inf
+            return fits(self._room(ends).at(said.start), demands) is not None
+
+        rows = {self._cause(job, said): job for job in self._beyond(said.start, demands)}
+        order = sorted((each for each in rows if each is not None), key=lambda each: (each.kind != OVERRUN, rows[each]))
+        # Overdue jobs first: one that has started since was often let in because nothing was to be delayed by it.
+        found = needed_of(order, fits_without)
+        if found:
+            return tuple(found)
+        has_less = self.places_when_empty(demands[0]) < said.places
+        return (MovedBy(ROOM if has_less else REPLANNED),)
+
+    def _beyond(self, moment: float, demands: Sequence[Demand]) -> list[int]:
+        """Return jobs that hold nodes which the demands may use, and are expected to end after a moment."""
+        tasks, usable = self.ssn.tables.tasks, np.logical_or.reduce([demand.nodes for demand in demands])
+        rows = self._holding[usable[tasks.node[self._holding]]]
+        found = np.unique(tasks.job[rows][tasks.job[rows] >= 0])
+        return [int(job) for job in found if np.isfinite(self._ends[job]) and self._ends[job] > moment]
+
+    def _cause(self, job: int, said: SaidStart) -> MovedBy | None:
+        key, started = self.ssn.tables.jobs.uids[job], float(self._starts[job])
+        if started >= said.at:
+            return MovedBy(STARTED, key)
+        # One that was to end later already then is no cause.
+        return MovedBy(OVERRUN, key) if started + self._estimate(job) <= said.start else None
+
+    @cached_property
+    def _holding(self) -> AnyArray:
+        """Return the rows of tasks that hold a node."""
+        tasks = self.ssn.tables.tasks
+        found: AnyArray = (tasks.alive & (tasks.node >= 0) & np.isin(tasks.status, _HOLDING)).nonzero()[0]
+        return found
+
+    def _room(self, ends: F64) -> RoomOverTime:
         tables = self.ssn.tables
-        tasks = tables.tasks
-        rows = (tasks.alive & (tasks.node >= 0) & np.isin(tasks.status, _HOLDING)).nonzero()[0]
-        ends = self._ends
+        tasks, rows = tables.tasks, self._holding
         job = tasks.job[rows]
         # Pods without a job, such as those of a DaemonSet, are not expected to end.
         end = np.where(job >= 0, ends[job], np.inf)
@@ -151,15 +212,22 @@ class Plan:
         return RoomOverTime(free, tasks.node[rows], tables.classes.req[tasks.cls[rows]], end)
 
     @cached_property
-    def _ends(self) -> F64:
-        """Return when each running job is expected to end, ``inf`` for others. Shape (J,)."""
+    def _starts(self) -> F64:
+        """Return since when each job is running, ``inf`` for others. Shape (J,)."""
         tables, now = self.ssn.tables, self.ssn.now
         found = np.full(tables.jobs.capacity, np.inf)
         for job in (tables.jobs.alive & (tables.jobs.counts[:, _HOLDING].sum(axis=1) > 0)).nonzero()[0].tolist():
             # One pod of a gang tells when it started: they run together.
             pod = tables.tasks.pods[tables.jobs.tasks[job][0]]
-            started = now if pod.start_time is None else pod.start_time
-            found[job] = expected_end_s(started, self._estimate(job), now)
+            found[job] = now if pod.start_time is None else pod.start_time
+        return found
+
+    @cached_property
+    def _ends(self) -> F64:
+        """Return when each running job is expected to end, ``inf`` for others. Shape (J,)."""
+        found = np.full(len(self._starts), np.inf)
+        for job in np.isfinite(self._starts).nonzero()[0].tolist():
+            found[job] = expected_end_s(float(self._starts[job]), self._estimate(job), self.ssn.now)
         return found
 
     def _estimate(self, job: int) -> float:

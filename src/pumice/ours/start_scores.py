@@ -82,6 +82,7 @@ def correction_in(notes: Mapping[str, float]) -> StartCorrection | None:
     counts = [notes.get(f"{_NOTES}{name}", -1.0) for name in ("known", "within_80", "within_95")]
     if not all(0 <= count <= PREDICTIONS_MAX and count == int(count) for count in counts):
         return None
+    # A band of which one number is missing or absurd moves nothing, and the others still count.
     moves = []
     for band in range(len(_BANDS_S) + 1):
         found = tuple(notes.get(f"{_NOTES}moved.{band}.{i}", np.nan) for i in range(len(LEVELS)))
@@ -134,6 +135,7 @@ class StartScores:
     def corrected(self, raw_s: F64, now: float) -> F64:
         """Return quantiles of a wait, ascending. Shape (LEVELS,)."""
         band = _band_of(raw_s)
+        # Only its own band: the moves of all are as many times as slow.
         moves = tuple(self._moves(band, now) if each == band else () for each in range(len(_BANDS_S) + 1))
         return StartCorrection(Record(0, 0, 0), moves).corrected(raw_s)
 

@@ -224,6 +224,35 @@ def _reserved(found: b.Reserved) -> str:
     return f"reserved on {where}: starts when {who} {verb(len(found.by), 'has', 'have')} freed {what}"
 
 
+def _start_reserved(found: b.StartReserved) -> str:
+    cause = f": {', '.join(map(_moved_by, found.moved_by))}" if found.moved_by else ""
+    if found.start is None:
+        before = "" if found.said is None else f", which was to start at {stamp(found.said)}"
+        return f"room is no longer reserved for it{before}{cause}"
+    text = f"room is reserved for it, expected to start at {stamp(found.start)}"
+    if found.waits_for:
+        text += f" when {names(found.waits_for, 2)} {verb(len(found.waits_for), 'has', 'have')} ended"
+    if found.said is not None:
+        return f"{text}; {stamp(found.said)} was said before{cause}"
+    if found.first is not None and found.first < found.start:
+        return f"{text}; {stamp(found.first)} was said first"
+    return text
+
+
+def _moved_by(cause: b.MovedBy) -> str:
+    return _CAUSES[cause.kind].format(cause.job)
+
+
+_CAUSES = {
+    b.OVERRUN: "{} runs longer than its estimate",
+    b.STARTED: "{} has started since and does not end in time",
+    b.AHEAD: "{} goes before it",
+    b.ROOM: "nodes have less room than before",
+    b.TOO_LONG: "room was kept for as long as the policy allows",
+    b.REPLANNED: "its pods, an estimate or the policy has changed",
+}
+
+
 def _behind(found: b.Behind) -> str:
     if found.free is None:
         return "others came first and the cycle ended"
@@ -292,6 +321,7 @@ _SENTENCES: dict[type[Finding], Callable[[Any], str]] = {
     b.CannotEvict: _cannot_evict,
     b.Reserved: _reserved,
     b.RoomReserved: lambda found: f"room is reserved for {found.holder}, expected to start at {stamp(found.start)}",
+    b.StartReserved: _start_reserved,
     b.Delayed: lambda found: f"nothing is evicted for it before {stamp(found.until)} (its preemption delay)",
     b.SearchCut: _search_cut,
     b.PluginFault: _fault,

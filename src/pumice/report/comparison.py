@@ -166,12 +166,12 @@ class NoSuchFigure(ValueError):
     """A figure that is not compared: found, wanted."""
 
 
-def primary_of(text: str, outcome: RunOutcome) -> str:
+def primary_of(figure: str, outcome: RunOutcome) -> str:
     """Return the name of the figure that a user calls so (``wait.mean``), "" for ``none``. Raises: NoSuchFigure."""
-    name = "" if text == "none" else text.replace(".", "_")
-    known = [figure.name for figure in outcome.values]
+    name = "" if figure == "none" else figure.replace(".", "_")
+    known = [each.name for each in outcome.values]
     if name and name not in known:
-        raise NoSuchFigure(f"{text[:80]}: wanted none or one of {', '.join(known)}")
+        raise NoSuchFigure(f"{figure[:80]}: wanted none or one of {', '.join(known)}")
     return name
 
 

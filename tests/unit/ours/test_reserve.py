@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue
 from pumice.framework.plugin.errors import PolicyError
 from pumice.framework.plugin.filter_result import Unfit
 from pumice.framework.plugin.policy_file import Policy, read_policy
-from pumice.model.blockers import RoomReserved
+from pumice.model.blockers import (
+    AHEAD,
+    OVERRUN,
+    REPLANNED,
+    ROOM,
+    STARTED,
+    TOO_LONG,
+    MovedBy,
+    RoomReserved,
+    StartReserved,
+)
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
 from pumice.ours.plugins.reserve import Reserve
 from pumice.reasons.blockers import blockers_of
+from pumice.reasons.sentences import sentence
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.why import why_jobs_wait
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, node, podgroup, pods, run
 
 HOUR = 3600.0
+Notes = dict[str, float]
 
 
 def policy(**arguments: str) -> Policy:
@@ -159,3 +173,94 @@ def test_places_that_are_spared_on_one_large_node_may_be_taken() -> None:
 def test_of_jobs_of_one_second_the_first_by_name_gets_the_reservation() -> None:
     # Rows are in the order in which the store met the jobs, which is no order of age.
     assert started(four(job("late", 3, "9d"), job("a-whole", 4, "1h"))) == []
+
+
+def said(found: Store, notes: dict[str, float], now: float, **arguments: str) -> tuple[StartReserved | None, Notes]:
+    """Return what a cycle says of the start of ns/whole, and the notes for the next one."""
+    ran = run(replace(found.snapshot(now), notes=notes), policy(**arguments), now=now)
+    assert not ran.outcome.faults, ran.outcome.faults
+    (finding,) = [
+        entry.finding
+        for entry in ran.outcome.entries
+        if entry.subject == "ns/whole" and isinstance(entry.finding, StartReserved)
+    ] or [None]
+    after = {**notes, **ran.outcome.writes.notes}
+    return finding, {name: value for name, value in after.items() if not math.isnan(value)}
+
+
+def test_the_reserved_job_says_when_it_starts_and_what_it_waits_for() -> None:
+    first, notes = said(four(job("whole", 4, "1h")), {}, HOUR)
+    assert first == StartReserved(10 * HOUR, ("ns/runs",), 10 * HOUR)
+    again, same = said(four(job("whole", 4, "1h")), notes, 2 * HOUR)
+    assert again == first and same == notes
+    text = sentence(first)
+    assert text == "room is reserved for it, expected to start at 1970-01-01T10:00:00Z when ns/runs has ended"
+
+
+def test_a_start_that_moves_says_what_moved_it() -> None:
+    found = four(job("whole", 4, "1h"))
+    _, notes = said(found, {}, HOUR)
+    late, notes = said(found, notes, 11 * HOUR)
+    # The next of 1, 2, 4, … minutes after its estimate.
+    end = 10 * HOUR + 64 * 60
+    assert late == StartReserved(end, ("ns/runs",), 10 * HOUR, 10 * HOUR, (MovedBy(OVERRUN, "ns/runs"),))
+    assert sentence(late).endswith("1970-01-01T10:00:00Z was said before: ns/runs runs longer than its estimate")
+    after, _ = said(found, notes, 11.05 * HOUR)
+    assert after is not None and not after.moved_by
+    assert sentence(after).endswith("; 1970-01-01T10:00:00Z was said first")
+
+
+def test_a_start_moves_for_a_job_that_started_since() -> None:
+    _, notes = said(four(job("whole", 4, "1h")), {}, HOUR)
+    # It is on a node although it does not end in time: another scheduler placed it, say.
+    other = job("other", 1, "20h", on="n1")
+    other[1:] = [replace(pod, start_time=2 * HOUR) for pod in other[1:]]
+    found, _ = said(four(job("whole", 4, "1h"), other), notes, 3 * HOUR)
+    assert found is not None and found.moved_by == (MovedBy(STARTED, "ns/other"),)
+
+
+def test_a_start_moves_for_a_node_that_is_gone() -> None:
+    _, notes = said(four([node("n4", cpu=4)], job("whole", 4, "1h"), job("runs2", 1, "20h", on="n4")), {}, HOUR)
+    # Only the node of the job that ends late is left in the place of the one that is gone.
+    nodes = [node(f"n{i}", cpu=4) for i in (0, 2, 3, 4)]
+    store = cluster(*nodes, *job("runs", 1, "10h", on="n0"), *job("whole", 4, "1h"), *job("runs2", 1, "20h", on="n4"))
+    found, _ = said(store, notes, 2 * HOUR)
+    assert found is not None and found.start == 20 * HOUR and found.moved_by == (MovedBy(ROOM),)
+
+
+def test_a_start_moves_for_an_estimate_that_was_changed() -> None:
+    _, notes = said(four(job("whole", 4, "1h")), {}, HOUR)
+    nodes = [node(f"n{i}", cpu=4) for i in range(4)]
+    store = cluster(*nodes, *job("runs", 1, "30h", on="n0"), *job("whole", 4, "1h"))
+    found, _ = said(store, notes, 2 * HOUR)
+    assert found is not None and found.start == 30 * HOUR and found.moved_by == (MovedBy(REPLANNED),)
+
+
+def test_room_that_is_no_longer_reserved_says_so_once() -> None:
+    store = four(job("whole", 4, "1h"))
+    _, notes = said(store, {}, HOUR, holdsUpTo="4h")
+    found, notes = said(store, notes, 5 * HOUR, holdsUpTo="4h")
+    assert found == StartReserved(None, (), 10 * HOUR, 10 * HOUR, (MovedBy(TOO_LONG),)) and notes == {}
+    assert sentence(found) == (
+        "room is no longer reserved for it, which was to start at 1970-01-01T10:00:00Z: room was kept for as long as"
+        " the policy allows"
+    )
+    assert said(store, notes, 6 * HOUR, holdsUpTo="4h") == (None, {})
+
+
+def test_a_job_that_goes_before_is_named() -> None:
+    _, notes = said(four(job("whole", 4, "1h", 60.0)), {}, HOUR)
+    found, _ = said(four(job("whole", 4, "1h", 60.0), job("older", 4, "1h")), notes, 2 * HOUR)
+    assert found is not None and found.start is None and found.moved_by == (MovedBy(AHEAD, "ns/older"),)
+
+
+def test_the_start_is_among_the_reasons_of_the_job() -> None:
+    ran = run(four(job("whole", 4, "1h")), policy(), now=HOUR)
+    kinds = [type(each) for each in blockers_of(ran.outcome)["ns/whole"]]
+    assert kinds[-1] is StartReserved and kinds[0] is not StartReserved, "the nearest reason is what is short"
+
+
+def test_notes_that_say_anything_are_bounded_and_end() -> None:
+    notes = {f"reserve.{part}/ns/j{i}": 1.0 for i in range(100) for part in ("said", "at", "first", "places")}
+    _, after = said(four(job("whole", 4, "1h")), notes, HOUR)
+    assert {name.partition("/")[2] for name in after} == {"ns/whole"}

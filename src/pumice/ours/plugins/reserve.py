@@ -25,6 +25,7 @@ from pumice.api import (
     points,
 )
 from pumice.model.blockers import RoomReserved
+from pumice.ours.reservation_findings import ReservationFindings
 from pumice.ours.reservation_plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
 
@@ -54,6 +55,10 @@ class Reserve:
         holds, unknown = seconds_of(holdsUpTo), seconds_of(withoutEstimate)
         plan = Plan(ssn, after_s=self.after, holds_s=holds, unknown_s=unknown, backfill=backfill)
         self.reservation, self.is_firm = plan.reservation, plan.is_firm
+        found = ReservationFindings(plan)
+        for job, finding in found.of_jobs.items():
+            ssn.trace.tell(job, finding)
+        ssn.notes |= found.notes
         # Columns, so that what is kept from cycle to cycle is dropped when the plan changes.
         self.rank = ssn.column(f"{NAME}.rank", "job", values=plan.rank)
         self.late = ssn.column(f"{NAME}.late", "job", values=plan.late)

@@ -75,6 +75,9 @@ def test_seconds_are_written_within_the_bounds() -> None:
     assert [estimate_text(each) for each in (0.0, 90.4, 1e12)] == ["1s", "90s", f"{ESTIMATE_MAX_S:.0f}s"]
 
 
-@pytest.mark.parametrize(("now", "end"), [(50.0, 100.0), (100.0, 160.0), (110.0, 170.0), (500.0, 900.0)])
-def test_an_overdue_job_is_expected_to_run_as_long_again_as_it_is_overdue(now: float, end: float) -> None:
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [(50.0, 100.0), (100.0, 160.0), (110.0, 160.0), (160.0, 220.0), (500.0, 580.0), (1e9, 100 + 60 * 2**24)],
+)
+def test_the_end_of_an_overdue_job_is_expected_in_steps_that_double(now: float, end: float) -> None:
     assert expected_end_s(40.0, 60.0, now) == end
