@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from pumice.columns.dtypes import F64
-from pumice.model.workloads.estimate import ESTIMATE_MIN_S
+from pumice.model.workloads.estimate import ESTIMATE_MAX_S, ESTIMATE_MIN_S
 from pumice.model.workloads.past_job import PastJob
 
 #: Ended jobs that are remembered. Each is in one list for each kind of similarity, so this bounds the memory.
@@ -101,6 +101,16 @@ class Predictor:
             values.popleft()  # jobs leave in the order in which they came
             if not values:
                 del self._values[group]
+
+
+def drawn_by_age(age_s: float, dice: np.random.Generator) -> float:
+    """Return a run time in seconds, from start to end, of a job of which only its age is known.
+
+    With a probability of one half it is twice its age, or more. Source: Harchol-Balter and Downey, Exploiting Process
+    Lifetime Distributions for Dynamic Load Balancing, 1997: of processes of age a the part a / t reaches the age t.
+    """
+    # 1 - u is never 0. What is left is bounded as an estimate is, also of a job that is older than that bound.
+    return age_s + min(age_s / (1.0 - float(dice.random())) - age_s, ESTIMATE_MAX_S)
 
 
 def _value(job: PastJob, seconds: float) -> float:

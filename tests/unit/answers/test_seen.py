@@ -99,4 +99,4 @@ def test_predicted_starts_name_no_job_of_others() -> None:
     found = Predictions({"ml/a": waits, "other/b": waits}, 2, 60.0, 0, ("other/c", "ml/d"))
     shown = starts_as_seen(found, HiddenNames({"other"}))
     assert list(shown.by_job) == ["ml/a"] and "secret" not in shown.by_job["ml/a"].why_not
-    assert shown.stay == (OTHER, "ml/d")
+    assert shown.by_age == (OTHER, "ml/d")

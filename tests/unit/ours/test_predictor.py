@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pumice.model.resources import EMPTY
+from pumice.model.workloads.estimate import ESTIMATE_MAX_S
 from pumice.model.workloads.past_job import PastJob, stem_of
-from pumice.ours.predictor import Predictor
+from pumice.ours.predictor import Predictor, drawn_by_age
 
 
 def job(ran_s: float | None, *, user: str = "u", name: str = "train-", pods: int = 4, estimate_s: float = 0) -> PastJob:
@@ -78,3 +79,12 @@ def test_draws_follow_their_dice() -> None:
 @pytest.mark.parametrize(("name", "stem"), [("train-17", "train-"), ("x-0f3a9b2c1d-7", "x--"), ("plain", "plain")])
 def test_runs_of_one_script_have_one_stem(name: str, stem: str) -> None:
     assert stem_of(name) == stem
+
+
+def test_of_jobs_of_an_age_half_run_for_twice_as_long() -> None:
+    dice = np.random.Generator(np.random.PCG64(1))
+    found = np.array([drawn_by_age(100.0, dice) for _ in range(4_000)])
+    assert found.min() >= 100.0 and np.isfinite(found).all()
+    for times in (2.0, 4.0, 10.0):
+        assert np.mean(found >= 100.0 * times) == pytest.approx(1 / times, abs=0.02)
+    assert all(1e9 < drawn_by_age(1e9, dice) <= 1e9 + ESTIMATE_MAX_S for _ in range(100))

@@ -84,7 +84,7 @@ async def test_jobs_that_wait_have_their_expected_start(shown: CycleSummary) -> 
 
 async def test_why_no_start_is_expected_names_no_job_of_others(shown: CycleSummary) -> None:
     async def of_others() -> dict[str, Any]:
-        waits = {"why_not": "without an estimate, so taken to stay: 1 running (other/secret)"}
+        waits = {"why_not": "without an estimate, so by age alone: 1 running (other/secret)"}
         return {"jobs": {"ns/large": waits}, "at": 100.0, "samples": 8, "until_s": 3600.0}
 
     starts = ExpectedStarts(of_others, lambda: 0.0, changes=False)

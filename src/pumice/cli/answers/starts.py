@@ -68,8 +68,8 @@ def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
         for key, each in found.by_job.items()
         if not hidden.are_in(key)
     }
-    # How many stay is a sum, which everyone sees.
-    return replace(found, by_job=shown, stay=tuple(map(hidden.removed, found.stay)))
+    # How many they are is a sum, which everyone sees.
+    return replace(found, by_job=shown, by_age=tuple(map(hidden.removed, found.by_age)))
 
 
 def page_starts(world: World) -> dict[str, Any]:
@@ -89,10 +89,13 @@ def print_starts(found: Predictions, job: str = "") -> None:
     out.print()
     out.print_table(lines)
     learnt = f"run times of {counted(found.learnt, 'ended job')}" if found.learnt else "no ended jobs"
-    if found.stay:
-        more = ", …" if len(found.stay) > _NAMES_MAX else ""
-        names = f"{', '.join(found.stay[:_NAMES_MAX])}{more}"
-        out.print(f"running without an estimate, so taken to stay: {len(found.stay)} ({escaped(names)})", style="dim")
+    if found.by_age:
+        more = ", …" if len(found.by_age) > _NAMES_MAX else ""
+        names = f"{', '.join(found.by_age[:_NAMES_MAX])}{more}"
+        out.print(
+            f"running without an estimate, so expected to end by age alone: {len(found.by_age)} ({escaped(names)})",
+            style="dim",
+        )
     basis = f"{counted(found.samples, 'simulation')} of {duration(found.until_s)}, by estimates and {learnt}"
     out.print(f"{basis}; {_record(found.record)}", style="dim")
 
@@ -139,6 +142,6 @@ def starts_described(found: Predictions, job: str = "") -> dict[str, Any]:
         "samples": found.samples,
         "until_s": found.until_s,
         "ended_jobs": found.learnt,
-        "without_estimate": list(found.stay),
+        "without_estimate": list(found.by_age),
         "compared": None if found.record is None else asdict(found.record),
     }

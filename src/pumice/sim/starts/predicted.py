@@ -40,14 +40,14 @@ class StartPrediction(Struct, frozen=True):
 
 class Predictions(Struct, frozen=True):
     """By ``namespace/name``. ``samples`` simulations over ``until_s`` seconds, with what ``learnt`` ended jobs say.
-    ``stay``: running jobs of which nothing says when they end. ``record``: how often earlier predictions were right,
-    None if there were none."""
+    ``by_age``: running jobs of which only the age says when they end. ``record``: how often earlier predictions were
+    right, None if there were none."""
 
     by_job: Mapping[str, StartPrediction]
     samples: int
     until_s: float
     learnt: int
-    stay: tuple[str, ...] = ()
+    by_age: tuple[str, ...] = ()
     record: Record | None = None
 
 
@@ -83,7 +83,7 @@ def predicted_starts(
 
     by_job = {key: _prediction(each, starts, horizon, partial(corrected, key)) for key, each in starts.by_job.items()}
     record = scores.record() if scores is not None else correction.record if correction is not None else None
-    return Predictions(by_job, starts.samples, starts.until_s, len(predictor), starts.stay, record)
+    return Predictions(by_job, starts.samples, starts.until_s, len(predictor), starts.by_age, record)
 
 
 def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
@@ -124,4 +124,4 @@ def _why_not(starts_s: F64, starts: Starts) -> str:
     count = int(np.isinf(starts_s).sum())
     text = f"in {count} of {len(starts_s)} simulations it does not start within the time that is simulated"
     # Names of others are not for everyone who may see this job.
-    return text if not starts.stay else f"{text}; without an estimate, so taken to stay: {len(starts.stay)} running"
+    return text if not starts.by_age else f"{text}; without an estimate, so by age alone: {len(starts.by_age)} running"

@@ -20,7 +20,7 @@ from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 from pumice.model.workloads.estimate import job_estimate_s
 from pumice.model.workloads.past_job import PastJob, stem_of
-from pumice.ours.predictor import Predictor
+from pumice.ours.predictor import Predictor, drawn_by_age
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.sim.forecast import by_estimate, forecast, gangs_of, started_at
 from pumice.sim.settings import Observers
@@ -49,11 +49,12 @@ WEEK = Horizon()
 
 
 class Starts(Struct, frozen=True):
-    """Seconds until jobs start, by ``namespace/name``. Shape (samples,), inf for not within ``until_s``. ``stay``:
-    running jobs of which nothing says when they end. ``samples``: those that ended within the steps of the horizon."""
+    """Seconds until jobs start, by ``namespace/name``. Shape (samples,), inf for not within ``until_s``. ``by_age``:
+    running jobs without an estimate or similar jobs that have ended. ``samples``: those that ended within the steps of
+    the horizon."""
 
     by_job: dict[str, F64]
-    stay: tuple[str, ...]
+    by_age: tuple[str, ...]
     samples: int
     until_s: float
 
@@ -116,14 +117,14 @@ def sampled_starts(
     predictor.watch((about[key], age_s) for key, age_s in ages.items())
     with old_objects_left_alone():
         until_s, left = _reach(present, horizon)
-        starts, stay = list[dict[str, float]](), frozenset[str]()
+        starts, by_age = list[dict[str, float]](), frozenset[str]()
         steps = _Steps(left)
         with suppress(_StepsSpent):
             for number in range(horizon.samples):
-                sample, stay = _sample(present, horizon.seed, number, until_s, steps)
+                sample, by_age = _sample(present, horizon.seed, number, until_s, steps)
                 starts.append(sample)
     by_job = {key: np.array([sample[key] for sample in starts]) for key in sorted(present.waiting)}
-    return Starts(by_job, tuple(sorted(stay)), len(starts), until_s)
+    return Starts(by_job, tuple(sorted(by_age)), len(starts), until_s)
 
 
 def _reach(present: _Present, horizon: Horizon) -> tuple[float, float]:
@@ -143,15 +144,19 @@ def _reach(present: _Present, horizon: Horizon) -> tuple[float, float]:
 def _sample(
     present: _Present, seed: int, number: int, until_s: float, steps: _Steps
 ) -> tuple[dict[str, float], frozenset[str]]:
-    """Return the seconds until each waiting job starts, in one simulation, and the running jobs that stay. Raises:
-    _StepsSpent."""
-    now, predictor, drawn = present.now, present.predictor, dict[str, float | None]()
+    """Return the seconds until each waiting job starts, in one simulation, and the running jobs whose end was drawn by
+    their age. Raises: _StepsSpent."""
+    now, predictor, drawn, by_age = present.now, present.predictor, dict[str, float | None](), list[str]()
     dice = np.random.Generator(np.random.PCG64([seed, number]))
     # In the order of the objects, so that the same input draws the same numbers.
     for gang in present.gangs:
         age_s = present.ages.get(gang.key, 0.0)
         runs_s = predictor.draw(present.about[gang.key], dice, age_s)
-        drawn[gang.key] = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
+        lasts_s = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
+        if lasts_s is None and age_s > 0:
+            by_age.append(gang.key)
+            lasts_s = max(drawn_by_age(age_s, dice) - age_s, 1.0)
+        drawn[gang.key] = lasts_s
     ahead = forecast(
         present.objects,
         present.policy,
@@ -164,7 +169,7 @@ def _sample(
     )
     found = {key: ahead.jobs[key].starts_s if key in ahead.jobs else None for key in present.waiting}
     starts = {key: float("inf") if start is None else start for key, start in found.items()}
-    return starts, frozenset(key for key in present.ages if drawn[key] is None)
+    return starts, frozenset(by_age)
 
 
 def as_past_job(gang: LooseGang) -> PastJob:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from msgspec.structs import replace
 
 from pumice.cli.main import main
+from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
 from pumice.ours.start_scores import Record, StartCorrection
 from pumice.runtime.files import snapshot_file
 
@@ -93,3 +96,47 @@ def test_a_snapshot_says_how_often_earlier_predictions_were_right(tmp_path: Path
     assert "of 50 earlier predictions 82 % within 80 % and 96 % within 95 %" in " ".join(result.stdout.split())
     compared = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["starts"]["compared"]
     assert compared == {"known": 50, "within_80": 41, "within_95": 48}
+
+
+def exported(path: Path, *, estimate: str = "", ended: int = 0) -> str:
+    """Write TWO as ``kubectl get … -o json`` prints it. ``estimate``: of the job that runs; ``ended``: jobs like it
+    that have run for 90 minutes."""
+    items = list(yaml.safe_load_all(TWO))
+    for item in items:
+        if item["metadata"]["name"] == "a":
+            item["metadata"]["annotations"] = {ESTIMATE_ANNOTATION: estimate} if estimate else {}
+    group, pod = items[2], items[3]
+    for i in range(ended):
+        like, its = json.loads(json.dumps((group, pod)))
+        like["metadata"]["name"] = its["metadata"]["annotations"]["scheduling.k8s.io/group-name"] = f"a-{i}"
+        its["metadata"]["name"] = f"a-{i}-0"
+        times = {"startedAt": "2025-12-31T01:00:00Z", "finishedAt": "2025-12-31T02:30:00Z"}
+        state = {"terminated": {"exitCode": 0, **times}}
+        its["status"] = {
+            "phase": "Succeeded",
+            "startTime": times["startedAt"],
+            "containerStatuses": [{"name": "m", "state": state}],
+        }
+        items += [like, its]
+    path.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": json.loads(json.dumps(items, default=str))})
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "hours", "said"),
+    [
+        ({"estimate": "3h"}, 2.0, "by estimates and no ended jobs"),
+        ({"ended": 9}, 0.5, "run times of 9 ended jobs"),
+        ({}, None, "expected to end by age alone: 1 (ns/a)"),
+    ],
+)
+def test_an_export_of_a_cluster_says_when_a_job_starts(
+    tmp_path: Path, given: dict[str, Any], hours: float | None, said: str
+) -> None:
+    words = ["explain", "b", exported(tmp_path / "all.json", **given), "--no-ways", "--starts", "--within", "60d"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0 and said in " ".join(result.stdout.split()), result.output
+    middle = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["start"]["jobs"]["ns/b"]["middle_s"]
+    assert middle == pytest.approx(3600 * hours, abs=5) if hours is not None else middle > 0

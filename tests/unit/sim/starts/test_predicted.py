@@ -49,10 +49,20 @@ def test_a_job_starts_when_the_one_before_it_ends_by_its_estimate() -> None:
     assert each.low_95_s == each.high_95_s, "nothing is drawn where estimates are all that is known"
 
 
-def test_without_an_estimate_the_job_in_the_way_is_named() -> None:
-    found = predicted_starts(cluster(job("a", started=0.0), job("b")), policy(), HOUR, DAY).by_job["ns/b"]
+def test_without_an_estimate_a_job_ends_by_its_age() -> None:
+    many = replace(DAY, until_s=30 * 24 * HOUR, samples=40)
+    found = predicted_starts(cluster(job("a", started=0.0), job("b")), policy(), 10 * HOUR, many)
+    assert found.by_age == ("ns/a",)
+    # Half of all jobs run for as long again as they have been running.
+    each = found.by_job["ns/b"]
+    assert 5 * HOUR < each.middle_s < 20 * HOUR and each.low_80_s < 3 * HOUR and each.high_80_s > 40 * HOUR
+
+
+def test_a_job_that_seems_to_stay_is_why_nothing_can_be_said() -> None:
+    old = 400 * 24 * HOUR
+    found = predicted_starts(cluster(job("a", started=0.0), job("b")), policy(), old, DAY).by_job["ns/b"]
     assert np.isinf(found.middle_s)
-    assert "without an estimate, so taken to stay: 1 running" in found.why_not
+    assert "without an estimate, so by age alone: 1 running" in found.why_not
 
 
 def test_run_times_of_ended_jobs_give_an_interval() -> None:
