@@ -9,7 +9,7 @@ import pytest
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.resources import Resource
-from pumice.report.summary import Summary
+from pumice.report.summary import Summary, jain
 from pumice.sim.measures.fairness import Fairness
 from tests.unit.report.kit import inputs, job, node, queue, summary_of
 from tests.unit.sim import kit
@@ -126,3 +126,26 @@ metadata:
   annotations: {{scheduling.k8s.io/group-name: pair, pumice.dev/duration: "{seconds}s"}}
 spec: {{schedulerName: volcano, containers: [{{name: main, resources: {{requests: {{cpu: "1"}}}}}}]}}
 ---"""
+
+
+def test_of_a_resource_in_plenty_a_queue_deserves_no_more_than_it_can_use() -> None:
+    """10 GPUs and 100 cores; jobs of queue a ask for a GPU and a core, those of b for a GPU and 8 cores.
+
+    a asks for 10 GPUs, b for 9 with 72 cores: GPUs are short, cores are not. Each resource shared by itself, b would
+    deserve all 72 cores, its dominant share, but with half the GPUs it can use 40. a holds 4 GPUs and b 6.
+    """
+    fairness = Fairness({name: Queue(name) for name in ("a", "b")})
+    room = Resource(100_000.0, 0.0, {"nvidia.com/gpu": 10_000.0})
+    fairness.node(Node("n0", room, room, uid="n0"), 1)
+    for name, asked, held, each in (("a", 10, 4, 1), ("b", 9, 6, 8)):
+        for ask, jobs in ((fairness.ask, asked), (fairness.hold, held)):
+            ask(name, (("cpu", 1000.0 * jobs * each), ("nvidia.com/gpu", 1000.0 * jobs)), 1)
+    assert deserved(fairness) == pytest.approx({"a": 0.5, "b": 0.5})
+    assert fairness.contended
+    shares = {name: found.share for name, found in fairness.queues().items()}
+    assert shares == pytest.approx({"a": 0.4, "b": 0.6})
+    # 0.8 and 1.2 of what they deserve: (0.8 + 1.2)² / (2 · (0.64 + 1.44)) = 25 / 26.
+    assert jain([0.4 / 0.5, 0.6 / 0.5]) == pytest.approx(25 / 26) and round(25 / 26, 4) == 0.9615
+    assert jain([shares[name] / found.deserved for name, found in fairness.queues().items()]) == pytest.approx(25 / 26)
+    # With 0.72 of the cores as b's due it would look almost even.
+    assert jain([0.4 / 0.5, 0.6 / 0.72]) == pytest.approx(0.9996, abs=5e-5)
