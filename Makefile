@@ -63,6 +63,9 @@ test-pages: setup ## pages and reports in a headless Chromium (on PATH, or PUMIC
 fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS), in both languages: hours
 	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS)
 	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS) --dialect kai
+	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS) --kind storm
+	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS) --kind storm --dialect kai
+	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS) --kind reserved
 
 fuzz-input: setup ## hostile inputs by the thousand (FUZZ_COUNT, FUZZ_SEED): a quarter of an hour; what is found is kept
 	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)

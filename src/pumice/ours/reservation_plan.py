@@ -46,6 +46,11 @@ class Plan:
         self._fill()
 
     @property
+    def reserved_job(self) -> int:
+        """The row of the job for which room is reserved, -1 for none."""
+        return -1 if self.reserved is None else self.reserved[0]
+
+    @property
     def is_firm(self) -> bool:
         """True if the start of the reservation rests on what runs alone. If jobs before it start in this cycle too,
         their nodes are not decided yet."""

@@ -97,7 +97,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         made = Makers(controller, scene.makers, priorities, settings.until).made
     history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
     shell.causes.tell = history.note_causes
-    laws = _laws(shell, controller, history) if settings.check_laws else None
+    laws = _laws(shell, controller, history, settings) if settings.check_laws else None
     simulation = Simulation(
         cluster,
         controller,
@@ -138,11 +138,11 @@ def _faults(cluster: SimCluster, shell: Shell, settings: SimSettings) -> Faults 
     return Faults(cluster, settings.faults, _dice(settings.seed), shell.restart)
 
 
-def _laws(shell: Shell, controller: Controller, history: History) -> Laws:
+def _laws(shell: Shell, controller: Controller, history: History, settings: SimSettings) -> Laws:
     """Return the laws that hold under the shell's policy."""
     from pumice.sim.laws.by_policy import laws_of
 
-    return laws_of(shell, controller, history)
+    return laws_of(shell, controller, history, estimates_hold=settings.estimates_hold)
 
 
 def _why_not_alone(

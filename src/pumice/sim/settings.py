@@ -24,7 +24,8 @@ class SimSettings(Struct, frozen=True):
     ``check_laws``: check the safety laws after every event, which is slow. ``circles_max``: end after this many cycles
     that decide something while no job arrives or ends. ``try_alone`` False: do not run each job that waits at the end
     on an empty cluster (a simulation each), and find none impossible. ``awaited``: end as soon as all of these jobs
-    have started; empty: do not.
+    have started; empty: do not. ``estimates_hold``: every job ends by its estimate, so that reservations can be checked
+    with the laws.
     """
 
     start: float = 0.0
@@ -38,6 +39,7 @@ class SimSettings(Struct, frozen=True):
     circles_max: int = CIRCLES_MAX
     try_alone: bool = True
     awaited: frozenset[str] = frozenset()
+    estimates_hold: bool = False
 
 
 def _no_clock() -> float:

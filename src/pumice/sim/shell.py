@@ -62,6 +62,10 @@ class Shell:
         if self.loop.recorder is not None:
             self.loop.recorder.begin_anew()
 
+    def last_outcome(self) -> Outcome | None:
+        """Return the outcome of the last cycle, None before the first."""
+        return self._last
+
     def promised(self) -> dict[str, str]:
         """Return pods for which the last cycle reserved a node, with the node."""
         return {} if self._last is None else self._last.pipelined

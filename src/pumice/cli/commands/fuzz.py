@@ -18,7 +18,8 @@ from pumice.cli.params import engine_option
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.registry import Registry
-    from pumice.sim.fuzz.case import FuzzCase, PlayResult
+    from pumice.sim.fuzz.case import FuzzCase
+    from pumice.sim.fuzz.play_result import PlayResult
 
 FINDINGS_MAX = 20
 #: Seeds for each worker that are played before their findings are reported, in the order of seeds.
@@ -32,6 +33,7 @@ class Drawn(Struct, frozen=True):
     confs: tuple[str, ...]
     faults: str
     dialect: str
+    kind: str
 
 
 class Seeds(click.ParamType[range]):
@@ -64,6 +66,13 @@ class Seeds(click.ParamType[range]):
     help="Language of the policies and objects, without --confs.",
 )
 @click.option(
+    "--kind",
+    type=click.Choice(["crowded", "storm", "reserved"]),
+    default="crowded",
+    show_default=True,
+    help="What worlds are about: a full cluster and faults; gangs that fit nowhere before one that fits; reservations.",
+)
+@click.option(
     "--faults", metavar="PLAN", default="", help="Faults, as for simulate; none for no faults.  [default: any]"
 )
 @click.option(
@@ -93,6 +102,7 @@ def fuzz(
     seeds: range,
     confs: tuple[str, ...],
     dialect: str,
+    kind: str,
     faults: str,
     save: Path,
     replay: tuple[Path, ...],
@@ -104,13 +114,16 @@ def fuzz(
 
     Each seed makes a world: a small, crowded cluster with jobs, faults, and a policy drawn from all actions and
     plugins. It is simulated to its end. After every event, invariants ("laws") are checked: no node is overcommitted,
-    gangs are bound whole, no pod is lost, no pod is evicted without a plan, evictions come to an end. A world that
-    breaks a law is reduced and saved to a file, which --replay runs again. The output also counts the worlds in which
-    pods were bound and evicted. The exit code is 1 if a law was broken.
+    gangs are bound whole, no pod is lost, no pod is evicted without a plan, evictions come to an end. Worlds of two
+    other kinds have laws of their own: a tenant's gangs that fit nowhere delay a gang of another tenant by at most one
+    cycle, and room that is reserved is there when it was said to be. A world that breaks a law is reduced and saved to
+    a file, which --replay runs again. The output also counts the worlds in which pods were bound and evicted. The exit
+    code is 1 if a law was broken.
 
     \b
     Examples:
       pumice fuzz --seeds 0..499 --dialect kai
+      pumice fuzz --seeds 0..999 --kind storm
       pumice fuzz --seeds 17 --confs volcano-scheduler.conf --faults refused=5%,restart=2m
       pumice fuzz --replay fuzz-findings/17.json
     """
@@ -121,8 +134,9 @@ def fuzz(
     if replay:
         worlds = _replayed(replay, registry)
     else:
-        draws = _maker(registry, confs, faults, dialect)  # says what is wrong with policies and faults
-        worlds = _worlds(Drawn(confs, faults, dialect), seeds, engine, workers, draws)
+        drawn = Drawn(confs, faults, dialect, kind)
+        _must_fit(drawn)
+        worlds = _worlds(drawn, seeds, engine, workers, _maker(registry, drawn))
     count = len(replay) if replay else len(seeds)
     findings: dict[str, str] = {}
     tried = placing = evicting = 0
@@ -153,7 +167,7 @@ def _worlds(drawn: Drawn, seeds: range, engine: str, workers: int, draws: Callab
     """Yield worlds in the order of their seeds. Raises: InputError if there is no such engine."""
     from pumice.library.errors import InputError as Wrong
     from pumice.runtime.policy.languages import builtin_registry
-    from pumice.sim.fuzz.case import PlayResult
+    from pumice.sim.fuzz.play_result import PlayResult
     from pumice.sweeps.engines import LOCAL, engine_of
     from pumice.sweeps.sharing import share_out
 
@@ -182,18 +196,27 @@ def _play_seed(task: tuple[Drawn, int]) -> PlayResult:
 
     drawn, seed = task
     registry = builtin_registry()
-    return _played(_maker(registry, drawn.confs, drawn.faults, drawn.dialect)(seed), registry)
+    return _played(_maker(registry, drawn)(seed), registry)
 
 
-def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str) -> Callable[[int], FuzzCase]:
+def _must_fit(drawn: Drawn) -> None:
+    """Raise InputError if options cannot be used together."""
+    if drawn.kind != "crowded" and (drawn.confs or drawn.faults):
+        raise InputError(f"--kind {drawn.kind}: found --confs or --faults, which are for crowded worlds only")
+    if drawn.kind == "reserved" and drawn.dialect == "kai":
+        raise InputError("--kind reserved: found --dialect kai, wanted volcano: no action of KAI asks ours/reserve")
+
+
+def _maker(registry: Registry, drawn: Drawn) -> Callable[[int], FuzzCase]:
+    """Return what draws the world of a seed. Raises: InputError saying what is wrong with policies and faults."""
     import yaml
 
     from pumice.cli.faults import parse_faults
     from pumice.runtime.policy.conf import load_policy
-    from pumice.sim.fuzz.case import QUIET_AFTER_S, draw
+    from pumice.sim.fuzz.case import QUIET_AFTER_S, Kind, draw
 
-    given = []
-    for path in confs:
+    given, faults = [], drawn.faults
+    for path in drawn.confs:
         load_policy(Path(path), registry)  # says what is wrong with it
         given.append(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
     plan: dict[str, float] | None = None
@@ -201,7 +224,8 @@ def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str
         wrong = parse_faults(faults, QUIET_AFTER_S) if faults != "none" else None
         plan = {} if wrong is None else asdict(wrong)
         plan.pop("quiet_after_s", None)
-    return lambda seed: draw(seed, registry, given, plan, dialect=dialect)
+    dialect, kind = drawn.dialect, Kind(drawn.kind)
+    return lambda seed: draw(seed, registry, given, plan, dialect=dialect, kind=kind)
 
 
 def _read(path: Path) -> FuzzCase:
@@ -224,7 +248,8 @@ def _read(path: Path) -> FuzzCase:
 
 def _played(case: FuzzCase, registry: Registry) -> PlayResult:
     from pumice.framework.plugin.errors import PolicyError
-    from pumice.sim.fuzz.case import PlayResult, play
+    from pumice.sim.fuzz.case import play
+    from pumice.sim.fuzz.play_result import PlayResult
 
     try:
         return play(case, registry)

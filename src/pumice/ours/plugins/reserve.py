@@ -54,7 +54,7 @@ class Reserve:
         self.ssn, self.after = ssn, seconds_of(after)
         holds, unknown = seconds_of(holdsUpTo), seconds_of(withoutEstimate)
         plan = Plan(ssn, after_s=self.after, holds_s=holds, unknown_s=unknown, backfill=backfill)
-        self.reservation, self.is_firm = plan.reservation, plan.is_firm
+        self.reservation, self.reserved_job, self.is_firm = plan.reservation, plan.reserved_job, plan.is_firm
         found = ReservationFindings(plan)
         for job, finding in found.of_jobs.items():
             ssn.trace.tell(job, finding)
@@ -77,11 +77,13 @@ class Reserve:
         yield from wrong_seconds("withoutEstimate", withoutEstimate)
 
     def figures(self) -> Mapping[str, AnyArray]:
-        """Return the reservation for metrics and reports: its start, and the places that others may take. No start is
-        named in the cycle in which jobs before it start as well, because where these go is not decided yet."""
+        """Return the reservation for metrics and reports: its start, the row of its job (-1 for none), and the places
+        that others may take. No start is named in the cycle in which jobs before it start as well, because where these
+        go is not decided yet."""
         kept = self.reservation
         return {
             "reserve.start": np.array([kept.start if kept is not None and self.is_firm else np.nan]),
+            "reserve.job": np.array([self.reserved_job]),
             "reserve.spare": self.spare.array,
         }
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Self
 
 from msgspec import Struct
 
-from pumice.framework.plugin.policy_file import DEFAULT_DIALECT, read_policy
+from pumice.framework.plugin.policy_file import DEFAULT_DIALECT, Policy, read_policy
 from pumice.framework.plugin.registry import Registry
 from pumice.model.manifest import Decoder
 from pumice.sim.faults import FaultPlan
@@ -16,9 +17,13 @@ from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, draw_objects
 from pumice.sim.fuzz.confs import Conf, draw_conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.kai_clusters import draw_kai_conf, draw_kai_objects
+from pumice.sim.fuzz.play_result import PlayResult
+from pumice.sim.fuzz.reserved import draw_reserved_objects, draw_reserving_conf
+from pumice.sim.fuzz.storms import draw_storm, play_storm
 from pumice.sim.laws.safety import LawBroken
 from pumice.sim.run import simulate
 from pumice.sim.scenes.manifests import scene_of
+from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import SimSettings
 from pumice.sim.world import Ending
 
@@ -41,13 +46,12 @@ _FAULTS: dict[str, Sequence[float]] = {
 }
 
 
-class PlayResult(NamedTuple):
-    """The result of a world. ``problem``: the broken law, or the kind of fault in the program, "" for none. Numbers of
-    pods bound and evicted, 0 if there is a problem."""
+class Kind(StrEnum):
+    """What worlds are about. Each kind has a generator, and laws that it was made for."""
 
-    problem: str
-    binds: int = 0
-    evictions: int = 0
+    CROWDED = "crowded"  # a full cluster, any policy, faults
+    STORM = "storm"  # gangs that fit nowhere before one of another tenant
+    RESERVED = "reserved"  # room is reserved, and estimates hold
 
 
 class FuzzCase(Struct, frozen=True):
@@ -57,18 +61,21 @@ class FuzzCase(Struct, frozen=True):
     conf: Conf
     objects: tuple[Raw, ...]
     faults: Mapping[str, float]
+    kind: Kind = Kind.CROWDED
 
     def to_json(self) -> dict[str, Any]:
-        return {"seed": self.seed, "conf": self.conf, "faults": dict(self.faults), "objects": list(self.objects)}
+        found = {"seed": self.seed, "conf": self.conf, "faults": dict(self.faults), "objects": list(self.objects)}
+        return found | {"kind": str(self.kind)}
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """Raises: KeyError, TypeError if it is not a case."""
+        """Raises: KeyError, TypeError, ValueError if it is not a case."""
         known = set(FaultPlan.__struct_fields__)
         unknown = found["faults"].keys() - known
         if unknown:
             raise KeyError(f"faults: found {sorted(unknown)}, wanted of {sorted(known)}")
-        return cls(int(found["seed"]), found["conf"], tuple(found["objects"]), found["faults"])
+        kind = Kind(found.get("kind", Kind.CROWDED))
+        return cls(int(found["seed"]), found["conf"], tuple(found["objects"]), found["faults"], kind)
 
 
 def draw(
@@ -78,10 +85,16 @@ def draw(
     faults: Mapping[str, float] | None = None,
     *,
     dialect: str = DEFAULT_DIALECT,
+    kind: Kind = Kind.CROWDED,
 ) -> FuzzCase:
     """Return the case of a seed. ``confs``: policies to draw from, instead of any in a ``dialect``. ``faults``: the
-    faults, instead of any."""
+    faults, instead of any. Both are for crowded worlds."""
     dice = Dice(seed)
+    if kind is Kind.STORM:
+        policy, made = draw_storm(dice, dialect)
+        return FuzzCase(seed, policy, tuple(made), {}, kind)
+    if kind is Kind.RESERVED:
+        return FuzzCase(seed, draw_reserving_conf(dice), tuple(draw_reserved_objects(dice)), {}, kind)
     conf = dice.one(confs) if confs else None
     if (dialect if conf is None else conf.get("dialect")) == "kai":
         kai_objects, drawn = draw_kai_objects(dice), draw_kai_conf(dice, registry)
@@ -110,7 +123,25 @@ def play(case: FuzzCase, registry: Registry) -> PlayResult:
     """
     policy = read_policy(case.conf, registry)
     decoder = Decoder()
-    scene = scene_of(decoder.decode(raw) for raw in case.objects)
+    decoded = [decoder.decode(raw) for raw in case.objects]
+    if case.kind is Kind.STORM:
+        return _or_fault(lambda: play_storm(decoded, policy))
+    return _or_fault(lambda: _simulated(case, scene_of(decoded), policy))
+
+
+def _or_fault(world: Callable[[], PlayResult]) -> PlayResult:
+    """Return the result of a world, or the fault of the program that ends it."""
+    try:
+        return world()
+    except LawBroken as broken:
+        return PlayResult(str(broken))
+    except Exception as error:  # whatever it is, it is a finding
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return PlayResult(f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})")
+
+
+def _simulated(case: FuzzCase, scene: Scene, policy: Policy) -> PlayResult:
+    """Simulate a world to its end. Raises: LawBroken."""
     plan = FaultPlan(QUIET_AFTER_S, **case.faults) if case.faults else None
     settings = SimSettings(
         until=UNTIL_S,
@@ -119,14 +150,9 @@ def play(case: FuzzCase, registry: Registry) -> PlayResult:
         check_laws=True,
         circles_max=CIRCLES_MAX,
         try_alone=False,  # no law is about it, and it costs more than the world
+        estimates_hold=case.kind is Kind.RESERVED,
     )
-    try:
-        ran = simulate(scene, policy, settings)
-    except LawBroken as broken:
-        return PlayResult(str(broken))
-    except Exception as error:  # whatever it is, it is a finding
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return PlayResult(f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})")
+    ran = simulate(scene, policy, settings)
     if ran.result.ending is Ending.CIRCLES:
         return PlayResult(f"S8: {CIRCLES_MAX} cycles in a row decided something, and no job came or ended")
     return PlayResult("", ran.result.binds, ran.result.evictions)

@@ -11,7 +11,7 @@ from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 Raw = dict[str, Any]
 
-_VOLCANO = "scheduling.volcano.sh/v1beta1"
+VOLCANO = "scheduling.volcano.sh/v1beta1"
 LAST_ARRIVAL_S = 300
 #: Requests of pods: CPU, memory in Gi, GPUs.
 _REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 0), (3, 3, 0), (2, 4, 1), (4, 8, 2))
@@ -93,18 +93,18 @@ def _queues(dice: Dice) -> Iterator[Raw]:
             spec["reclaimable"] = False
         if dice.chance(0.2):
             spec["priority"] = dice.number(1, 5)
-        yield raw(_VOLCANO, "Queue", f"q{q}", spec=spec, status={"state": "Open"})
+        yield raw(VOLCANO, "Queue", f"q{q}", spec=spec, status={"state": "Open"})
 
 
 def _tree(dice: Dice) -> Iterator[Raw]:
-    yield raw(_VOLCANO, "Queue", "root", spec={"weight": 1}, status={"state": "Open"})
+    yield raw(VOLCANO, "Queue", "root", spec={"weight": 1}, status={"state": "Open"})
     for p in range(dice.number(1, 2)):
         yield raw(
-            _VOLCANO, "Queue", f"p{p}", spec={"weight": 1, "parent": "root", **_amounts(dice)}, status={"state": "Open"}
+            VOLCANO, "Queue", f"p{p}", spec={"weight": 1, "parent": "root", **_amounts(dice)}, status={"state": "Open"}
         )
         for c in range(dice.number(1, 2)):
             spec = {"weight": 1, "parent": f"p{p}", **_amounts(dice)}
-            yield raw(_VOLCANO, "Queue", f"p{p}-c{c}", spec=spec, status={"state": "Open"})
+            yield raw(VOLCANO, "Queue", f"p{p}-c{c}", spec=spec, status={"state": "Open"})
 
 
 def _amounts(dice: Dice) -> Raw:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pumice.framework.plugin.policy_file import PluginOption, Policy
 from pumice.sim.controller import Controller
 from pumice.sim.laws.evictions import VOTES, EvictionLaws
+from pumice.sim.laws.reservations import ReservationLaws
 from pumice.sim.laws.safety import Laws
 from pumice.sim.measures.history import History
 from pumice.sim.shell import Shell
 
 
-def laws_of(shell: Shell, controller: Controller, history: History) -> Laws:
-    """Return the laws that hold under the shell's policy, to be checked on its cluster from now on."""
+def laws_of(shell: Shell, controller: Controller, history: History, *, estimates_hold: bool = False) -> Laws:
+    """Return the laws that hold under the shell's policy, to be checked on its cluster from now on. ``estimates_hold``:
+    every job ends by its estimate."""
     policy = shell.loop.policy
     plugins = {option.spec.name for option in policy.options}
     gang = next((option for option in policy.options if option.spec.name == "gang"), None)
@@ -25,12 +27,24 @@ def laws_of(shell: Shell, controller: Controller, history: History) -> Laws:
         queue_limits=bool(plugins & {"proportion", "capacity"}),
         partial_gangs_first=gang is not None and _finishes_partial_gangs(gang),
         evictions=EvictionLaws(shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy)),
+        reservations=(
+            ReservationLaws(controller, shell.last_outcome, packs_unlike=_packs_unlike(policy))
+            if estimates_hold
+            else None
+        ),
     )
 
 
 def _finishes_partial_gangs(gang: PluginOption) -> bool:
     """Return True if partially bound gangs go first. ``halvesFirst`` is the former name of the argument."""
     return all(gang.arguments.get(name, True) is True for name in ("finishPartialGangs", "halvesFirst"))
+
+
+def _packs_unlike(policy: Policy) -> bool:
+    """Return True if ``allocate`` tries gangs of unlike pods again, the largest pod first. That is
+    the default of the dialect pumice."""
+    default = policy.dialect.name == "pumice"
+    return any(each.name == "allocate" and bool(each.arguments.get("secondTries", default)) for each in policy.actions)
 
 
 def _keeps_gangs(policy: Policy) -> bool:

@@ -4,7 +4,7 @@ S1 no node is overcommitted, and no queue holds more than its capability. S2 no 
 by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 and S14 are
 about evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and
 S12, about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards,
-in ``sim.laws.cards``. Each check examines the whole cluster.
+in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``). Each check examines the whole cluster.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pumice.sim.controller import Controller
 from pumice.sim.laws.cards import overcommitted_card
 from pumice.sim.laws.evictions import EvictionLaws
 from pumice.sim.laws.partially_bound import PartiallyBoundLaws
+from pumice.sim.laws.reservations import ReservationLaws
 from pumice.sim.measures.node_usage import Usage, amounts_of
 
 _NAMES_SHOWN = 5
@@ -42,7 +43,7 @@ class Laws:
     ones (S9). ``topology`` False: no plugin of the policy keeps gangs within HyperNodes. ``queue_limits`` False: none
     keeps queues within their capability. ``partial_gangs_first``: one lets gangs that hold nodes below their minimum go
     before equal ones. ``scheduler_names``: the scheduler must know pods with these names. ``evictions``: laws of
-    evictions that hold.
+    evictions that hold. ``reservations``: that of reservations, if it holds.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Laws:
         partial_gangs_first: bool = False,
         scheduler_names: Container[str] = ("volcano",),
         evictions: EvictionLaws | None = None,
+        reservations: ReservationLaws | None = None,
     ) -> None:
         self.cluster = cluster
         self.controller = controller
@@ -66,6 +68,7 @@ class Laws:
         self.queue_limits = queue_limits
         self.scheduler_names = scheduler_names
         self.evictions = evictions
+        self.reservations = reservations
         self.checks = 0
         self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
@@ -113,7 +116,8 @@ class Laws:
         self._all_known()
         broken_here = self._partial_gangs.broken(asked) if self._partial_gangs is not None else ()
         of_evictions = self.evictions.check() if self.evictions is not None else ""
-        for broken in (*broken_here, *([of_evictions] if of_evictions else ())):
+        of_reservations = self.reservations.check() if self.reservations is not None else ""
+        for broken in (*broken_here, *filter(None, (of_evictions, of_reservations))):
             raise LawBroken(broken)
         self.after_event()
 

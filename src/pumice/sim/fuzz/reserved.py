@@ -1,0 +1,71 @@
+"""Draw clusters in which room is reserved for the job that has waited longest, and every job ends by its estimate."""
+
+from __future__ import annotations
+
+from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
+from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, VOLCANO, Raw, raw
+from pumice.sim.fuzz.confs import Conf
+from pumice.sim.fuzz.dice import Dice
+from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+
+_GPU = "nvidia.com/gpu"
+
+
+def draw_reserving_conf(dice: Dice) -> Conf:
+    """Return a policy in which ``ours/reserve`` decides the order of jobs, and nothing else holds a job back."""
+    arguments = {"after": dice.one(("0s", "0s", "30s", "5m")), "backfill": dice.chance(0.8)}
+    names = ["gang", "predicates", *dice.some(["ours/shortest", "nodeorder", "binpack", "overcommit"], 0.5)]
+    plugins = [{"name": "ours/reserve", "arguments": arguments}, *({"name": name} for name in dice.shuffled(names))]
+    actions = ["enqueue", "allocate", *dice.some(["backfill"], 0.5)]
+    conf: Conf = {"actions": ", ".join(actions), "tiers": [{"plugins": plugins}]}
+    match dice.number(0, 3):
+        case 0:
+            return {"dialect": "pumice", **conf}
+        case 1:
+            return conf | {"configurations": [{"name": "allocate", "arguments": {"secondTries": True}}]}
+    return conf
+
+
+def draw_reserved_objects(dice: Dice) -> list[Raw]:
+    """Return nodes of two sizes, some with GPUs, and gangs with estimates."""
+    nodes = []
+    for i in range(dice.number(2, 5)):
+        room = {"cpu": str(dice.one((4, 8))), "memory": "64Gi", "pods": "20"}
+        if dice.chance(0.3):
+            room[_GPU] = str(dice.one((2, 4)))
+        labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}"}
+        nodes.append(raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room}))
+    gpus = any(_GPU in node["status"]["allocatable"] for node in nodes)
+    queue = raw(VOLCANO, "Queue", "default", spec={"weight": 1}, status={"state": "Open"})
+    return [*nodes, queue, *(_job(dice, j, gpus) for j in range(dice.number(6, 12)))]
+
+
+def _job(dice: Dice, j: int, gpus: bool) -> Raw:
+    tasks = [_task(dice, "worker", dice.number(1, 5), gpus)]
+    if dice.chance(0.2):
+        tasks.append(_task(dice, "ps", dice.number(1, 2), gpus))
+    total = sum(task["replicas"] for task in tasks)
+    seconds = dice.number(5, 400)
+    notes = {
+        ARRIVAL_ANNOTATION: f"{dice.number(0, LAST_ARRIVAL_S)}s",
+        DURATION_ANNOTATION: f"{seconds}s",
+        # An upper bound is an estimate that holds, too.
+        ESTIMATE_ANNOTATION: f"{seconds + (dice.number(1, 200) if dice.chance(0.3) else 0)}s",
+    }
+    spec: Raw = {
+        "minAvailable": total if dice.chance(0.7) else dice.number(1, total),
+        "schedulerName": "volcano",
+        "tasks": tasks,
+    }
+    metadata = {"namespace": "ns", "annotations": notes}
+    return raw("batch.volcano.sh/v1alpha1", "Job", f"job{j}", metadata=metadata, spec=spec)
+
+
+def _task(dice: Dice, role: str, replicas: int, gpus: bool) -> Raw:
+    requests: Raw = {"cpu": str(dice.number(1, 5)), "memory": "1Gi"}
+    if gpus and dice.chance(0.4):
+        requests[_GPU] = str(dice.number(1, 2))
+    pod: Raw = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
+    if dice.chance(0.1):
+        pod["nodeSelector"] = {"zone": f"z{dice.number(0, 1)}"}
+    return {"name": role, "replicas": replicas, "template": {"spec": pod}}

@@ -1,0 +1,71 @@
+"""Worlds of ``pumice fuzz --kind``: each kind's law holds in a few of them, and is broken by a broken scheduler."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from pumice.cli.main import main
+from pumice.framework.cycle.budget import Budget
+from pumice.ours.reservation_plan import Plan
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.sim.fuzz.case import FuzzCase, Kind, draw, play
+from pumice.sim.fuzz.play_result import PlayResult
+
+REGISTRY = builtin_registry()
+CASES = [(Kind.STORM, "volcano"), (Kind.STORM, "kai"), (Kind.RESERVED, "volcano")]
+#: What a broken scheduler does: all tenants share one account of steps; later jobs take what is reserved.
+BROKEN: dict[Kind, tuple[type, str, Any]] = {
+    Kind.STORM: (Budget, "_account_of", lambda _, job: (0, "")),
+    Kind.RESERVED: (Plan, "_count_lost", lambda _, demands: None),
+}
+LAWS = {Kind.STORM: "S16: ", Kind.RESERVED: "S15: "}
+
+
+def played(kind: Kind, dialect: str, seeds: range) -> dict[str, PlayResult]:
+    options = f"--kind {kind} --dialect {dialect}"
+    return {
+        f"pumice fuzz {options} --seeds {seed}": play(draw(seed, REGISTRY, dialect=dialect, kind=kind), REGISTRY)
+        for seed in seeds
+    }
+
+
+@pytest.mark.parametrize(("kind", "dialect"), CASES)
+def test_the_law_of_a_kind_holds_where_there_is_something_to_break(kind: Kind, dialect: str) -> None:
+    found = played(kind, dialect, range(15))
+    assert {name: each.problem for name, each in found.items() if each.problem} == {}
+    assert sum(each.binds > 0 for each in found.values()) >= 12
+
+
+@pytest.mark.parametrize(("kind", "dialect"), CASES)
+def test_the_law_of_a_kind_is_broken_by_a_broken_scheduler(
+    kind: Kind, dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, broken = BROKEN[kind]
+    monkeypatch.setattr(owner, name, broken)
+    problems = {each.problem[:5] for each in played(kind, dialect, range(15)).values() if each.problem}
+    assert problems == {LAWS[kind]}
+
+
+@pytest.mark.parametrize(("kind", "dialect"), CASES)
+def test_a_world_of_a_kind_can_be_saved_and_run_again(kind: Kind, dialect: str) -> None:
+    case = draw(4, REGISTRY, dialect=dialect, kind=kind)
+    again = FuzzCase.from_json(json.loads(json.dumps(case.to_json())))
+    assert again.kind == kind
+    assert play(again, REGISTRY) == play(case, REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--kind", "storm", "--faults", "none"], "for crowded worlds only"),
+        (["--kind", "reserved", "--dialect", "kai"], "no action of KAI asks ours/reserve"),
+    ],
+)
+def test_options_that_do_not_fit_a_kind_are_refused(arguments: list[str], word: str) -> None:
+    found = CliRunner().invoke(main, ["fuzz", *arguments])
+    assert found.exit_code == 2
+    assert word in found.stderr
