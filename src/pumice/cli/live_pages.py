@@ -56,18 +56,25 @@ async def show_pages(
     if at is None:
         return None
     from pumice.runtime.serving.viewers import this_machine
-    from pumice.web.expected_starts import ExpectedStarts, StartsUnknown
+    from pumice.web.expected_starts import ExpectedStarts
     from pumice.web.feed import Feed
     from pumice.web.history import History
     from pumice.web.policy_trials import PolicyTrials
     from pumice.web.publisher import Publisher
     from pumice.web.server import serving
+    from pumice.web.shared_work import NoResult, SharedWork
 
     async def starts() -> dict[str, Any]:
         try:
             return await answers.starts()
         except ValueError as error:
-            raise StartsUnknown(str(error)) from None
+            raise NoResult(str(error)) from None
+
+    async def relief() -> dict[str, Any]:
+        try:
+            return await answers.everyone() | {"at": time.time()}
+        except ValueError as error:
+            raise NoResult(str(error)) from None
 
     async def tried(text: str, cycles: int) -> dict[str, Any]:
         return await answers.try_policy(text)
@@ -75,6 +82,7 @@ async def show_pages(
     policies = PolicyTrials(answers.policy_text, tried)
     feed = Feed(History(span_max_s=HISTORY_S))
     feed.starts = ExpectedStarts(starts, time.monotonic, changes=True)
+    feed.relief = SharedWork(relief, time.monotonic, changes=True)
     try:
         guard = beyond or this_machine
         url = await stack.enter_async_context(serving(feed, at, answers.explain, policies, beyond=guard))

@@ -19,11 +19,14 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "/jobs": "Jobs",
         "/job": "Job",
         "/nodes": "Nodes",
+        "/node": "Node",
         "/gantt": "Gantt",
         "/policy": "Policy",
         "/cycles": "Cycles",
     }
 )
+#: Pages of one thing, which others link to.
+_OF_ONE = ("/job", "/node")
 #: Files that are served, each made of parts in this order. Those with "report/" are the report's.
 _FILES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -67,7 +70,7 @@ def shell(title: str, *, is_simulation: bool = False) -> str:
     links = "".join(
         f'<a href="{path}"{" aria-current=page" if name == title else ""}>{name}</a>'
         for path, name in PAGES.items()
-        if path != "/job" and not is_simulation
+        if path not in _OF_ONE and not is_simulation
     )
     kind = "simulation" if is_simulation else "cycle"
     places = {"title": html.escape(title), "version": html.escape(__version__), "links": links, "kind": kind}

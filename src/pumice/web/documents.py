@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.answers.codes import WORDS
+from pumice.answers.codes import WORDS, Code
 from pumice.columns.dtypes import F64
 from pumice.web.summary import CODES, STATES, CycleSummary
 
@@ -29,9 +29,10 @@ def head(summary: CycleSummary) -> dict[str, Any]:
     }
 
 
-def overview(summary: CycleSummary) -> dict[str, Any]:
-    """Return what waits by the kind of reason, and how much of the cluster is used."""
+def overview(summary: CycleSummary, health: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what waits by the kind of reason, and how much of the cluster is used. ``health``: of the last cycles."""
     jobs, nodes = summary.jobs, summary.nodes
+    unreadable = sum(kind.jobs for kind in summary.waiting if kind.code is Code.UNREADABLE)
     states = np.bincount(jobs.state, minlength=len(STATES)).tolist()
     return {
         "states": dict(zip(STATES, states, strict=True)),
@@ -51,6 +52,7 @@ def overview(summary: CycleSummary) -> dict[str, Any]:
             for kind in summary.waiting
         ],
         "closed": _closed(nodes.names, nodes.closed),
+        "health": {**health, "unreadable": unreadable},
     }
 
 
@@ -68,9 +70,10 @@ def queues(summary: CycleSummary) -> dict[str, Any]:
                 "open": bool(found.is_open[row]),
                 "jobs": int(found.jobs[row]),
                 "guarantee": found.guarantee[row].tolist(),
-                "deserved": found.deserved[row].tolist(),
+                "deserved": _finite(found.deserved[row]),
                 "limit": _finite(found.limit[row]),
                 "used": found.used[row].tolist(),
+                "borrowed": found.borrowed[row].tolist(),
                 "waiting": found.waiting[row].tolist(),
             }
             for row in _tree_order(found.names, found.parent.tolist())
@@ -79,17 +82,29 @@ def queues(summary: CycleSummary) -> dict[str, Any]:
 
 
 def nodes(summary: CycleSummary) -> dict[str, Any]:
-    """Return the nodes by columns, group after group, and why some take no new pod."""
-    found = summary.nodes
-    order = sorted(range(len(found.names)), key=lambda row: (found.groups[row], found.names[row]))
+    """Return the nodes and their devices by columns, the ways to group nodes, and why some take no new pod."""
+    found, devices = summary.nodes, summary.devices
+    order = np.array(sorted(range(len(found.names)), key=lambda row: found.names[row]), dtype=np.int64)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
     return {
-        "names": [found.names[row] for row in order],
-        "groups": [found.groups[row] for row in order],
-        "closed": [found.closed[row] for row in order],
+        "names": [found.names[row] for row in order.tolist()],
+        "groupings": [
+            {"name": each.name, "groups": list(each.groups), "of": each.of[order].tolist()} for each in found.groupings
+        ],
+        "closed": [found.closed[row] for row in order.tolist()],
         "pods": found.pods[order].tolist(),
         "offers": found.offers[order].round(3).tolist(),
         "used": found.used[order].round(3).tolist(),
         "kinds": _closed(found.names, found.closed),
+        "devices": {
+            "node": place[devices.node].tolist(),
+            "names": devices.names,
+            "kinds": devices.kinds,
+            "share": devices.share.round(3).tolist(),
+            "holders": devices.holders.tolist(),
+            "left_out": devices.left_out,
+        },
     }
 
 

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.answers.seen import HiddenNames
-from pumice.runtime.serving.time_share import TimeShare
+from pumice.web.shared_work import Ask, SharedWork
 
-_log = logging.getLogger("pumice.run")
-#: Not again before so many seconds have passed: starts are hours ahead.
-_LEAST_S = 30.0
 #: Said of a job that came since, or that has its nodes.
 NOT_LOOKED_AT = "not worked out yet for this job"
-
-#: Returns the part of ``pumice explain --all --starts --json`` about starts, with ``at``, from when on they count.
-#: Raises: StartsUnknown.
-AskStarts = Callable[[], Awaitable[Mapping[str, Any]]]
-
-
-class StartsUnknown(Exception):
-    """Nothing can be said about starts: why."""
 
 
 class JobStart(Struct, frozen=True):
@@ -42,45 +29,24 @@ class JobStart(Struct, frozen=True):
 
 
 class ExpectedStarts:
-    """``ask``: works them out. ``clock``: seconds that never go back. ``changes``: whether the cluster goes on."""
+    """``ask``: returns the part of ``pumice explain --all --starts --json`` about starts, with ``at``, from which they
+    count. ``clock``, ``changes``: as for ``SharedWork``."""
 
-    def __init__(self, ask: AskStarts, clock: Callable[[], float], *, changes: bool) -> None:
-        self._ask = ask
-        self._share = TimeShare(clock, least_s=_LEAST_S if changes else float("inf"))
-        self._clock = clock
-        self._work: asyncio.Task[None] | None = None
-        self._found: Mapping[str, Any] = {}
-        self._why_not = ""
+    def __init__(self, ask: Ask, clock: Callable[[], float], *, changes: bool) -> None:
+        self._work = SharedWork(ask, clock, changes=changes)
 
     async def renew(self) -> None:
         """Work them out, if that is due. All who wait get the same."""
-        if self._work is None and self._share.is_due:
-            self._work = asyncio.create_task(self._renew())
-        if self._work is not None:
-            # It goes on if this viewer leaves: others wait for it, and it is not due again soon.
-            await asyncio.shield(self._work)
-
-    async def _renew(self) -> None:
-        began = self._clock()
-        try:
-            self._found, self._why_not = await self._ask(), ""
-        except StartsUnknown as error:
-            self._found, self._why_not = {}, str(error)
-        except Exception:
-            _log.exception("pages: expected starts could not be worked out")
-            self._found, self._why_not = {}, "a fault of this program, which its log has"
-        finally:
-            self._share.took(began)
-            self._work = None
+        await self._work.renew()
 
     def of(self, job: str) -> JobStart:
         """Return what is expected of a job that waits."""
-        found = self._found.get("jobs", {}).get(job)
+        found = self._work.found.get("jobs", {}).get(job)
         if found is None:
-            return JobStart(why_not=self._why_not or NOT_LOOKED_AT)
+            return JobStart(why_not=self._work.why_not or NOT_LOOKED_AT)
         if found["why_not"]:
             return JobStart(why_not=found["why_not"])
-        at = self._found["at"]
+        at = self._work.found["at"]
         low, high = found["interval_80_s"]
         middle, low, high = (None if each is None else at + each for each in (found["middle_s"], low, high))
         return JobStart(middle, low, high)
@@ -88,7 +54,8 @@ class ExpectedStarts:
     @property
     def basis(self) -> dict[str, Any] | None:
         """Return what they rest on: how many simulations, of how many seconds from when on; None before the first."""
-        return {name: self._found[name] for name in ("at", "samples", "until_s")} if self._found else None
+        found: Mapping[str, Any] = self._work.found
+        return {name: found[name] for name in ("at", "samples", "until_s")} if found else None
 
 
 class SeenStarts(Struct, frozen=True):

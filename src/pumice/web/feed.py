@@ -13,20 +13,20 @@ import msgspec
 from pumice.web import documents
 from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.history import History
+from pumice.web.job_times import JobTimes
 from pumice.web.jobs_query import JobsIndex
-from pumice.web.past_jobs import PastJobs
+from pumice.web.shared_work import SharedWork
 from pumice.web.simulation import Results
 from pumice.web.summary import CycleSummary
 
 _DOCUMENTS: Mapping[str, Callable[[CycleSummary], dict[str, Any]]] = MappingProxyType(
     {
-        "overview": documents.overview,
         "queues": documents.queues,
         "nodes": documents.nodes,
         "choices": documents.choices,
     }
 )
-DOCUMENTS = tuple(_DOCUMENTS)
+DOCUMENTS = ("overview", *_DOCUMENTS)
 
 
 class Feed:
@@ -39,9 +39,13 @@ class Feed:
     def __init__(self, history: History | None = None) -> None:
         self.number = 0
         self.history = history or History()
-        self.past = PastJobs()
+        self.job_times = JobTimes()
         #: When waiting jobs are expected to start, None where nothing works that out.
         self.starts: ExpectedStarts | None = None
+        #: The one change that lets most jobs start, as ``pumice explain --all --json`` prints it, with ``at``.
+        self.relief: SharedWork | None = None
+        #: Expected starts against those that happened, of a record.
+        self.told: SharedWork | None = None
         self.notes: list[str] = []
         #: Results of a simulation, of which there is one page and no cycle.
         self.simulation: dict[str, Any] | None = None
@@ -61,7 +65,6 @@ class Feed:
     def publish(self, summary: CycleSummary) -> None:
         """Replace the summary."""
         self.index = JobsIndex(summary)
-        self.past.take(summary)
         self.renew()
 
     def renew(self) -> None:
@@ -95,11 +98,16 @@ class Feed:
     def document(self, name: str, index: JobsIndex | None = None) -> bytes:
         """Return one of DOCUMENTS as JSON, with the head of the cycle. ``index``: of a viewer who may not see all."""
         if index is not None and index is not self.index:
-            return self.encoded(_DOCUMENTS[name], index)
+            return self.encoded(self._maker(name), index)
         found = self._encoded.get(name)
         if found is None:
-            found = self._encoded[name] = self.encoded(_DOCUMENTS[name])
+            found = self._encoded[name] = self.encoded(self._maker(name))
         return found
+
+    def _maker(self, name: str) -> Callable[[CycleSummary], dict[str, Any]]:
+        if name == "overview":
+            return lambda summary: documents.overview(summary, self.history.health())
+        return _DOCUMENTS[name]
 
     def curves(self, resource: str) -> bytes:
         """Return the curves of one resource as JSON."""

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pumice.web.expected_starts import SeenStarts
+from pumice.web.job_times import JobTime, JobTimes
 from pumice.web.jobs_query import JobsIndex, JobsQuery
-from pumice.web.past_jobs import PastJob
-from pumice.web.summary import CODES, STATES
+from pumice.web.summary import CODES, ENDED, STATES
 
 #: Rows of each kind at most: a picture of more is not read.
 KIND_MAX = 30
+#: Moments of one row, the last ones.
+_MOMENTS_MAX = 40
 _WAITING = ("reserved", "waits")
 _RUNNING = ("starts", "partly runs", "runs")
+#: Says whether a viewer may see a job.
+Sees = Callable[[str], bool]
 
 
 def gantt(
-    index: JobsIndex, past: Iterable[PastJob], query: JobsQuery, starts: SeenStarts | None = None
+    index: JobsIndex, times: JobTimes, query: JobsQuery, sees: Sees, starts: SeenStarts | None = None
 ) -> dict[str, Any]:
     """Return rows of the jobs that a query matches, by their start or arrival, and how many are left out of each kind.
 
@@ -33,9 +37,13 @@ def gantt(
     waiting = np.flatnonzero(matching & np.isin(state, _WAITING))
     running = running[np.argsort(np.nan_to_num(jobs.started[running], nan=math.inf), kind="stable")]
     waiting = waiting[np.lexsort((jobs.created[waiting], state[waiting] != "reserved"))]
-    ended = [each for each in past if _is_meant(index, each, query)][::-1]
-    rows = [_row(index, row) for row in (*running[:KIND_MAX].tolist(), *waiting[:KIND_MAX].tolist())]
-    rows += [_past_row(each) for each in ended[:KIND_MAX]]
+    gone, ended = _gone(index, times, query, sees), np.flatnonzero(matching & (state == STATES[ENDED]))
+    rows = [_row(index, times, row) for row in (*running[:KIND_MAX].tolist(), *waiting[:KIND_MAX].tolist())]
+    # The newest of those that are still there, and of those that are not.
+    newest = ended[np.argsort(-jobs.created[ended], kind="stable")][:KIND_MAX].tolist()
+    past = [times.of(name) for name in (*gone[:KIND_MAX], *(jobs.names[row] for row in newest))]
+    over = sorted((_past_row(each) for each in past if each is not None), key=lambda row: -(row["ended"] or 0.0))
+    rows += over[:KIND_MAX]
     if starts is not None:
         for row in rows:
             if row["state"] in _WAITING:
@@ -49,20 +57,23 @@ def gantt(
         "left_out": {
             "run": max(len(running) - KIND_MAX, 0),
             "wait": max(len(waiting) - KIND_MAX, 0),
-            "ended": max(len(ended) - KIND_MAX, 0),
+            "ended": max(len(gone) + len(ended) - KIND_MAX, 0),
         },
     }
 
 
-def _is_meant(index: JobsIndex, job: PastJob, query: JobsQuery) -> bool:
+def _gone(index: JobsIndex, times: JobTimes, query: JobsQuery, sees: Sees) -> list[str]:
+    """Return the jobs of a query that are there no more, the last one first."""
     queues = index.summary.queues.names
-    of_queue = not query.queue or any(
-        within and name == job.queue for name, within in zip(queues, index.in_queue(query.queue), strict=True)
-    )
-    return query.text in job.name and of_queue
+    within = {queues[row] for row in index.in_queue(query.queue).nonzero()[0].tolist()} if query.queue else None
+    return [
+        name
+        for name, queue in times.gone()
+        if query.text in name and (within is None or queue in within) and sees(name)
+    ]
 
 
-def _row(index: JobsIndex, row: int) -> dict[str, Any]:
+def _row(index: JobsIndex, times: JobTimes, row: int) -> dict[str, Any]:
     jobs, summary = index.jobs, index.summary
     code = int(jobs.code[row])
     return {
@@ -74,24 +85,30 @@ def _row(index: JobsIndex, row: int) -> dict[str, Any]:
         "ends": _known(jobs.ends[row]),
         "ended": None,
         "start": None,
+        "moments": _moments(times.of(jobs.names[row])),
         "code": CODES[code].value if code >= 0 else "",
         "sentence": jobs.sentences[row],
     }
 
 
-def _past_row(job: PastJob) -> dict[str, Any]:
+def _past_row(job: JobTime) -> dict[str, Any]:
     return {
         "name": job.name,
         "queue": job.queue,
         "state": "ended",
         "created": job.created,
-        "started": _known(job.started),
+        "started": job.started,
         "ends": None,
         "ended": job.ended,
         "start": None,
+        "moments": _moments(job),
         "code": "",
         "sentence": "",
     }
+
+
+def _moments(job: JobTime | None) -> list[tuple[float, str]]:
+    return [] if job is None else [(each.at, each.label) for each in job.moments[-_MOMENTS_MAX:]]
 
 
 def _known(moment: float) -> float | None:

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.framework.cycle.trace import Fault
-from pumice.web.queue_columns import QueueColumns
+from pumice.web.columns.queues import QueueColumns
+from pumice.web.columns.units import RESOURCES_MAX
 from pumice.web.sample import CycleSample
-from pumice.web.units import RESOURCES_MAX
 
 #: Parts of time.
 PARTS = 480
@@ -29,7 +29,7 @@ SPANS_KEPT = 48
 #: The last cycles that are kept one by one, and different faults.
 CYCLES_KEPT, FAULTS_KEPT = 200, 50
 _CLUSTER = ("offers", "used", "asked")
-_QUEUE = ("used", "waiting", "guarantee", "deserved")
+_QUEUE = ("used", "borrowed", "waiting", "guarantee", "deserved")
 _COUNTS = ("cycles", "bound", "evicted", "faults", "cuts")
 
 
@@ -184,8 +184,10 @@ class History:
         queues = amounts.queues
         for row in self._rows_of(queues):
             slot = self._queues.of[queues.names[row]]
-            for place, of_queues in enumerate((queues.used, queues.waiting, queues.guarantee, queues.deserved)):
-                self._queue[slot, place, at, part] = of_queues[row, columns]
+            for place, name in enumerate(_QUEUE):
+                amounts_of = getattr(queues, name)[row, columns]
+                # What is unlimited has no curve.
+                self._queue[slot, place, at, part] = np.where(np.isfinite(amounts_of), amounts_of, 0.0)
 
     def _rows_of(self, queues: QueueColumns) -> list[int]:
         """Return the rows of the queues that have a slot, after new ones got theirs and those that are gone lost it."""
@@ -217,7 +219,7 @@ class History:
         slot, count = self._resources.of.get(resource), self.count
         if slot is None:
             return self._time() | {"cluster": {}, "queues": [], "queues_left_out": 0}
-        weight = self._queue[:, :2, slot, :count].sum(axis=(1, 2))
+        weight = self._queue[:, [_QUEUE.index("used"), _QUEUE.index("waiting")], slot, :count].sum(axis=(1, 2))
         names = sorted(self._queues.of, key=lambda name: (-float(weight[self._queues.of[name]]), name))
         charted = sorted(names[:QUEUES_CHARTED])
         return self._time() | {
@@ -229,6 +231,19 @@ class History:
                 for name in charted
             ],
             "queues_left_out": len(names) - len(charted),
+        }
+
+    def health(self) -> dict[str, Any]:
+        """Return how the last cycles went, at most ``CYCLES_KEPT``: their times in seconds, None if not measured, and
+        what went wrong in them."""
+        seconds = sorted(_whole(each.spans) for each in self.cycles if each.spans)
+        return {
+            "cycles": len(self.cycles),
+            "median_s": seconds[len(seconds) // 2] if seconds else None,
+            "longest_s": seconds[-1] if seconds else None,
+            "faults": sum(each.faults for each in self.cycles),
+            "cuts": sum(each.cuts for each in self.cycles),
+            "evicted": sum(each.evicted for each in self.cycles),
         }
 
     def times(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pumice.runtime.cycle_end import CycleEnd, state_of
 from pumice.runtime.serving.time_share import SHARE, TimeShare
 from pumice.web.feed import Feed
+from pumice.web.job_times import job_states
 from pumice.web.sample import Amounts, amounts_of, sample_of
 from pumice.web.summary import summarize
 
@@ -79,5 +80,7 @@ class Publisher:
         is_due = self._always or self._samples.is_due
         if self._amounts is None or (state != self._amounts_of and is_due):
             self._amounts, self._amounts_of = amounts_of(end.outcome), state
+            states = job_states(end.outcome)
             self._samples.took(began)
+            self._loop.call_soon_threadsafe(self._feed.job_times.take, states)
         self._loop.call_soon_threadsafe(self._feed.history.take, sample_of(end, self._amounts))

@@ -15,8 +15,8 @@ from pumice.framework.cycle.trace import Fault, JobsEntry
 from pumice.model.blockers import SearchCut
 from pumice.model.decisions import Evict
 from pumice.runtime.cycle_end import CycleEnd
-from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns
-from pumice.web.units import PageUnits, ResourceColumn
+from pumice.web.columns.queues import QueueColumns, QueuedJobs, queue_columns
+from pumice.web.columns.units import PageUnits, ResourceColumn
 
 #: Faults of one cycle that are kept: a plugin that fails for each of thousands of jobs says the same each time.
 FAULTS_MAX = 20
@@ -78,7 +78,7 @@ def amounts_of(outcome: Outcome) -> Amounts:
         units(np.asarray(tables.nodes.facts.total)),
         units(tables.nodes.used.sum(axis=0)),
         asks.sum(axis=0),
-        queue_columns(tables, units, queued),
+        queue_columns(outcome, units, queued),
     )
 
 

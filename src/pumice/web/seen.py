@@ -10,7 +10,10 @@ import numpy as np
 from msgspec.structs import asdict, replace
 
 from pumice.answers.seen import HiddenNames
+from pumice.columns.dtypes import Bool
 from pumice.runtime.serving.viewers import Scope, namespaces_of
+from pumice.web.columns.devices import NO_DEVICES
+from pumice.web.columns.pods import PodColumns
 from pumice.web.jobs_query import JobsIndex
 from pumice.web.summary import CycleSummary, JobColumns, kinds_of
 
@@ -23,11 +26,12 @@ def as_seen(summary: CycleSummary, scope: Scope) -> CycleSummary:
     nodes = summary.nodes
     if not scope.nodes:
         empty = [""] * len(nodes.names)  # sums stay, for overviews
-        nodes = replace(nodes, names=empty, groups=empty, closed=empty)
+        nodes = replace(nodes, names=empty, groupings=(), closed=empty)
+        summary = replace(summary, nodes=nodes, devices=NO_DEVICES)
     if scope.is_all:
-        return replace(summary, nodes=nodes)
-    jobs = _jobs(summary.jobs, scope)
-    return replace(summary, nodes=nodes, jobs=jobs, waiting=kinds_of(jobs), reserves_from=None)
+        return summary
+    jobs, pods = _jobs(summary.jobs, scope), _pods(summary, scope)
+    return replace(summary, jobs=jobs, pods=pods, waiting=kinds_of(jobs), reserves_from=None)
 
 
 def hidden_names(namespaces: Sequence[str], scope: Scope) -> HiddenNames:
@@ -37,7 +41,7 @@ def hidden_names(namespaces: Sequence[str], scope: Scope) -> HiddenNames:
 
 def _jobs(jobs: JobColumns, scope: Scope) -> JobColumns:
     hidden = hidden_names(namespaces_of(jobs.names), scope)
-    rows = np.fromiter((scope.has(name) for name in jobs.names), dtype=bool, count=len(jobs)).nonzero()[0]
+    rows = _seen(jobs, scope).nonzero()[0]
     columns: dict[str, Any] = asdict(jobs)
     taken: dict[str, Any] = {
         name: column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows.tolist()]
@@ -45,6 +49,23 @@ def _jobs(jobs: JobColumns, scope: Scope) -> JobColumns:
     }
     taken["sentences"] = [hidden.removed(each) for each in taken["sentences"]]
     return JobColumns(**taken)
+
+
+def _seen(jobs: JobColumns, scope: Scope) -> Bool:
+    return np.fromiter((scope.has(name) for name in jobs.names), dtype=bool, count=len(jobs))
+
+
+def _pods(summary: CycleSummary, scope: Scope) -> PodColumns:
+    """Return the pods of jobs that a viewer may see. Those of no job are in no list of theirs."""
+    pods, seen = summary.pods, _seen(summary.jobs, scope)
+    rows = (np.append(seen, False)[pods.job]).nonzero()[0]
+    place = np.cumsum(seen) - 1
+    return PodColumns(
+        [pods.names[row] for row in rows.tolist()],
+        place[pods.job[rows]].astype(np.int32),
+        pods.node[rows],
+        pods.status[rows],
+    )
 
 
 class SeenJobs:

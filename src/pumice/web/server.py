@@ -22,6 +22,7 @@ from aiohttp import web
 from pumice import __version__
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Handler, Place, connections_here, listening
 from pumice.runtime.serving.viewers import Guard, Scope, Viewer, guard_of, this_machine
+from pumice.web import details
 from pumice.web.assets import PAGES, asset, shell
 from pumice.web.expected_starts import SeenStarts
 from pumice.web.feed import DOCUMENTS, Feed
@@ -29,6 +30,7 @@ from pumice.web.gantt import gantt
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError, query_of
 from pumice.web.policy_trials import PolicyTrials
 from pumice.web.seen import SeenJobs, hidden_names
+from pumice.web.shared_work import SharedWork
 
 _AT_WORK_MAX = 256  # each page that is open holds one connection for its stream
 _BEAT_S = 15.0  # a stream says that it is alive, so that a page notices a server that is gone
@@ -88,6 +90,9 @@ class Pages:
                 web.get("/data/jobs", self._jobs),
                 web.get("/data/gantt", self._gantt),
                 web.get("/data/job", self._job),
+                web.get("/data/node", self._node),
+                web.get("/data/relief", self._relief),
+                web.get("/data/told", self._told),
                 web.get("/data/policy", self._policy),
                 web.post("/data/policy/try", self._try_policy),
                 web.get("/events", self._events),
@@ -152,10 +157,13 @@ class Pages:
         return self._asked(request, await self._index(request), lambda index, query: index.answer(query))
 
     async def _gantt(self, request: web.Request) -> web.Response:
-        scope = await self._scope(request)
-        past = [job for job in self._feed.past.jobs if scope.has(job.name)]
+        scope, times = await self._scope(request), self._feed.job_times
         starts = await self._starts(request)
-        return self._asked(request, await self._index(request), lambda index, query: gantt(index, past, query, starts))
+        return self._asked(
+            request,
+            await self._index(request),
+            lambda index, query: gantt(index, times, query, scope.has, starts),
+        )
 
     async def _starts(self, request: web.Request) -> SeenStarts | None:
         """Return expected starts if they are asked for, which may take half a minute, and if they can be worked out."""
@@ -188,7 +196,14 @@ class Pages:
         rows = [] if index is None else [row for row, each in enumerate(index.jobs.names) if each == name]
         if index is None or not rows:
             raise web.HTTPNotFound(text="no such job in the newest cycle\n")
-        found: dict[str, Any] = {"job": index.row(rows[0]), "explanation": None, "start": None, "basis": None}
+        found: dict[str, Any] = {
+            "job": index.row(rows[0]),
+            "time": details.time_of_job(self._feed.job_times, name),
+            "explanation": None,
+            "start": None,
+            "basis": None,
+            **details.pods_of_job(index.summary, rows[0]),
+        }
         starts = await self._starts(request)
         if starts is not None:
             found |= {"start": starts.of(name), "basis": starts.basis}
@@ -198,6 +213,37 @@ class Pages:
             except KeyError as error:
                 raise web.HTTPNotFound(text=f"{error.args[0]}\n") from None
         return _answer(request, self._feed.encoded(lambda _: found, index), "application/json")
+
+    async def _node(self, request: web.Request) -> web.Response:
+        name, index = request.query.get("name", ""), await self._index(request)
+        if not (await self._scope(request)).nodes:
+            raise web.HTTPForbidden(text="you may not get nodes\n")
+        try:
+            found = {} if index is None else details.node(index.summary, name)
+        except details.NoSuchNode:
+            raise web.HTTPNotFound(text="no such node in the newest cycle\n") from None
+        return _answer(request, self._feed.encoded(lambda _: found, index), "application/json")
+
+    async def _relief(self, request: web.Request) -> web.Response:
+        """Answer which change lets most jobs start. ``wait=0``: what is known of it now."""
+        await self._of_all_jobs(request)
+        return await self._of_work(request, self._feed.relief)
+
+    async def _told(self, request: web.Request) -> web.Response:
+        """Answer how expected starts compare with those that happened."""
+        await self._of_all_jobs(request)
+        return await self._of_work(request, self._feed.told)
+
+    async def _of_work(self, request: web.Request, work: SharedWork | None) -> web.Response:
+        if work is None:
+            found: dict[str, Any] = {"found": None, "why_not": ""}
+        else:
+            if request.query.get("wait") == "0":
+                work.begin()
+            else:
+                await work.renew()
+            found = {"found": work.found or None, "why_not": work.why_not}
+        return _answer(request, self._feed.encoded(lambda _: found), "application/json")
 
     async def _policy(self, request: web.Request) -> web.Response:
         trials = self._policies

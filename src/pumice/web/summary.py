@@ -19,32 +19,23 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Evict
-from pumice.model.node import Node
 from pumice.model.status import TaskStatus
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 from pumice.runtime.policy.check import described, warnings_of
-from pumice.web.queue_columns import QueueColumns, QueuedJobs, queue_columns
-from pumice.web.units import PageUnits, ResourceColumn
+from pumice.web.columns.devices import DeviceColumns, device_columns
+from pumice.web.columns.nodes import NodeColumns, node_columns
+from pumice.web.columns.pods import PodColumns, pod_columns
+from pumice.web.columns.queues import QueueColumns, QueuedJobs, queue_columns
+from pumice.web.columns.units import TEXT_MAX, PageUnits, ResourceColumn
 
 #: States of a job, by number: pods that got a node in this cycle come first.
 STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pods")
-_STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED, _EMPTY = range(len(STATES))
+STARTS, _RESERVED, WAITS, _PARTLY, _RUNS, ENDED, EMPTY = range(len(STATES))
 CODES = tuple(Code)
-_NUMBER_OF = {code: number for number, code in enumerate(CODES)}
+NUMBER_OF = {code: number for number, code in enumerate(CODES)}
 #: A job is taken to have started with the first of so many of its pods: thousands need not be looked at.
 _FIRST_PODS = 8
-#: What pages show of a text that tenants chose or that was made of such.
-TEXT_MAX = 300
-#: Effects of taints that keep a pod which does not tolerate them off a node.
-_KEEPS_OFF = ("NoSchedule", "NoExecute")
-#: Labels that say which nodes are near each other, the narrowest first.
-_GROUP_LABELS = (
-    "topology.kubernetes.io/rack",
-    "kubernetes.io/rack",
-    "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/zone",
-)
 
 
 class JobColumns(Struct, frozen=True):
@@ -75,17 +66,6 @@ class JobColumns(Struct, frozen=True):
         return len(self.names)
 
 
-class NodeColumns(Struct, frozen=True):
-    """The nodes (N). ``closed``: why it takes no new pod, "" if it does. ``group``: its rack or zone, "" for none."""
-
-    names: Sequence[str]
-    groups: Sequence[str]
-    closed: Sequence[str]
-    pods: I32
-    offers: F64
-    used: F64
-
-
 class WaitingKind(Struct, frozen=True):
     """Jobs that wait for the same kind of reason. ``asks``: of their waiting pods (resources,)."""
 
@@ -110,6 +90,8 @@ class CycleSummary(Struct, frozen=True):
     jobs: JobColumns
     queues: QueueColumns
     nodes: NodeColumns
+    devices: DeviceColumns
+    pods: PodColumns
     waiting: tuple[WaitingKind, ...]
     reserves_from: float | None = None
     policy: Mapping[str, Any] = {}
@@ -130,8 +112,10 @@ def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> C
         len(outcome.faults),
         units.columns,
         jobs,
-        queue_columns(tables, units, QueuedJobs(jobs.queue, jobs.holds, jobs.asks, jobs.code >= 0)),
-        _nodes(tables, units),
+        queue_columns(outcome, units, QueuedJobs(jobs.queue, jobs.holds, jobs.asks, jobs.code >= 0)),
+        node_columns(tables, units),
+        device_columns(outcome),
+        pod_columns(tables, outcome.live_jobs.tolist()),
         kinds_of(jobs),
         _reserves_from(outcome),
         described(outcome.policy) | {"warnings": warnings_of(outcome.policy)},
@@ -152,8 +136,8 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
     counts = jobs.counts[rows]
     held = counts @ HELD
     codes, sentences = _reasons(outcome, rows)
-    states = _states(counts, held)
-    states[(states == _EMPTY) & (codes >= 0)] = _WAITS
+    states = states_of(counts, held)
+    states[(states == EMPTY) & (codes >= 0)] = WAITS
     started = _started(tables, rows, held)
     return JobColumns(
         [jobs.uids[row] for row in rows.tolist()],
@@ -183,7 +167,8 @@ def _started(tables: Tables, rows: AnyArray, held: AnyArray) -> F64:
     return found
 
 
-def _states(counts: I32, held: AnyArray) -> I8:
+def states_of(counts: I32, held: AnyArray) -> I8:
+    """Return the states of jobs, into STATES. ``counts`` (J, statuses): of their pods; ``held`` (J,): with a node."""
     waits = counts[:, PENDING] > 0
     return np.select(
         [
@@ -194,8 +179,8 @@ def _states(counts: I32, held: AnyArray) -> I8:
             held > 0,
             counts.sum(axis=1) > 0,
         ],
-        [_STARTS, _RESERVED, _WAITS, _PARTLY, _RUNS, _ENDED],
-        _EMPTY,
+        [STARTS, _RESERVED, WAITS, _PARTLY, _RUNS, ENDED],
+        EMPTY,
     ).astype(np.int8)
 
 
@@ -209,7 +194,7 @@ def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
     for row in found.waiting.tolist():
         nearest = found.nearest(row)
         if nearest not in said:
-            said[nearest] = _NUMBER_OF[code_of(nearest)], sentence(nearest)[:TEXT_MAX]
+            said[nearest] = NUMBER_OF[code_of(nearest)], sentence(nearest)[:TEXT_MAX]
         codes[place[row]], sentences[place[row]] = said[nearest]
     return codes, sentences
 
@@ -225,40 +210,3 @@ def kinds_of(jobs: JobColumns) -> tuple[WaitingKind, ...]:
     # The kind that keeps most devices waiting first, then cores, then jobs.
     found.sort(key=lambda kind: (*(-kind.asks[2:]).tolist(), -kind.asks[0], -kind.jobs, kind.code))
     return tuple(found)
-
-
-# -- nodes -------------------------------------------------------------------------------------------------------------
-
-
-def _nodes(tables: Tables, units: PageUnits) -> NodeColumns:
-    nodes, facts, tasks = tables.nodes, tables.nodes.facts, tables.tasks
-    on = tasks.node[tasks.alive & (tasks.node >= 0)]
-    pods = np.bincount(on, minlength=len(facts)).astype(np.int32)
-    return NodeColumns(
-        list(facts.names),
-        _groups(tables),
-        [_closed(facts.objs[row], int(pods[row]), int(facts.max_pods[row])) for row in range(len(facts))],
-        pods,
-        units(np.asarray(facts.allocatable)),
-        units(nodes.used),
-    )
-
-
-def _closed(node: Node, pods: int, pods_max: int) -> str:
-    """Say why a node takes no new pod whatever that asks for, "" if it may take one."""
-    if node.quarantined:
-        return f"cannot be read: {node.unparsable[0]}"[:TEXT_MAX]
-    if node.unschedulable:
-        return "cordoned"
-    taint = next((each for each in node.taints if each.effect in _KEEPS_OFF), None)
-    if taint is not None:
-        return f"taint {taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"[:TEXT_MAX]
-    return f"runs {pods_max} pods, which is its limit" if pods >= pods_max else ""
-
-
-def _groups(tables: Tables) -> list[str]:
-    """Return the HyperNode of the lowest tier that has each node, or else its rack or zone by its labels."""
-    tree, objs = tables.tree, tables.nodes.facts.objs
-    if len(tree) > 1:
-        return [tree.names[row] if row >= 0 else "" for row in tree.leaf_of.tolist()]
-    return [next((node.labels[key] for key in _GROUP_LABELS if key in node.labels), "") for node in objs]

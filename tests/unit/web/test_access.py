@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, listening
 from pumice.runtime.serving.viewers import EVERYTHING, Scope, Viewer, guard_of, this_machine
 from pumice.web.feed import Feed
-from pumice.web.past_jobs import PastJob
 from pumice.web.seen import SeenJobs
 from pumice.web.server import POST_HEADER, Pages
+from tests.unit.web.test_gantt import gone
 from tests.unit.web.worlds import sample, summary
 
 SCOPES = {"admin": EVERYTHING, "anna": Scope(frozenset({"ns"}), nodes=False), "guest": Scope(frozenset(), nodes=False)}
@@ -64,7 +64,7 @@ async def at() -> AsyncIterator[At]:
     feed = Feed()
     feed.publish(two_tenants())
     feed.history.take(sample())
-    feed.past.jobs.append(PastJob("ml/old", "default", 0.0, 1.0, 2.0))
+    feed.job_times = gone(("ml/old", "default"))
     pages = Pages(feed, guard=by_header)
     async with (
         listening(pages.application(), Place(), Connections(ConnectionLimits())) as url,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pumice.web.expected_starts import NOT_LOOKED_AT, ExpectedStarts, JobStart, StartsUnknown
+from pumice.web.expected_starts import NOT_LOOKED_AT, ExpectedStarts, JobStart
+from pumice.web.shared_work import NoResult
 from tests.unit.web.worlds import expected
 
 
@@ -21,7 +22,7 @@ class At:
         await asyncio.sleep(0)
         self.now += self.takes_s
         if self.trouble:
-            raise StartsUnknown(self.trouble)
+            raise NoResult(self.trouble)
         return await expected()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ from msgspec.structs import replace
 
 from pumice.answers.seen import HiddenNames
 from pumice.web.expected_starts import ExpectedStarts, JobStart, SeenStarts
-from pumice.web.feed import Feed
-from pumice.web.gantt import KIND_MAX, gantt
+from pumice.web.gantt import KIND_MAX, Sees, gantt
+from pumice.web.job_times import JobStates, JobTimes
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError
-from pumice.web.past_jobs import PAST_MAX, PastJob, PastJobs
 from pumice.web.summary import STATES, CycleSummary
 from tests.unit.web.worlds import expected, summary
 
@@ -24,9 +22,30 @@ def shown() -> CycleSummary:
     return summary()
 
 
-def rows(found: CycleSummary, past: PastJobs | None = None, query: JobsQuery | None = None) -> dict[str, str]:
-    data = gantt(JobsIndex(found), past.jobs if past else (), query or JobsQuery())
-    return {row["name"]: row["state"] for row in data["rows"]}
+def shown_of(
+    found: CycleSummary,
+    times: JobTimes | None = None,
+    query: JobsQuery | None = None,
+    sees: Sees = lambda _: True,
+    starts: SeenStarts | None = None,
+) -> dict[str, Any]:
+    return gantt(JobsIndex(found), times or JobTimes(), query or JobsQuery(), sees, starts)
+
+
+def rows(found: CycleSummary, times: JobTimes | None = None, query: JobsQuery | None = None) -> dict[str, str]:
+    return {row["name"]: row["state"] for row in shown_of(found, times, query)["rows"]}
+
+
+def gone(*jobs: tuple[str, str], at: float = 30.0) -> JobTimes:
+    """Return the times of jobs, by name and queue, that ran until they were gone."""
+    times, queues = JobTimes(), ["default", "team"]
+    for number, (name, queue) in enumerate(jobs):
+        created, label = np.array([1.0]), np.array([STATES.index("runs")], dtype=np.int8)
+        of = np.array([queues.index(queue)], dtype=np.int32)
+        times.take(JobStates(at + number, [name], queues, of, created, label))
+    nobody = np.zeros(0, dtype=np.int32)
+    times.take(JobStates(at + len(jobs), [], queues, nobody, np.zeros(0), nobody.astype(np.int8)))
+    return times
 
 
 def test_jobs_that_run_and_wait_are_rows_in_the_order_of_their_start(shown: CycleSummary) -> None:
@@ -38,44 +57,39 @@ def test_an_estimate_says_when_a_job_ends(shown: CycleSummary) -> None:
     place = list(shown.jobs.names).index("ns/runs")
     started, ends = shown.jobs.started.copy(), shown.jobs.ends.copy()
     started[place], ends[place] = 40.0, 160.0
-    found = gantt(JobsIndex(replace(shown, jobs=replace(shown.jobs, started=started, ends=ends))), (), JobsQuery())
+    found = shown_of(replace(shown, jobs=replace(shown.jobs, started=started, ends=ends)))
     row = next(each for each in found["rows"] if each["name"] == "ns/runs")
     assert (row["started"], row["ends"], found["now"]) == (40.0, 160.0, 100.0)
     assert all(each["ends"] is None for each in found["rows"] if each["name"] != "ns/runs")
 
 
-def test_a_job_that_holds_nothing_any_more_has_ended(shown: CycleSummary) -> None:
-    past = PastJobs()
-    past.take(shown)
-    later = replace(shown, at=130.0, jobs=replace(shown.jobs, running=np.zeros_like(shown.jobs.running)))
-    past.take(later)
-    past.take(replace(later, at=140.0))
-    assert {each.name: each.ended for each in past.jobs} == {"ns/runs": 130.0, "ns/starts": 130.0}
+def test_jobs_that_are_gone_are_rows_with_the_time_at_which_they_were_missed(shown: CycleSummary) -> None:
+    found = shown_of(shown, gone(("ns/old", "default"), ("ns/older", "team")), JobsQuery(text="old"))
+    assert {row["name"]: row["ended"] for row in found["rows"]} == {"ns/old": 31.0, "ns/older": 32.0}
+    assert all(row["state"] == "ended" and row["moments"][0][1] == "runs" for row in found["rows"])
 
 
-def test_rows_are_those_of_the_query(shown: CycleSummary) -> None:
-    past = PastJobs()
-    past.jobs += [PastJob("ns/gone", "team", 1.0, 2.0, 3.0), PastJob("ns/other", "default", 1.0, math.nan, 3.0)]
-    assert set(rows(shown, past, JobsQuery(queue="org"))) == {"ns/below", "ns/gone"}
-    assert set(rows(shown, past, JobsQuery(text="other"))) == {"ns/other"}
+def test_rows_are_those_of_the_query_and_of_the_viewer(shown: CycleSummary) -> None:
+    times = gone(("ns/gone", "team"), ("other/gone", "default"))
+    assert set(rows(shown, times, JobsQuery(queue="org"))) == {"ns/below", "ns/gone"}
+    assert set(rows(shown, times, JobsQuery(text="other"))) == {"other/gone"}
+    seen = shown_of(shown, times, JobsQuery(text="gone"), lambda name: name.startswith("ns/"))
+    assert [row["name"] for row in seen["rows"]] == ["ns/gone"]
     with pytest.raises(QueryError, match="does not exist"):
-        rows(shown, past, JobsQuery(queue="nope"))
+        rows(shown, times, JobsQuery(queue="nope"))
 
 
-def test_rows_and_memory_are_bounded_and_what_is_left_out_is_counted(shown: CycleSummary) -> None:
-    past = PastJobs()
-    for number in range(PAST_MAX + 5):
-        past.jobs.append(PastJob(f"ns/{number}", "team", 1.0, 2.0, float(number)))
-    found = gantt(JobsIndex(shown), past.jobs, JobsQuery())
+def test_rows_are_bounded_and_what_is_left_out_is_counted(shown: CycleSummary) -> None:
+    found = shown_of(shown, gone(*((f"ns/{number}", "team") for number in range(KIND_MAX + 5))))
     ended = [row for row in found["rows"] if row["state"] == "ended"]
-    assert len(ended) == KIND_MAX and max(row["ended"] for row in ended) == PAST_MAX + 4
-    assert found["left_out"] == {"run": 0, "wait": 0, "ended": PAST_MAX - KIND_MAX}
+    assert len(ended) == KIND_MAX and max(row["ended"] for row in ended) == 30.0 + KIND_MAX + 5
+    assert found["left_out"] == {"run": 0, "wait": 0, "ended": 5}
 
 
 async def test_jobs_that_wait_have_their_expected_start(shown: CycleSummary) -> None:
     starts = ExpectedStarts(expected, lambda: 0.0, changes=False)
     await starts.renew()
-    found = gantt(JobsIndex(shown), (), JobsQuery(), SeenStarts(starts, HiddenNames(())))
+    found = shown_of(shown, starts=SeenStarts(starts, HiddenNames(())))
     assert found["basis"] == {"at": 100.0, "samples": 8, "until_s": 3600.0}
     rows = {row["name"]: row["start"] for row in found["rows"]}
     assert rows["ns/large"] == JobStart(220.0, 160.0, None)
@@ -91,13 +105,6 @@ async def test_why_no_start_is_expected_names_no_job_of_others(shown: CycleSumma
     await starts.renew()
     found = SeenStarts(starts, HiddenNames({"other"})).of("ns/large")
     assert "secret" not in found.why_not and "1 running" in found.why_not
-
-
-def test_a_feed_compares_each_summary_with_the_one_before(shown: CycleSummary) -> None:
-    feed = Feed()
-    feed.publish(shown)
-    feed.publish(replace(shown, at=200.0, jobs=replace(shown.jobs, running=np.zeros_like(shown.jobs.running))))
-    assert len(feed.past.jobs) == 2
 
 
 def test_states_of_rows_are_states(shown: CycleSummary) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 import pytest
 
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
 from pumice.web import documents
+from pumice.web.feed import DOCUMENTS, Feed
 from pumice.web.summary import STATES, CycleSummary, summarize
 from tests.unit.web.worlds import summary
 
@@ -26,7 +26,7 @@ def test_jobs_have_a_state_and_those_that_wait_a_reason(shown: CycleSummary) -> 
 
 
 def test_what_waits_is_grouped_by_code_with_amounts_and_an_example(shown: CycleSummary) -> None:
-    found = {kind["code"]: kind for kind in documents.overview(shown)["waiting"]}
+    found = {kind["code"]: kind for kind in documents.overview(shown, {})["waiting"]}
     assert found.keys() == {"Shortage", "QueueLimit"}
     assert found["Shortage"]["example"] == "ns/large" and found["Shortage"]["asks"][0] == 6
     assert "4 of 6 pods fit" in found["Shortage"]["sentence"]
@@ -42,14 +42,16 @@ def test_a_queue_includes_those_below_it(shown: CycleSummary) -> None:
 
 def test_nodes_are_listed_by_group_and_a_cordon_is_named(shown: CycleSummary) -> None:
     found = documents.nodes(shown)
-    assert found["groups"] == ["a", "b", "b"]
+    assert found["groupings"] == [{"name": "topology.kubernetes.io/rack", "groups": ["a", "b"], "of": [0, 1, 1]}]
     assert found["kinds"] == [{"why": "cordoned", "nodes": 1, "examples": ["n2"]}]
     assert found["used"][0][:1] == [2] and found["pods"][0] == 2
 
 
 def test_documents_are_json_without_infinity(shown: CycleSummary) -> None:
-    for name in ("overview", "queues", "nodes", "choices"):
-        text = msgspec.json.encode(getattr(documents, name)(shown)).decode()
+    for name in DOCUMENTS:
+        feed = Feed()
+        feed.publish(shown)
+        text = feed.document(name).decode()
         assert "Infinity" not in text and "NaN" not in text
 
 

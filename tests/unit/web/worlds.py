@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pumice.answers.world import Trials, World
+from pumice.answers.world import Trial, Trials, World
 from pumice.model.events import Object
 from pumice.model.pod import EMPTY_MAP, Pod
 from pumice.runtime.cycle_end import CycleEnd
@@ -42,6 +42,11 @@ def world() -> World:
 def summary_of(found: World) -> CycleSummary:
     base = Trials(found, 1).base
     return summarize(base.outcome, base.decisions, digest_of(found.now, base.decisions))
+
+
+def base() -> Trial:
+    """Return the cycle on the world."""
+    return Trials(world(), 1).base
 
 
 def summary() -> CycleSummary:

@@ -72,9 +72,10 @@ def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
     return replace(found, by_job=shown, by_age=tuple(map(hidden.removed, found.by_age)))
 
 
-def page_starts(world: World) -> dict[str, Any]:
-    """Return what pages show of starts: in bounded steps, with ``at``, the time that they count from."""
-    return starts_described(_predicted(world, steps_max=_PAGE_STEPS_MAX)) | {"at": world.now}
+def page_starts(world: World, part: int = 1) -> dict[str, Any]:
+    """Return what pages show of starts: in bounded steps, with ``at``, the time that they count from. ``part``: in one
+    of so many parts of these steps."""
+    return starts_described(_predicted(world, steps_max=_PAGE_STEPS_MAX // part)) | {"at": world.now}
 
 
 def print_starts(found: Predictions, job: str = "") -> None:

@@ -131,7 +131,7 @@ async def _serve(source: Source, address: str, port: int) -> None:
     if not is_loopback(address):
         raise InputError(f"--listen {address or ':'}: pages are for this machine only; wanted a loopback address")
     feed = Feed()
-    feed.starts = source.expected_starts()
+    source.ask(feed)
     try:
         async with serving(feed, Place(address, port), source.explain, source.policies) as url:
             say(f"pages on {url}; Ctrl-C stops")

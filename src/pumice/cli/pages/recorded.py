@@ -9,17 +9,22 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli.answers.recording import recorded_policy
+from pumice.cli.answers.starts import page_starts
 from pumice.cli.errors import InputError
-from pumice.cli.pages.source import Source, policy_reader
+from pumice.cli.pages.source import Source, policy_reader, relief_of
 
 if TYPE_CHECKING:
+    from pumice.answers.world import World
     from pumice.runtime.record.replay import PolicyOf, ReplayedCycle
     from pumice.runtime.serving.viewers import Viewer
     from pumice.web.feed import Feed
+    from pumice.web.job_times import JobTimes
     from pumice.web.policy_trials import CycleInput
     from pumice.web.publisher import Publisher
     from pumice.web.questions import Questions
 
+#: At so many cycles of a record it is worked out what was to be expected then.
+_TOLD_AT = 4
 #: While cycles are run again, summaries take at most half of the time.
 _SHARE = 1.0
 
@@ -35,7 +40,7 @@ def recorded_source(folder: Path, plugins_dir: str) -> Source:
         raise InputError(str(error)) from None
     found = _Recorded(folder, recorded_policy(plugins_dir))
     policies = trials_here(found.text, policy_reader(plugins_dir), on_cycles(found.kept), CYCLES_MAX)
-    return Source(found.fill, found.explain, policies)
+    return Source(found.fill, found.explain, policies, found.starts, found.relief, found.told)
 
 
 class _Recorded:
@@ -45,6 +50,8 @@ class _Recorded:
         self._folder, self._policy_of = folder, policy_of
         self._stop = Event()
         self._questions: Questions | None = None
+        self._last: tuple[World, str] | None = None
+        self._earlier = _Spread(_TOLD_AT)
         self._text = ""
         self._cycles: list[CycleInput] = []
 
@@ -72,6 +79,32 @@ class _Recorded:
         if self._questions is None:
             raise KeyError("the cycles of the record are still being run again: ask when the last one is shown")
         return await self._questions.explain(job, viewer)
+
+    def starts(self) -> dict[str, Any]:
+        """Return when jobs are expected to start after the last cycle. Raises: NoResult."""
+        return page_starts(self._world()[0])
+
+    def relief(self) -> dict[str, Any]:
+        """Return the change that lets most jobs start in the last cycle. Raises: NoResult."""
+        return relief_of(*self._world())
+
+    async def told(self, times: JobTimes) -> dict[str, Any]:
+        """Return the starts that were expected at some cycles, against those that happened. Raises: NoResult."""
+        from pumice.web.told_starts import compared
+
+        self._world()
+        return compared(await asyncio.to_thread(self._told), times)
+
+    def _told(self) -> list[dict[str, Any]]:
+        earlier = self._earlier.kept
+        return [page_starts(_world_of(each), len(earlier)) for each in earlier]
+
+    def _world(self) -> tuple[World, str]:
+        from pumice.web.shared_work import NoResult
+
+        if self._last is None:
+            raise NoResult("the cycles of the record are still being run again")
+        return self._last
 
     def _run(self, feed: Feed, publisher: Publisher, loop: asyncio.AbstractEventLoop) -> None:
         from pumice.framework.plugin.errors import PolicyError
@@ -102,22 +135,48 @@ class _Recorded:
             note("No cycle of the record could be run again.")
             return
         publisher.show(end)
-        self._questions = _questions_of(last)
+        world = _world_of(last)
+        self._questions, self._last = _questions_of(world, last.digest), (world, last.digest)
 
     def _keep(self, cycle: ReplayedCycle) -> None:
         from pumice.web.policy_trials import CYCLES_MAX, CycleInput
 
         self._text = cycle.conf.text
-        kept = [*self._cycles, CycleInput(cycle.number, cycle.now, cycle.snapshot, cycle.policy)]
+        given = CycleInput(cycle.number, cycle.now, cycle.snapshot, cycle.policy)
+        self._earlier.take(given)
+        kept = [*self._cycles, given]
         # Replaced and not changed, because another thread may be reading it.
         self._cycles = kept[-CYCLES_MAX:]
 
 
-def _questions_of(cycle: ReplayedCycle) -> Questions:
-    from pumice.answers.world import World
-    from pumice.runtime.files.known_objects import all_objects_in, scheduler_names_in
+class _Spread:
+    """Keeps a few of many cycles, spread evenly over all that came. ``most``: so many, an even number."""
+
+    def __init__(self, most: int) -> None:
+        self.kept: list[CycleInput] = []
+        self._most, self._each, self._seen = most, 1, 0
+
+    def take(self, cycle: CycleInput) -> None:
+        """Take the next cycle."""
+        if self._seen % self._each == 0:
+            if len(self.kept) == self._most:
+                # Each second one stays, and from now on each second one of those that would have been kept is.
+                self.kept = self.kept[::2]
+                self._each *= 2
+            if self._seen % self._each == 0:
+                self.kept.append(cycle)
+        self._seen += 1
+
+
+def _questions_of(world: World, digest: str) -> Questions:
     from pumice.web.questions import Questions
 
+    return Questions(world, digest)
+
+
+def _world_of(cycle: CycleInput | ReplayedCycle) -> World:
+    from pumice.answers.world import World
+    from pumice.runtime.files.known_objects import all_objects_in, scheduler_names_in
+
     names = scheduler_names_in(cycle.snapshot) or (cycle.policy.dialect.scheduler,)
-    world = World(all_objects_in(cycle.snapshot, cycle.now), cycle.policy, cycle.now, names)
-    return Questions(world, cycle.digest)
+    return World(all_objects_in(cycle.snapshot, cycle.now), cycle.policy, cycle.now, names)

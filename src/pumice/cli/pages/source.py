@@ -17,29 +17,48 @@ from pumice.cli.errors import InputError
 from pumice.cli.policies import registry_of
 
 if TYPE_CHECKING:
+    from pumice.answers.world import World
     from pumice.framework.plugin.policy_file import Policy
-    from pumice.web.expected_starts import ExpectedStarts
     from pumice.web.feed import Feed
+    from pumice.web.job_times import JobTimes
     from pumice.web.policy_trials import PolicyTrials
     from pumice.web.server import Explain
 
 
 class Source(Struct, frozen=True):
     """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job.
-    ``policies``: tries policies. ``starts``: works out when waiting jobs are expected to start, as JSON."""
+    ``policies``: tries policies. ``starts``: works out when waiting jobs are expected to start, as JSON; ``relief``:
+    the change that lets most start. Both may raise NoResult. ``told``: compares expected starts with real ones.
+    """
 
     fill: Callable[[Feed], Awaitable[None]]
     explain: Explain | None = None
     policies: PolicyTrials | None = None
     starts: Callable[[], dict[str, Any]] | None = None
+    relief: Callable[[], dict[str, Any]] | None = None
+    told: Callable[[JobTimes], Awaitable[dict[str, Any]]] | None = None
 
-    def expected_starts(self) -> ExpectedStarts | None:
-        """Return what works starts out once, in a thread; None where nothing can."""
+    def ask(self, feed: Feed) -> None:
+        """Let a feed work out once, in a thread, what can be."""
         from pumice.web.expected_starts import ExpectedStarts
+        from pumice.web.shared_work import SharedWork
 
-        if self.starts is None:
-            return None
-        return ExpectedStarts(partial(asyncio.to_thread, self.starts), time.monotonic, changes=False)
+        if self.starts is not None:
+            feed.starts = ExpectedStarts(partial(asyncio.to_thread, self.starts), time.monotonic, changes=False)
+        if self.relief is not None:
+            feed.relief = SharedWork(partial(asyncio.to_thread, self.relief), time.monotonic, changes=False)
+        if self.told is not None:
+            feed.told = SharedWork(partial(self.told, feed.job_times), time.monotonic, changes=False)
+
+
+def relief_of(world: World, digest: str) -> dict[str, Any]:
+    """Return the change that lets most jobs of a world start, as ``pumice explain --all --json`` prints it, with
+    ``at``."""
+    from pumice.answers.everyone import TRIALS_MAX, overview
+    from pumice.answers.plain import overview_described
+    from pumice.answers.world import Trials
+
+    return overview_described(overview(Trials(world, TRIALS_MAX)), digest) | {"at": world.now}
 
 
 def policy_reader(plugins_dir: str) -> Callable[[str], Policy]:
@@ -98,4 +117,10 @@ def _of_world(asked: Question, plugins_dir: str) -> Source:
 
     shown = shown_text(asked.chosen.text)
     policies = trials_here(lambda: shown, policy_reader(plugins_dir), in_world(asked.world))
-    return Source(fill, Questions(asked.world, digest).explain, policies, partial(page_starts, asked.world))
+    return Source(
+        fill,
+        Questions(asked.world, digest).explain,
+        policies,
+        partial(page_starts, asked.world),
+        partial(relief_of, asked.world, digest),
+    )

@@ -137,6 +137,14 @@ class AnswerPages:
             return found.document
         raise ValueError(found.text)
 
+    async def everyone(self) -> dict[str, Any]:
+        """Return why jobs wait and the one change that lets most start, as ``pumice explain --all --json`` prints it.
+        Raises: ValueError with a sentence where there is no answer now."""
+        found = await self._asked("/explain", [("all", "1")], Viewer())
+        if found.exit_code in _DONE:
+            return found.document
+        raise ValueError(found.text)
+
     async def try_policy(self, text: str) -> dict[str, Any]:
         """Return what another policy would do with the newest snapshot, as ``pumice pages --try-policy`` prints it.
         Raises: HTTPException where there is no answer now."""

@@ -23,7 +23,18 @@ from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.node import Node
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import derived
-from pumice.volcano.devices.cards import COLUMNS, CardPlacement, Cards, Family, Part, Wanted, as_both, unfit
+from pumice.volcano.devices.cards import (
+    COLUMNS,
+    MEMORY,
+    NUM,
+    CardPlacement,
+    Cards,
+    Family,
+    Part,
+    Wanted,
+    as_both,
+    unfit,
+)
 from pumice.volcano.devices.exclusive import Rules
 from pumice.volcano.devices.vgpu import HAMI_CORE, Vgpus
 
@@ -106,6 +117,21 @@ class CardLedger:
         self._found: dict[Hashable, CardPlacement | Unfit] = {}
         self._leaving: tuple[tuple[int, int], bool] | None = None
         self._begin()
+
+    def figures(self) -> dict[str, AnyArray]:
+        """Return the memory of cards, -1 where there is none, what of it is held, and how many containers hold some.
+        Shapes (N, D)."""
+        facts = derived(self.ssn)
+        memory = facts.get(("memory of cards", *(family.question for family in self._families)), self._memory)
+        now = self.now.array
+        return {"device.memory": memory, "device.used": now[..., MEMORY], "device.containers": now[..., NUM]}
+
+    def _memory(self) -> I64:
+        found = np.full(self.now.array.shape[:2], -1, dtype=np.int64)
+        for node, kinds in enumerate(self._here):
+            for here in kinds:
+                found[node, here.first : here.end] = [card.memory for card in here.cards.cards]
+        return found
 
     def families_of(self, cls: int) -> list[int]:
         """Return the numbers of the kinds for which a class asks."""

@@ -16,6 +16,7 @@ from pumice.api import (
     NOW,
     PODS,
     ROWS,
+    AnyArray,
     Bool,
     FilterResult,
     Node,
@@ -151,6 +152,10 @@ class DeviceShare:
                 read(given)
             except DeviceConfigError as error:
                 yield f"argument deviceshare.{argument}: {error}"
+
+    def figures(self) -> Mapping[str, AnyArray]:
+        """Return what each card of each node has and what pods hold of it, for pages. Shapes (N, cards)."""
+        return {} if self._ledger is None else self._ledger.figures()
 
     # -- filters ------------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,12 @@
 // Gantt: jobs that ended, run and wait on one line of time, and what is expected of those that run.
 
 const STATE_COLOURS = { ended: "var(--other)", runs: "var(--accent)", "partly runs": "var(--accent)", starts: "var(--good)", reserved: "var(--c4)", waits: "var(--mark)" };
+const GANTT = { now: 0 };
 async function ganttPage() {
   const given = parameters();
   const [{ data: choices }, { data }] = await Promise.all([document_of("/data/choices"), document_of(link("/data/gantt", { queue: given.queue, text: given.text }))]);
   addStarts(data, given);
+  GANTT.now = data.now;
   const first = Math.min(data.now, ...data.rows.map((row) => row.created));
   const last = Math.max(data.now, data.reserves_from ?? 0, ...data.rows.map((row) => row.ends ?? row.start?.high ?? row.start?.middle ?? 0));
   const span = Math.max(last - first, 1);
@@ -18,8 +20,8 @@ async function ganttPage() {
   const more = Object.entries(data.left_out).filter(([, count]) => count).map(([kind, count]) => `${number(count)} more that ${kind}`).join(", ");
   const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} ${startsAbout()} ${more ? `Left out: ${more}.` : ""}`;
   const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]));
-  return [card("Jobs over time", "Those that run and wait longest, and the last that ended while these pages were open.", [form], true, "filter"),
-    timeControls([]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" })];
+  return [card("Jobs over time", "Those that run and wait longest, and the last that ended since these pages were started.", [form], true, "filter"),
+    timeControls([]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" }), toldCard()];
 }
 // Expected starts take a while to work out: the page is shown without them, or with those of before, and again when
 // they are there.
@@ -73,14 +75,53 @@ function ganttBars(row, y, high, { within, left, narrow, now }) {
   const middle = y + high - (narrow ? 9 : 10), colour = STATE_COLOURS[row.state] || "var(--other)", moment = (time) => (time === null ? null : time - ORIGIN);
   const bar = (from, to, thick, fill, opacity) => (to > VIEW.from && from < VIEW.to
     ? s("rect", { x: within(from), width: Math.max(1, within(to) - within(from)), y: middle - thick / 2, height: thick, rx: 2, fill, "fill-opacity": opacity }) : null);
-  const started = moment(row.started), until = moment(row.ended) ?? now, waited = started ?? (row.state === "ended" ? moment(row.created) : now);
+  const until = moment(row.ended) ?? now;
   return [
     narrow ? s("text", { x: left, y: y + 13, class: "strong" }, shortened(row.name, 44)) : s("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: "strong" }, shortened(row.name, 28)),
-    bar(moment(row.created), Math.min(waited, until), 4, row.state === "reserved" ? colour : "var(--mark)", 0.8),
-    started !== null || row.state === "ended" ? bar(started ?? moment(row.created), until, 11, colour, 1) : null,
+    ...pastParts(row).map(([from, to, label]) => (HELD_LABELS.includes(label) ? bar(from - ORIGIN, to - ORIGIN, 11, row.state === "ended" ? "var(--other)" : "var(--accent)", 1)
+      : bar(from - ORIGIN, to - ORIGIN, 4, label === "reserved" ? "var(--c4)" : "var(--mark)", label === "no pods" ? 0.3 : 0.8))),
+    row.state === "starts" ? bar(until - (VIEW.to - VIEW.from) / 150, until, 11, colour, 1) : null,
     row.ends !== null && moment(row.ends) > now ? bar(now, moment(row.ends), 11, colour, 0.3) : null,
     ...(row.start && row.start.middle !== null ? expectedBars(row.start, middle, { within, moment }) : []),
   ].filter((part) => part);
+}
+// [from, to, label] of a job up to now: what was seen of it, and before that what its times say.
+function pastParts(row) {
+  const over = ["ended", "gone"], now = ORIGIN + END, until = row.ended ?? GANTT.now, found = [], first = row.moments[0]?.[0] ?? until;
+  const started = row.started === null ? null : Math.min(row.started, first);
+  const ran = started !== null && started < first;
+  found.push([row.created, ran ? started : Math.min(first, now), "waits"]);
+  if (ran) found.push([started, first, "runs"]);
+  row.moments.forEach(([at, label], i) => { if (!over.includes(label)) found.push([at, Math.min(row.moments[i + 1]?.[0] ?? until, until), label]); });
+  return found.filter(([from, to]) => to > from);
+}
+// Of a record: starts that were expected at some of its cycles, and those that it then has.
+const TOLD = { found: null, why_not: null, asked: false };
+function toldCard() {
+  if (!TOLD.asked && !TOLD.found) {
+    TOLD.asked = true;
+    fetch("/data/told").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((answer) => {
+      Object.assign(TOLD, answer ? answer.data : { why_not: "" });
+      TOLD.asked = Boolean(TOLD.found) || TOLD.why_not === "";
+      document.getElementById("told-place")?.replaceChildren(...toldParts());
+    });
+  }
+  return h("div", { id: "told-place", "aria-live": "polite" }, ...toldParts());
+}
+function toldParts() {
+  const { found, why_not } = TOLD;
+  if (!found) return why_not ? [card("Expected against real starts", "", [nothing(`Not yet: ${why_not}`)], true, "told")] : [];
+  const moments = found.moments.map((at) => when(at)).join(", ");
+  const about = found.started
+    ? `At ${moments} UTC the record was simulated on. Of ${counted(found.told, "start")} that were expected then, ${number(found.started)} happened in the record, ${number(found.within)} of these within their 80 % interval; the median error is ${duration(found.median_error_s)}.`
+    : `At ${moments} UTC the record was simulated on. None of the ${number(found.told)} starts that were expected then happened before it ends.`;
+  const columns = [
+    { name: "Job", left: true, cell: (row) => jobLink(row.job) }, { name: "Told at (UTC)", left: true, cell: (row) => when(row.at) }, { name: "Expected", left: true, cell: (row) => when(row.middle) },
+    { name: "80 %", left: true, cell: (row) => `${when(row.low)} to ${row.high === null ? "later than simulated" : when(row.high)}` },
+    { name: "Started", left: true, cell: (row) => (row.started === null ? "not in the record" : when(row.started)) },
+    { name: "Error", cell: (row) => (row.started === null ? "–" : `${row.middle > row.started ? "+" : "−"}${duration(Math.abs(row.middle - row.started))}`) }];
+  const more = found.left_out ? [h("p", { class: "about" }, `${number(found.left_out)} more are left out.`)] : [];
+  return [card("Expected against real starts", about, found.rows.length ? [table(columns, found.rows, { label: "Expected and real starts" }), ...more] : [], true, "told")];
 }
 // Beyond the time that was simulated nothing is known: the frame is open there, until the end of the picture.
 function expectedBars(start, middle, { within, moment }) {

@@ -39,7 +39,7 @@ function timeFigure(title, about, curves, say, options) {
   return figure(title, about, [legend(curves.map((curve) => [curve.name, curve.colour, curve.kind === "dashed" ? "dashed" : ""])), chart], options);
 }
 
-const QUEUE_CURVES = [["used", "var(--accent)", "area"], ["waiting", "var(--mark)", "line"], ["deserved", "var(--good)", "dashed"], ["guarantee", "var(--soft)", "dashed"]];
+const QUEUE_CURVES = [["used", "var(--accent)", "area"], ["borrowed", "var(--c4)", "line"], ["waiting", "var(--mark)", "line"], ["deserved", "var(--good)", "dashed"], ["guarantee", "var(--soft)", "dashed"]];
 function queueFigures(data, i) {
   if (!hasCurves(data)) return [figure("Queues over time", NO_CYCLES, [], { wide: true, id: "history" })];
   const top = Math.max(1e-9, ...data.queues.flatMap((queue) => QUEUE_CURVES.map(([kind]) => maximum(queue[kind]))));

@@ -10,11 +10,33 @@ async function jobPage() {
   const head = card(job.name, "", [h("p", {}, stateWord(job.state), job.code ? ` ${job.code}: ${job.sentence}` : ""),
     h("dl", { class: "facts" }, ...facts.map(([what, value]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))))], true, "facts");
   const place = h("div", { "aria-live": "polite" });
+  const past = timeCard(data.time), pods = card("Pods", "", [data.pods.length ? podTable(data, ["node"]) : nothing("None yet.")], true, "pods");
   const expected = h("div", { "aria-live": "polite" });
   if (job.code) explain(name, place);
   if (job.code) expect(name, expected);
-  return [head, expected, place];
+  return [head, expected, place, past, pods];
 }
+// A colour for each state and each reason, the same in the bar and in its legend.
+function labelColour(label) {
+  if (HELD_LABELS.includes(label)) return "var(--good)";
+  if (["ended", "gone", "no pods"].includes(label)) return "var(--other)";
+  return label === "waits" ? "var(--mark)" : label === "reserved" ? "var(--c4)" : `var(--w${[...label].reduce((mix, char) => (mix * 31 + char.charCodeAt(0)) % 6, 7)})`;
+}
+const HELD_LABELS = ["starts", "partly runs", "runs"];
+const STORY_SHOWN = 40;
+function timeCard(time) {
+  const about = "What it was, and for which reason it waited, as far as these pages have followed it.";
+  if (!time || !time.moments.length) return card("Over time", about, [nothing(time ? "What happened was so long ago that it is no longer kept." : "It is not followed: there are too many jobs, or it has only just come.")], true, "time");
+  const parts = Object.entries(time.seconds), total = sum(parts.map(([, seconds]) => seconds));
+  const bar = h("div", { class: "states", role: "img", "aria-label": parts.map(([label, seconds]) => `${label} ${duration(seconds)}`).join(", ") || "no time has passed" },
+    ...parts.map(([label, seconds]) => h("i", { style: { "flex-grow": seconds, background: labelColour(label) } })));
+  const names = legend(parts.map(([label, seconds]) => [`${label}: ${duration(seconds)} (${percent(seconds / total)})`, labelColour(label)]));
+  const moments = time.moments.slice(-STORY_SHOWN).reverse();
+  const story = h("ol", { class: "story" }, ...moments.map(([at, label]) => h("li", {}, h("time", {}, `${when(at)} UTC`), stateOrReason(label))));
+  const left = time.moments.length - moments.length;
+  return card("Over time", about, [...(total > 0 ? [bar, names] : []), story, left || !time.is_whole ? h("p", { class: "about" }, "What was before is not shown.") : null].filter((part) => part), true, "time");
+}
+const stateOrReason = (label) => (/^[A-Z]/.test(label) ? h("span", {}, "waits: ", h("span", { class: "code" }, label)) : label);
 async function expect(name, place) {
   const shown = (about) => place.replaceChildren(card("Expected start", about, [], true, "start"));
   shown("The cluster is being simulated on.");

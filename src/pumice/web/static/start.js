@@ -1,6 +1,6 @@
 // The page of this address, and the stream that says when there is a newer cycle.
 
-const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage, "/gantt": ganttPage, "/policy": policyPage, "/cycles": cyclesPage };
+const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage, "/node": nodePage, "/gantt": ganttPage, "/policy": policyPage, "/cycles": cyclesPage };
 let busy = false, again = false;
 
 // One at a time: what comes while a page is made is made afterwards, once.
@@ -37,7 +37,7 @@ function renew() {
   isOld = inUse();
   if (!isOld && !STILL.includes(location.pathname)) refresh();
 }
-const STILL = ["/job", "/policy"]; // what was worked out or written there is not thrown away
+const STILL = ["/job", "/node", "/policy"]; // what was worked out or written there is not thrown away
 // A page that is not seen follows nothing: a browser has six connections to a server, and each stream holds one.
 let stream = null;
 function followCycles() {

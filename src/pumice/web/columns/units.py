@@ -9,6 +9,8 @@ from pumice.columns.dtypes import CPU, F64, MEMORY, ResourceAxis
 
 #: Resources that pages show a column of: more would not fit beside each other.
 RESOURCES_MAX = 6
+#: What pages show of a text that tenants chose or that was made of such.
+TEXT_MAX = 300
 
 
 class ResourceColumn(Struct, frozen=True):
