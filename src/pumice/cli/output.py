@@ -17,6 +17,7 @@ from pumice.cli.errors import FAILED, InputError
 from pumice.runtime.printing import escaped, json_text
 
 if TYPE_CHECKING:
+    from pumice.runtime.files.snapshot_file import Cycle
     from pumice.runtime.problems.problem import Problem
 
 PROBLEMS_SHOWN = 50
@@ -52,6 +53,17 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_snapshot(path: Path, cycle: Cycle) -> None:
+    """Write the snapshot of a cycle to a file, or to standard output. Raises: SnapshotError, OSError."""
+    from pumice.runtime.files.snapshot_file import to_bytes, write_cycle
+
+    if path == STDOUT:
+        sys.stdout.buffer.write(to_bytes(cycle))
+        sys.stdout.buffer.flush()
+    else:
+        write_cycle(path, cycle)
 
 
 def takes_stdout(paths: Iterable[Path | None], *, as_json: bool) -> bool:

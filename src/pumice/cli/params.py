@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import click
 
 from pumice.cli.errors import InputError
+
+#: Standard input, as the name of a file.
+STDIN = "-"
+_STDIN_IS_READ = "pumice.stdin"
 
 
 class Span(click.ParamType[float]):
@@ -26,6 +31,15 @@ class Span(click.ParamType[float]):
 
 
 SPAN = Span()
+
+
+def stdin_bytes(size_max: int = -1) -> bytes:
+    """Return what standard input has, at most so many bytes. Raises: InputError if this command has read it before."""
+    meta = click.get_current_context().meta
+    if meta.get(_STDIN_IS_READ):
+        raise InputError("standard input (-) can be read once")
+    meta[_STDIN_IS_READ] = True
+    return sys.stdin.buffer.read(size_max)
 
 
 def require_there(paths: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ import click
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import say
-from pumice.cli.params import require_there
+from pumice.cli.params import STDIN, require_there, stdin_bytes
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from pumice.runtime.policy.conf import LoadedPolicy
 
 CONF_HELP = (
-    "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
+    "Policy file in the format of volcano-scheduler.conf (- is standard input). Default: the one in an input folder, "
+    "else Volcano's default."
 )
 LENIENT_HELP = (
     "Ignore unknown parts of the policy file, including actions, with a warning for each. Volcano ignores them "
     "silently."
 )
+_STDIN_NAME = "standard input"
 
 
 def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,7 +75,7 @@ def choose_policy(
     ``tell`` in silence. ``is_kai``: the objects are KAI's, so without a policy file KAI's default counts. Raises:
     PolicyError, InputError."""
     from pumice.kai.table import DEFAULT_CONF as KAI_DEFAULT_CONF
-    from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
+    from pumice.runtime.policy.conf import SIZE_MAX, loaded_from_bytes, loaded_from_file, loaded_from_text
     from pumice.volcano.table import DEFAULT_CONF
 
     registry = registry_of(plugins_dir)
@@ -89,6 +91,9 @@ def choose_policy(
         return _chosen(loaded_from_text(KAI_DEFAULT_CONF, registry, where="default"), "KAI's default", tell=tell)
     if conf is None:
         return _chosen(loaded_from_text(DEFAULT_CONF, registry, where="default"), "default", tell=tell)
+    if str(conf) == STDIN:
+        read = loaded_from_bytes(stdin_bytes(SIZE_MAX + 1), registry, where=_STDIN_NAME, strict=strict)
+        return _chosen(read, _STDIN_NAME, tell=tell)
     require_there((str(conf),))
     read = loaded_from_file(conf, registry, strict=strict)
     if read.added_dialect and tell:
@@ -96,11 +101,11 @@ def choose_policy(
     return _chosen(read, str(conf), tell=tell)
 
 
-def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> PolicyChoice:
-    """The policy that was saved with a snapshot. Raises: PolicyError."""
+def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "", tell: bool = True) -> PolicyChoice:
+    """The policy of a text that was read before, such as that of a snapshot. Raises: PolicyError."""
     from pumice.runtime.policy.conf import loaded_from_text
 
-    return _chosen(loaded_from_text(text, registry_of(plugins_dir), where=where, strict=strict), where)
+    return _chosen(loaded_from_text(text, registry_of(plugins_dir), where=where, strict=strict), where, tell=tell)
 
 
 def _chosen(read: LoadedPolicy, where: str, *, tell: bool = True) -> PolicyChoice:

@@ -54,8 +54,9 @@ def is_request_file(path: Path) -> bool:
     return isinstance(found, dict) and "inputs" in found and "kind" not in found
 
 
-def read_request(path: Path) -> Request:
-    """Return the request of a file; paths in it are relative to its folder. Raises: ValueError."""
+def read_request(path: Path, folder: Path | None = None) -> Request:
+    """Return the request of a file; paths in it are relative to ``folder``, by default the file's. Raises:
+    ValueError."""
     try:
         text = path.read_bytes()[: FILE_BYTES_MAX + 1].decode("utf-8")
         found: Any = tomllib.loads(text) if path.suffix.lower() == ".toml" else yaml.safe_load(text)
@@ -68,7 +69,7 @@ def read_request(path: Path) -> Request:
     except msgspec.ValidationError as error:
         known = ", ".join(Request.__struct_encode_fields__)
         raise ValueError(f"{path}: {error}; known: {known}") from None
-    folder = path.parent
+    folder = path.parent if folder is None else folder
     return msgspec.structs.replace(
         request,
         inputs=[_beside(folder, each) for each in request.inputs],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from pumice.cli.errors import InputError, nothing_usable
 from pumice.cli.output import say, tell_problems
-from pumice.cli.params import require_there
+from pumice.cli.params import STDIN, require_there, stdin_bytes
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option, saved_policy
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from pumice.runtime.files.snapshot_file import Cycle
     from pumice.runtime.problems.problem import Problem
     from pumice.sim.scenes.inputs import Inputs
-
-STDIN = "-"
 
 
 class WorldOptions(Struct, frozen=True):
@@ -89,7 +86,7 @@ def readable(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     if list(paths).count(STDIN) > 1:
         raise InputError("standard input (-) can be read once")
     with tempfile.TemporaryDirectory() as folder:
-        content = sys.stdin.buffer.read()
+        content = stdin_bytes()
         # An archive begins like any ZIP file, which is what distinguishes it from manifests.
         path = Path(folder) / ("stdin.pumice" if content[:2] == b"PK" else "stdin.yaml")
         path.write_bytes(content)

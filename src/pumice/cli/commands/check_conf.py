@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,10 @@ import click
 
 from pumice.cli.console import Table
 from pumice.cli.output import console, print_json, say
-from pumice.cli.params import require_there
+from pumice.cli.params import STDIN, require_there, stdin_bytes
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.report.units import counted
 from pumice.runtime.printing import escaped
-
-STDIN = "-"
 
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
@@ -66,7 +63,7 @@ def _read(conf: str, plugins_dir: str) -> Policy:
     if conf != STDIN:
         require_there((conf,))
         return load_policy(Path(conf), registry_of(plugins_dir))
-    raw = sys.stdin.buffer.read(SIZE_MAX + 1)
+    raw = stdin_bytes(SIZE_MAX + 1)
     return loaded_from_bytes(raw, registry_of(plugins_dir), where="standard input").policy
 
 

@@ -12,10 +12,11 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pumice.cli.answers.world import readable
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
-from pumice.cli.output import described, fail_for, print_json, say, tell_input, written_whole
-from pumice.cli.params import SPAN, engine_option, require_there
-from pumice.cli.policies import LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
+from pumice.cli.output import STDOUT, described, fail_for, print_json, say, takes_stdout, tell_input, written_whole
+from pumice.cli.params import SPAN, STDIN, engine_option, require_there
+from pumice.cli.policies import LENIENT_HELP, PolicyChoice, choose_policy, plugins_option, saved_policy
 from pumice.cli.simulating import (
     Flags,
     read_scene,
@@ -38,10 +39,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Job(Struct, frozen=True):
-    """What a worker prepares for: the input, and both policies by their files (None: the default one)."""
+    """What a worker prepares for: the input, and the text of each policy with the place that it came from."""
 
     inputs: tuple[str, ...]
-    confs: tuple[Path | None, Path | None]
+    policies: tuple[tuple[str, str], ...]
     plugins_dir: str
     strict: bool
     flags: Flags
@@ -111,6 +112,7 @@ def compare(
     of 100 cases; if it contains 0, the difference may be chance. The word default means Volcano's default policy.
     With --blocks the universes are the jobs of each week of a trace, say, from an empty cluster on.
     Ctrl-C ends early and compares what both have finished. Unusable input is named, and the exit code is 1.
+    The file - is standard input, for one policy or one INPUT, and standard output for --report.
 
     \b
     Examples:
@@ -119,14 +121,17 @@ def compare(
       pumice compare old.conf new.conf all.yaml --faults node-gone=6h --repeats 20 --json
       pumice compare old.conf new.conf traces/theta_2023 --blocks 7d
     """
+    is_piped = takes_stdout((report,), as_json=as_json)
+    inputs = ctx.with_resource(readable(inputs))
     require_there(inputs)
     if blocks and repeats:
         raise InputError("found --blocks and --repeats, wanted one of them: each block is one universe")
     confs = (_conf_of(a), _conf_of(b))
     if not blocks:
         flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats != 1 else None))
-    job = Job(inputs, confs, plugins_dir, strict, flags, blocks)
-    chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
+    chosen = [choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir) for conf in confs]
+    policies = tuple((each.text, each.where) for each in chosen)
+    job = Job(inputs, policies, plugins_dir, strict, flags, blocks)
     found = _checked(inputs, flags)
     repeats = _count_blocks(found, blocks) if blocks else repeats or REPEATS
     with ExitStack() as files:
@@ -141,8 +146,9 @@ def compare(
             from pumice.report.html import render
 
             page.write(render(comparison_data(compared)))
-    _print(compared, found, as_json=as_json)
-    if report is not None:
+    if not is_piped:
+        _print(compared, found, as_json=as_json)
+    if report not in (None, STDOUT):
         say(f"wrote {report}")
     if interrupted:
         say(f"interrupted: {len(compared.pairs)} of {repeats} universes are compared")
@@ -172,14 +178,16 @@ def _conf_of(text: str) -> Path | None:
     """The file, or None for the default policy. Raises: InputError."""
     if text == DEFAULT and not Path(text).exists():
         return None
-    require_there((text,))
+    if text != STDIN:
+        require_there((text,))
     if Path(text).is_dir():
         raise InputError(f"{text}: found a folder, wanted a policy file, or the word {DEFAULT}")
     return Path(text)
 
 
 def _chosen(job: Job, side: int, *, tell: bool) -> PolicyChoice:
-    return choose_policy(job.confs[side], (), strict=job.strict, plugins_dir=job.plugins_dir, tell=tell)
+    text, where = job.policies[side]
+    return saved_policy(text, where, strict=job.strict, plugins_dir=job.plugins_dir, tell=tell)
 
 
 def _cores() -> int:

@@ -12,7 +12,17 @@ import click
 
 from pumice.cli.console import Table, columns
 from pumice.cli.errors import InputError
-from pumice.cli.output import console, described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.cli.output import (
+    STDOUT,
+    console,
+    described,
+    fail_for,
+    print_json,
+    say,
+    takes_stdout,
+    tell_problems,
+    written_whole,
+)
 from pumice.library.filling import FIRST_SEED, REPEATS_MAX, UNTIL, policy_names, published_of, read_fill, summary_of
 
 if TYPE_CHECKING:
@@ -70,6 +80,7 @@ def fill(
       pumice fill openb-2023/openb_pod_list_gpuspec33.csv --policies bestfit,fgd --expected openb-2023/expected
       pumice fill traces/openb-2023 --json --report fill.html
     """
+    is_piped = takes_stdout((report,), as_json=as_json)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     with _named():
@@ -88,9 +99,9 @@ def fill(
             _write(page, summary)
     if as_json:
         print_json(summary.to_json() | {"problems": described(found.problems)})
-    else:
+    elif not is_piped:
         _print(summary)
-    if report is not None:
+    if report not in (None, STDOUT):
         say(f"wrote {report}")
     fail_for(ctx, found.problems)
 

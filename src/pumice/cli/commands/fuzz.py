@@ -12,6 +12,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from pumice.cli.answers.world import readable
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json
 from pumice.cli.params import engine_option
@@ -89,7 +90,7 @@ class Seeds(click.ParamType[range]):
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Run this saved world again, and no seeds.",
+    help="Run this saved world again, and no seeds; - is standard input.",
 )
 @engine_option
 @click.option(
@@ -131,6 +132,7 @@ def fuzz(
     from pumice.runtime.policy.languages import builtin_registry
 
     registry = builtin_registry()
+    replay = tuple(map(Path, ctx.with_resource(readable([str(path) for path in replay]))))
     if replay:
         worlds = _replayed(replay, registry)
     else:

@@ -10,7 +10,7 @@ import click
 
 from pumice.cli.answers.recording import FOLDER, recorded_policy
 from pumice.cli.errors import FAILED, InputError
-from pumice.cli.output import console, print_json, say
+from pumice.cli.output import console, print_json, say, takes_stdout, write_snapshot
 from pumice.cli.policies import choose_policy, plugins_option
 from pumice.report.units import counted
 
@@ -134,18 +134,20 @@ def _last_of(folder: Path, policy_of: PolicyOf, job: str) -> Place | None:
 
 def _one(ctx: click.Context, found: ReplayedCycle, other: Policy | None, save: Path | None, *, as_json: bool) -> None:
     difference = None if other is None else _beside(found, other)
+    is_piped = takes_stdout((save,), as_json=as_json)
     if as_json:
         print_json(_described(found, difference))
-    else:
+    elif not is_piped:
         _print(found, difference)
     if save is not None:
-        from pumice.runtime.files.snapshot_file import Cycle, SnapshotError, write_cycle
+        from pumice.runtime.files.snapshot_file import Cycle, SnapshotError
 
         try:
-            write_cycle(save, Cycle(found.snapshot, found.now, found.conf.text, found.conf.lenient))
+            write_snapshot(save, Cycle(found.snapshot, found.now, found.conf.text, found.conf.lenient))
         except (SnapshotError, OSError) as error:
             raise InputError(f"--save {save}: {error}") from None
-        say(f"wrote {save}")
+        if not is_piped:
+            say(f"wrote {save}")
     if not found.is_equal:
         ctx.exit(FAILED)
 

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from pumice.cli.answers.live_starts import annotate_starts_option, check_every
 from pumice.cli.answers.served import answer_pages
+from pumice.cli.answers.world import readable
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
@@ -117,8 +118,9 @@ class _Wanted(Struct, frozen=True):
 def serve(**given: Any) -> None:
     """Serve a Kubernetes API with simulated nodes, queues, PodGroups and jobs.
 
-    Nodes and the objects of each MANIFEST (a file or folder) exist from the start. A bound pod runs at once, and ends
-    after the time in its annotation pumice.dev/duration. Ctrl-C stops; with --data the next start continues.
+    Nodes and the objects of each MANIFEST (a file, a folder, or - for standard input) exist from the start. A bound pod
+    runs at once, and ends after the time in its annotation pumice.dev/duration. Ctrl-C stops; with --data the next
+    start continues.
 
     \b
     Examples:
@@ -132,7 +134,8 @@ def serve(**given: Any) -> None:
     from pumice.kube.api.errors import KubeError
 
     require("serve", "serve")
-    wanted = _Wanted(**given)
+    manifests = click.get_current_context().with_resource(readable(given["manifests"]))
+    wanted = _Wanted(**(given | {"manifests": manifests}))
     require_there(wanted.manifests)
     if not wanted.kubeconfig.parent.is_dir():
         raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} does not exist")

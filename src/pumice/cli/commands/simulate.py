@@ -21,6 +21,7 @@ from pumice.cli.output import (
     takes_stdout,
     tell_input,
     tell_problems,
+    write_snapshot,
 )
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option
@@ -69,8 +70,8 @@ def simulate(
     volcano-scheduler.conf in a folder is used as the policy. The same input always gives the same decisions, and so
     the same digest. Ctrl-C ends early with the results so far. Unusable input is named, the rest is simulated, and the
     exit code is 1; jobs that can never run are named, and are an error with --strict. The file - is standard input, and
-    for --events, --jobs, --perfetto and --report standard output, which replaces the summary. One run proves little:
-    see --shake.
+    for --events, --jobs, --perfetto, --report and --save-cycle standard output, which replaces the summary. One run
+    proves little: see --shake.
 
     \b
     Examples:
@@ -83,7 +84,7 @@ def simulate(
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
       pumice simulate examples/demo --record rec && pumice story ml/bert rec
     """
-    is_piped = takes_stdout(files.paths, as_json=as_json)
+    is_piped = takes_stdout((*files.paths, save_cycle and save_cycle[1]), as_json=as_json)
     with readable(inputs) as paths:
         require_there(paths)
         found = read_scene(paths, flags)
@@ -127,14 +128,14 @@ class _Saving:
         self._chosen = chosen
 
     def __call__(self, number: int, now: float, snapshot: Snapshot) -> None:
-        from pumice.runtime.files.snapshot_file import Cycle, SnapshotError, write_cycle
+        from pumice.runtime.files.snapshot_file import Cycle, SnapshotError
         from pumice.runtime.policy.conf import shown_text
 
         if number != self.number:
             return
         cycle = Cycle(snapshot, now, shown_text(self._chosen.text), lenient=bool(self._chosen.policy.warnings))
         try:
-            write_cycle(self.path, cycle)
+            write_snapshot(self.path, cycle)
         except SnapshotError as error:
             raise InputError(f"--save-cycle {number}: the snapshot {error}") from None
         self.is_done = True

@@ -12,9 +12,10 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct
 
+from pumice.cli.answers.world import readable
 from pumice.cli.errors import FAILED, INTERRUPTED, InputError
-from pumice.cli.output import fail_for, print_json, say, tell_input
-from pumice.cli.params import engine_option
+from pumice.cli.output import STDOUT, fail_for, print_json, say, takes_stdout, tell_input
+from pumice.cli.params import STDIN, engine_option
 
 if TYPE_CHECKING:
     from pumice.sweeps.engines import Engine
@@ -98,6 +99,8 @@ def sweep(
     on where it was stopped, and runs nothing twice. table.arrow has a row for each universe. The best setting is
     compared with each other one within seeds; the intervals are corrected for their number.
 
+    The file - is standard input, for an INPUT or a PLAN in YAML, and standard output for --heat-map.
+
     The words merge DIR… after a PLAN or INPUTs collect the results of shards.
 
     \b
@@ -113,12 +116,14 @@ def sweep(
     from pumice.sweeps.plan import plan_of
 
     ctx = click.get_current_context()
-    inputs, parts = _divided(words)
+    takes_stdout((heat,), as_json=as_json)
+    named, parts = _divided(words)
+    inputs = list(ctx.with_resource(readable(named)))
     defaults = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT}
     precision = _precision_of(given, in_parts=bool(parts or shard))
     if given["until"] is None:
         defaults.add("until")  # a rule is no part of a plan file
-    request = _request(inputs, given, defaults)
+    request = _request(inputs, given, defaults, Path() if STDIN in named else None)
     options = _Options(
         out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep"),
         _shard_of(shard),
@@ -172,8 +177,8 @@ def _precision_of(given: dict[str, Any], *, in_parts: bool) -> Precision | None:
         raise InputError(f"--until: {error}") from None
 
 
-def _request(inputs: list[str], given: dict[str, Any], defaults: set[str]) -> Request:
-    """Return the request of a plan file, or of the flags. Raises: InputError."""
+def _request(inputs: list[str], given: dict[str, Any], defaults: set[str], folder: Path | None) -> Request:
+    """Return the request of a plan file, or of the flags. ``folder``: see ``read_request``. Raises: InputError."""
     from pumice.sweeps.request import Request, is_request_file, read_request, settings_of_flags, sizes_of
 
     try:
@@ -181,7 +186,7 @@ def _request(inputs: list[str], given: dict[str, Any], defaults: set[str]) -> Re
             if both := sorted(given.keys() - defaults):
                 flags = ", ".join(f"--{name.replace('_', '-')}" for name in both)
                 raise InputError(f"{inputs[0]}: the plan says what to run; leave out {flags}")
-            return read_request(Path(inputs[0]))
+            return read_request(Path(inputs[0]), folder)
         shake = given["shake"] or ("60s" if given["seeds"] != "0" else None)
         times = {name: given[name] for name in _TIMES} | {"shake": shake}
         return Request(
@@ -301,7 +306,7 @@ def _conclude(plan: Plan, store: Store, options: _Options, failures: Sequence[Fa
     if options.as_json:
         counts = {"universes": len(plan.universes), "finished": len(found)}
         print_json(described(settings, options.figure, counts, failures))
-    else:
+    elif options.heat != STDOUT:
         print_settings(settings, options.figure, len(found))
     say(f"wrote {store.table_path}")
     _map(settings, options)
@@ -322,4 +327,5 @@ def _map(settings: Sequence[Setting], options: _Options) -> None:
     shown = [["" if each is None else cell_text(each, options.figure) for each in row] for row in found.cells]
     with written_whole(options.heat) as page:
         page.write(html_of(found, shown))
-    say(f"wrote {options.heat}")
+    if options.heat != STDOUT:
+        say(f"wrote {options.heat}")

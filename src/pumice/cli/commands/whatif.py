@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.cli.answers.served import ask, server_option
-from pumice.cli.answers.world import Question, WorldOptions, read_world, world_options
+from pumice.cli.answers.world import Question, WorldOptions, read_world, readable, world_options
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json, say, tell_problems
 from pumice.cli.params import SPAN
@@ -88,6 +88,7 @@ def whatif(
     from pumice.answers.world import Draft
 
     draft = Draft(asked.world)
+    applied = ctx.with_resource(readable(applied))
     _change(draft, applied, add_nodes, assigned, drain, remove)
     if conf is not None:
         draft.policy = choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir).policy
