@@ -18,6 +18,7 @@ from tests.kube.objects import create, node
 from tests.kube.running import Running, eventually, running
 from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.server import ApiServer
+from tests.kube.waiting import PATIENCE_S
 
 SHARDS = ("a", "b", "c")
 
@@ -45,14 +46,17 @@ async def add_pods(client: Client, namespace: str, shard: str, first: int, count
 
 
 async def placed(client: Client, namespace: str, count: int) -> dict[str, str]:
-    """Wait until so many pods are on nodes; each with its node."""
+    """Wait until all pods, so many, are on nodes; each with its node."""
+    path = PODS.namespace_path(namespace)
 
-    async def found() -> dict[str, str]:
-        items = (await client.get(PODS.namespace_path(namespace)))["items"]
-        on = {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in items}
-        return on if sum(map(bool, on.values())) >= count else {}
+    async def none_waits() -> bool:
+        # One pod is enough to know: a list of thousands would take the processor from the schedulers.
+        return not (await client.get(path, params={"fieldSelector": "spec.nodeName=", "limit": "1"}))["items"]
 
-    return await eventually(found, f"{count} pods are not bound")
+    await eventually(none_waits, f"{count} pods are not bound", PATIENCE_S + count / 20)
+    found = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in (await client.get(path))["items"]}
+    assert len(found) == count
+    return found
 
 
 async def set_up(client: Client, namespace: str, shards: Sequence[str], nodes: int, pods: int) -> None:

@@ -139,7 +139,8 @@ class _Cluster:
         for group in self.groups:
             has_sub_groups = group.gang is not None and group.gang.sub_groups
             if group.min_member > counts[group.key] and not group.unparsable and not has_sub_groups:
-                what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
+                field = "minMember" if group.native is None else "spec.schedulingPolicy.gang.minCount"
+                what = f"{field} is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
             yield from self._waiting_times(group)
             for what in estimate_problems(group):
