@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pumice.model.events import Object
-from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
+from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_SUB_GROUP_MARK, Pod
 from pumice.model.workloads.gang import SUB_GROUP_LABEL, SubGroup, TopologyConstraint
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.scenes.inputs import read_inputs
@@ -61,7 +61,7 @@ def _plain(group: PodGroup, pods: Iterable[Pod]) -> Plain:
 
 def _members(pods: Iterable[Pod]) -> Any:
     """Return how many pods there are, or of each sub-group."""
-    counted = Counter(pod.labels.get(SUB_GROUP_LABEL, "") for pod in pods)
+    counted = Counter(pod.annotations.get(NATIVE_SUB_GROUP_MARK) or pod.labels.get(SUB_GROUP_LABEL, "") for pod in pods)
     return counted[""] if set(counted) <= {""} else dict(sorted(counted.items()))
 
 

@@ -85,7 +85,9 @@ async def test_all_pods_run_to_their_end(tmp_path: Path, form: str) -> None:
     conf = ("--scheduler-conf", str(tmp_path / "policy.conf")) if CONFS[form] else ()
     manifests = [each for each in MANIFESTS if each.parent.name == form]
     everything = {each.stem: documents(each) for each in manifests}
-    pods = sum(obj["kind"] == "Pod" for objects in everything.values() for obj in objects)
+    counts = {name: sum(obj["kind"] == "Pod" for obj in objects) for name, objects in everything.items()}
+    assert all(counts.values()), "a manifest without pods would run to its end unseen"
+    pods = sum(counts.values())
     with serving_command(tmp_path, str(CLUSTERS[form]), "--schedule", "--speed", "10", *conf) as served:
         async with user_of(served) as user:
             for definition in definitions([obj for objects in everything.values() for obj in objects]):
