@@ -18,7 +18,7 @@ from pumice.model.blockers import OVERRUN, REPLANNED, ROOM, STARTED, MovedBy
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
-from pumice.ours.reservation_delay import SaidStart, needed_of
+from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
 from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import stable_codes
@@ -36,9 +36,11 @@ class Plan:
     of a class takes at most. ``reserved``: row of the reserved job, and what it needs.
     """
 
-    def __init__(self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float, backfill: bool) -> None:
+    def __init__(
+        self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float, trusts_s: float, backfill: bool
+    ) -> None:
         self.ssn, self.after_s, self.holds_s, self.unknown_s = ssn, after_s, holds_s, unknown_s
-        self.backfill = backfill
+        self._trusts_s, self._backfill = trusts_s, backfill
         jobs, classes = ssn.tables.jobs.capacity, ssn.tables.classes.capacity
         self.rank, self.late, self.lost = np.zeros(jobs), np.zeros(jobs), np.zeros(classes)
         self.reservation: Reservation | None = None
@@ -98,7 +100,7 @@ class Plan:
             self._reserve(job, demands, room, start, until)
             estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s)
             # Those that were planned before it are part of the room that its plan rests on.
-            self.late[:] = ((now + estimates > start) | (not self.backfill)) & (self.rank == 0)
+            self.late[:] = ((now + estimates > start) | (not self._goes_before(job))) & (self.rank == 0)
             self._count_lost(demands)
             return
 
@@ -106,11 +108,18 @@ class Plan:
         free, count = room.at(start), sum(demand.pods for demand in demands)
         there = int(places(free, demands[0]).sum()) if len(demands) == 1 else count
         # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
-        there = there if self.backfill else count
+        there = there if self._goes_before(job) else count
         self.reserved = job, demands
         self.reservation = Reservation(
             self.ssn.tables.jobs.uids[job], count, start, until, there, there - count, self._awaited(start)
         )
+
+    def _goes_before(self, job: int) -> bool:
+        """Return True if other jobs may start before the reserved one where their estimates say that they end."""
+        said = said_starts(self.ssn.snapshot.notes).get(self.ssn.tables.jobs.uids[job])
+        # Estimates are claims of users. Where the start is much later than was said first they were not true, and a
+        # stream of jobs that run longer than they say would hold back the reserved one forever.
+        return self._backfill and (said is None or self.ssn.now <= said.first + self._trusts_s)
 
     def _count_lost(self, demands: list[Demand]) -> None:
         """Count how many places of the reserved job one pod of each class takes at most."""

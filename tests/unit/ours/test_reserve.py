@@ -264,3 +264,37 @@ def test_notes_that_say_anything_are_bounded_and_end() -> None:
     notes = {f"reserve.{part}/ns/j{i}": 1.0 for i in range(100) for part in ("said", "at", "first", "places")}
     _, after = said(four(job("whole", 4, "1h")), notes, HOUR)
     assert {name.partition("/")[2] for name in after} == {"ns/whole"}
+
+
+def test_jobs_that_lie_about_their_run_times_delay_the_reserved_one_no_longer_than_is_allowed() -> None:
+    """Every hour a job of one pod comes that says one minute and runs for 12 hours; four nodes, the gang needs all."""
+    stay = {"runs": (0.0, "n0")}
+    notes: Notes = {}
+    for hour in range(1, 60):
+        now = hour * HOUR
+        stay = {name: (since, on) for name, (since, on) in stay.items() if since + 12 * HOUR > now}
+        nodes = [node(f"n{i}", cpu=4) for i in range(4)]
+        running = [job(name, 1, "1m", on=on) for name, (_, on) in stay.items()]
+        for each, (since, _) in zip(running, stay.values(), strict=True):
+            each[1:] = [replace(pod, start_time=since) for pod in each[1:]]
+        store = cluster(
+            *nodes,
+            *(obj for each in running for obj in each),
+            *job("whole", 4, "1h"),
+            *job(f"liar{hour}", 1, "1m", now),
+        )
+        ran = run(replace(store.snapshot(now), notes=notes), policy(trustsFor="6h"), now=now)
+        notes = {**notes, **ran.outcome.writes.notes}
+        notes = {name: value for name, value in notes.items() if not math.isnan(value)}
+        if "ns/whole-0" in ran.binds:
+            break
+        stay |= {f"liar{hour}": (now, on) for pod, on in ran.binds.items() if pod == f"ns/liar{hour}-0"}
+    # It was to start within the first hours; 6 h of trust and 12 h of the longest job later it must have started.
+    assert hour <= 2 + 6 + 12
+    assert len(stay) < 4
+
+
+def test_estimates_that_cannot_be_used_count_as_none() -> None:
+    for wrong in ("-1h", "0s", "9999d", "1e30", "NaN"):
+        # As 24 h, after the reservation begins.
+        assert started(four(job("whole", 4, "1h"), job("small", 1, wrong, 60.0))) == []

@@ -38,8 +38,9 @@ class Reserve:
 
     ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one always, as in EASY).
     ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``: estimate of jobs that have
-    none. ``backfill`` False: no job starts before the reserved one (with ``after: 0s`` that is first come, first
-    served). Jobs with a topology or sub-groups get no reservation yet.
+    none. ``trustsFor``: for how long after the start that was said first others may still start before the job because
+    of their estimates. ``backfill`` False: no job starts before the reserved one (with ``after: 0s`` that is first
+    come, first served). Jobs with a topology or sub-groups get no reservation yet.
     """
 
     def __init__(
@@ -49,11 +50,18 @@ class Reserve:
         after: str = "96h",
         holdsUpTo: str = "10d",
         withoutEstimate: str = "24h",
+        trustsFor: str = "24h",
         backfill: bool = True,
     ) -> None:
         self.ssn, self.after = ssn, seconds_of(after)
-        holds, unknown = seconds_of(holdsUpTo), seconds_of(withoutEstimate)
-        plan = Plan(ssn, after_s=self.after, holds_s=holds, unknown_s=unknown, backfill=backfill)
+        plan = Plan(
+            ssn,
+            after_s=self.after,
+            holds_s=seconds_of(holdsUpTo),
+            unknown_s=seconds_of(withoutEstimate),
+            trusts_s=seconds_of(trustsFor),
+            backfill=backfill,
+        )
         self.reservation, self.reserved_job, self.is_firm = plan.reservation, plan.reserved_job, plan.is_firm
         found = ReservationFindings(plan)
         for job, finding in found.of_jobs.items():
@@ -71,10 +79,11 @@ class Reserve:
         self.unused_points = (points.allocatable, points.on_allocate) if self.reservation is None else ()
 
     @staticmethod
-    def problems(*, after: str, holdsUpTo: str, withoutEstimate: str, backfill: bool) -> Iterator[str]:
+    def problems(*, after: str, holdsUpTo: str, withoutEstimate: str, trustsFor: str, backfill: bool) -> Iterator[str]:
         yield from wrong_seconds("after", after, least=0)
         yield from wrong_seconds("holdsUpTo", holdsUpTo)
         yield from wrong_seconds("withoutEstimate", withoutEstimate)
+        yield from wrong_seconds("trustsFor", trustsFor, least=0)
 
     def figures(self) -> Mapping[str, AnyArray]:
         """Return the reservation for metrics and reports: its start, the row of its job (-1 for none), and the places
