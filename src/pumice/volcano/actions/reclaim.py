@@ -3,6 +3,8 @@ action."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pumice.columns.rows import TaskRows
@@ -14,7 +16,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.model.blockers import DESERVED, RECLAIM, TASK, NeverPreempts, QueueLimit, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
-from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
+from pumice.volcano.eviction.evict_for_task import EvictForTask, MakeRoomForAll, WhyNot
 from pumice.volcano.eviction.node_search import (
     MORE_VICTIMS_STEPS,
     NodeSearch,
@@ -25,6 +27,7 @@ from pumice.volcano.eviction.node_search import (
 )
 from pumice.volcano.eviction.nominations import never_preempts, pipelined_again
 from pumice.volcano.eviction.reprieve import needed_victims
+from pumice.volcano.eviction.scored_search import ScoredSearch
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
 from pumice.volcano.gangs.starving import all_of, starving_jobs
@@ -39,6 +42,7 @@ def reclaim(
     promisedKept: bool = True,
     allMustAgree: bool = False,
     sparesUnneeded: bool = False,
+    scoredSearch: bool = False,
     maxSearchSteps: int = SEARCH_STEPS_MAX,
 ) -> None:
     """Process queues and starving jobs in order, and make room for the tasks of each, all or nothing per job.
@@ -46,14 +50,20 @@ def reclaim(
     ``predicateErrorCacheEnable`` has no effect: Volcano creates the cache per task here. ``promisedKept``: a gang
     counts nodes that earlier evictions vacated for its pods (decision 0016). ``allMustAgree``: count the votes of all
     plugins about victims; Volcano drops some (decision 0017).
-    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0017).
+    ``sparesUnneeded``: evict only those victims of a node that are needed (decision 0017). ``scoredSearch``: where no
+    room is found for a gang task by task, search placements of all of them, the largest first, where least leaves.
     ``maxSearchSteps``: counted steps in a cycle, as for ``preempt``.
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
         budget = Budget(ssn, all_of(starving), maxSearchSteps, least=least_steps(ssn))
         _Reclamation(
-            ssn, budget, promised_kept=promisedKept, all_must_agree=allMustAgree, spares_unneeded=sparesUnneeded
+            ssn,
+            budget,
+            promised_kept=promisedKept,
+            all_must_agree=allMustAgree,
+            spares_unneeded=sparesUnneeded,
+            scored=scoredSearch,
         ).run(starving)
 
 
@@ -61,15 +71,24 @@ class _Reclamation:
     """One run of the action."""
 
     def __init__(
-        self, ssn: Session, budget: Budget, *, promised_kept: bool, all_must_agree: bool, spares_unneeded: bool
+        self,
+        ssn: Session,
+        budget: Budget,
+        *,
+        promised_kept: bool,
+        all_must_agree: bool,
+        spares_unneeded: bool,
+        scored: bool,
     ) -> None:
         self.budget = budget
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept, self.spares_unneeded = promised_kept, spares_unneeded
         self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
         # Options are a part of the name, since failures under other options say nothing here.
-        kind = f"{REASON} {promised_kept} {all_must_agree} {spares_unneeded}"
+        kind = f"{REASON} {promised_kept} {all_must_agree} {spares_unneeded} {scored}"
         self.making = EvictForTask(ssn, REASON, kind, points.reclaimable, budget)
+        found = ScoredSearch(ssn, self.search, budget, self._victims, self._may_place, REASON) if scored else None
+        self.for_all = None if found is None else self._for_all(found)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
@@ -84,7 +103,7 @@ class _Reclamation:
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             for job in self.budget.jobs(jobs):
-                if self.making.for_job(job, self._reclaim):
+                if self.making.for_job(job, self._reclaim, self.for_all):
                     self.making.equal.go_on(jobs)
             self.budget.close(np.array(starving[queue]))
         self.budget.end()
@@ -104,9 +123,7 @@ class _Reclamation:
             return lambda: Refused(TASK, reason)
         if self.promised_kept and pipelined_again(stmt, task, self._fits):
             return None
-        # Only running tasks of reclaimable queues; preempt also takes bound ones.
-        supply = evictable(ssn).of_other_queues(queue.row)
-        victims = Victims(ssn, task, supply, self.votes, needs_any=True)
+        victims = self._victims(task)
         reachable = search.reachable(task)
         # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())
@@ -117,6 +134,24 @@ class _Reclamation:
             return None
         self.budget.spend(search.cost(victims, reachable))
         return lambda: why_no_victims(ssn, victims, reachable)
+
+    def _victims(self, task: Task) -> Victims:
+        # Only running tasks of reclaimable queues; preempt also takes bound ones.
+        supply = evictable(self.ssn).of_other_queues(task.queue.row)
+        return Victims(self.ssn, task, supply, self.votes, needs_any=True)
+
+    def _for_all(self, search: ScoredSearch) -> MakeRoomForAll:
+        def place(stmt: Statement, job: int, rows: Sequence[int]) -> bool:
+            ssn, tasks = self.ssn, [Task(self.ssn.tables, row) for row in rows]
+            # What refuses a task whatever is evicted refuses it here too.
+            if any(never_preempts(task) or ssn.ask(points.task_refused, task) is not None for task in tasks):
+                return False
+            return search.place(stmt, job, rows)
+
+        return place
+
+    def _may_place(self, task: Task, node: int) -> bool:
+        return self._may_take(task) and self._fits(task, node)
 
     def _may_take(self, task: Task) -> bool:
         """Return True if the queue of the task may reclaim for it."""

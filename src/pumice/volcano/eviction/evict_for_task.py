@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pumice.columns.column import Column
@@ -24,6 +24,8 @@ from pumice.volcano.topology.domains import is_for_allocate, is_let_in
 WhyNot = Callable[[], Blocker | None]
 #: Makes room for a task, by row, in a statement. Returns None if the task was pipelined to a node.
 MakeRoom = Callable[[Statement, int], WhyNot | None]
+#: Makes room for tasks of a job together, or does nothing. Returns True if it worked.
+MakeRoomForAll = Callable[[Statement, int, Sequence[int]], bool]
 
 
 class EvictForTask:
@@ -36,8 +38,11 @@ class EvictForTask:
         self._rest_on: list[Column[Any]] = everything(ssn, asks)
         self._failed_at: dict[tuple[int, int, int, int, str], Ground] = {}
 
-    def for_job(self, job: int, make_room: MakeRoom) -> bool:
-        """Make room for the tasks of a job while it is starving. Return True if that failed and changed nothing."""
+    def for_job(self, job: int, make_room: MakeRoom, for_all: MakeRoomForAll | None = None) -> bool:
+        """Make room for the tasks of a job while it is starving. Return True if that failed and changed nothing.
+
+        ``for_all``: how to try again where it fails task by task.
+        """
         ssn, budget, failed = self._ssn, self._budget, False
         if self.equal.fails(job):
             return True
@@ -62,6 +67,11 @@ class EvictForTask:
                     # The first reason is reported: later tasks often fail because of it.
                     why = why or refused
             whole = job_pipelined(ssn, job) and not budget.is_cut()
+            if not whole and for_all is not None and not budget.is_cut():
+                # Before the rollback, because the reason is about the state in which the task was refused.
+                why = _computed(why)
+                stmt.rollback(start)
+                whole = for_all(stmt, job, tasks) and job_pipelined(ssn, job) and not budget.is_cut()
             # Tried as a whole, since victims were found node by node, and a hard topology needs all nodes together.
             if whole and is_let_in(ssn, stmt, start, job, budget):
                 promised(ssn, job, stmt)
@@ -98,3 +108,11 @@ class EvictForTask:
     def _now(self) -> Ground:
         """Return the versions on which a failure rests."""
         return (*placing_of(self._ssn).feasible.everything(), *ground(*self._rest_on))
+
+
+def _computed(why: WhyNot | None) -> WhyNot | None:
+    """Return what returns the reason as it is now."""
+    if why is None:
+        return None
+    found = why()
+    return lambda: found
