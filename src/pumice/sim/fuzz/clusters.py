@@ -42,14 +42,17 @@ def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
     for each in queues if groups else ():
         each["spec"]["affinity"] = _group_rules(dice)
     gpus = any("nvidia.com/gpu" in node["status"]["allocatable"] for node in nodes)
-    mix = _Mix(leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], dice.one(("", "low", leaves[0])))
+    fills = dice.one(("", "low", "low", leaves[0], leaves[0]))
+    if fills == leaves[0]:
+        _is_over_its_share(dice, next(queue for queue in queues if queue["metadata"]["name"] == fills))
+    mix = _Mix(leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], fills)
     return [
         *nodes,
         *(_racks(dice, len(nodes)) if dice.chance(0.4) else ()),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in (("low", 1), ("high", 9))),
         *queues,
         *_budgets(dice),
-        *(_job(dice, j, mix) for j in range(dice.number(4, 12))),
+        *(_job(dice, j, mix) for j in range(dice.number(8, 12))),
     ]
 
 
@@ -60,7 +63,7 @@ def raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
 
 
 def _nodes(dice: Dice) -> Iterator[Raw]:
-    for i in range(dice.number(1, 4)):
+    for i in range(dice.one((1, 2, 3, 3, 4, 4))):
         labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}"}
         if i and dice.chance(0.2):
             labels[_ZONE] = "rz1"
@@ -105,6 +108,13 @@ def _tree(dice: Dice) -> Iterator[Raw]:
         for c in range(dice.number(1, 2)):
             spec = {"weight": 1, "parent": f"p{p}", **_amounts(dice)}
             yield raw(VOLCANO, "Queue", f"p{p}-c{c}", spec=spec, status={"state": "Open"})
+
+
+def _is_over_its_share(dice: Dice, queue: Raw) -> None:
+    """Change a queue so that its jobs, which come first, soon hold more than its share."""
+    queue["spec"] |= {"weight": 1, "deserved": _resources(dice, 1, 3)}
+    for name in ("capability", "reclaimable"):
+        queue["spec"].pop(name, None)
 
 
 def _amounts(dice: Dice) -> Raw:
@@ -177,7 +187,8 @@ def _job(dice: Dice, j: int, mix: _Mix) -> Raw:
 
 def _queue_of(dice: Dice, mix: _Mix, early: bool | None) -> str:
     if mix.fills not in mix.queues:
-        return dice.one(mix.queues)
+        # Preemption is within a queue.
+        return mix.queues[0] if mix.fills and dice.chance(0.6) else dice.one(mix.queues)
     others = [queue for queue in mix.queues if queue != mix.fills]
     return mix.fills if early or not others else dice.one(others)
 
