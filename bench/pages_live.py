@@ -2,12 +2,14 @@
 viewers cost the process that serves them.
 
 The first is wall time from the answer of the API to a created pod until a viewer has read the jobs with it; the second
-CPU time of the server alone: the viewers are another process.
+CPU time of the server alone: the viewers are another process. ``python -m bench.pages_live latency`` prints what
+viewers of a scheduler that runs change in the time from creation to bound, and in the CPU time of its process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -20,6 +22,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 from msgspec.structs import replace
 
+from bench.bound_latency import Compared, in_turns
 from bench.pages import cycle, show, with_history
 from pumice.runtime.serving.listening import Place
 from pumice.web.server import serving
@@ -28,12 +31,15 @@ from tests.kube.server import free_port
 
 _CHANGES, _APART_S = 7, 3.0
 _VIEWERS, _CYCLES = 50, 10
+_NICE = 19
+_TURNS, _PODS, _PODS_APART_S = 5, 200, 0.1
 _DOCUMENTS = ("/data/overview", "/data/history?resource=nvidia.com/gpu")
 
 
 @asynccontextmanager
-async def scheduler(nodes: int) -> AsyncIterator[tuple[str, str]]:
-    """Start ``pumice serve`` with a scheduler. Yields the URLs of its API and of its pages, when a cycle is shown."""
+async def scheduler(nodes: int) -> AsyncIterator[tuple[str, str, int]]:
+    """Start ``pumice serve`` with a scheduler. Yields the URLs of its API and of its pages, and its process, when a
+    cycle is shown."""
     api, pages = free_port(), free_port()
     with TemporaryDirectory() as folder:
         words = [f"--nodes={nodes}:cpu=16,memory=64Gi,gpu=1", "--schedule", f"--port={api}"]
@@ -42,7 +48,7 @@ async def scheduler(nodes: int) -> AsyncIterator[tuple[str, str]]:
         process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             await _shown(f"http://127.0.0.1:{pages}")
-            yield f"http://127.0.0.1:{api}", f"http://127.0.0.1:{pages}"
+            yield f"http://127.0.0.1:{api}", f"http://127.0.0.1:{pages}", process.pid
         finally:
             process.terminate()
             process.wait(30)
@@ -62,7 +68,7 @@ async def delays(nodes: int) -> list[float]:
     """Return the seconds from a created pod to the page, for each of several."""
     seen: dict[str, float] = {}
     made: list[float] = []
-    async with scheduler(nodes) as (api, pages), aiohttp.ClientSession() as http:
+    async with scheduler(nodes) as (api, pages, _), aiohttp.ClientSession() as http:
         viewer = asyncio.create_task(_follow(http, pages, seen))
         await asyncio.sleep(_APART_S)
         for number in range(_CHANGES):
@@ -87,6 +93,35 @@ async def _follow(http: aiohttp.ClientSession, url: str, seen: dict[str, float])
                     rows = (await answer.json())["data"]["rows"]
                 for row in rows:
                     seen.setdefault(row["name"], time.monotonic())
+
+
+@asynccontextmanager
+async def viewing(pages: str) -> AsyncIterator[None]:
+    """Let viewers look at pages, in a process of their own."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.pages_live", pages, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    for _ in range(_VIEWERS):
+        await process.stdout.readline()  # each has read the first one
+
+    async def drain(lines: asyncio.StreamReader) -> None:
+        while await lines.readline():
+            pass
+
+    draining = asyncio.create_task(drain(process.stdout))
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+        await draining
+
+
+async def beside_viewers(nodes: int, turns: int) -> Compared:
+    """Return the time from creation to bound in turns without viewers and with them."""
+    async with scheduler(nodes) as (api, pages, pid):
+        return await in_turns(api, pid, lambda: viewing(pages), turns=turns, pods=_PODS, apart_s=_PODS_APART_S)
 
 
 async def viewers_cost() -> float:
@@ -114,6 +149,7 @@ async def viewers_cost() -> float:
 
 async def viewers(url: str) -> None:
     """Read what the page Overview reads, each time its stream says that it is new, and print a line then."""
+    os.nice(_NICE)  # browsers are on other machines, and take no time from the scheduler
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as http:
 
@@ -129,7 +165,21 @@ async def viewers(url: str) -> None:
         await asyncio.gather(*(look() for _ in range(_VIEWERS)))
 
 
+def show_latency(turns: int) -> None:
+    """Print what viewers change."""
+    found = asyncio.run(beside_viewers(1000, turns))
+    for share, name in ((0.5, "p50"), (0.99, "p99")):
+        alone, loaded = found.quantiles(share)
+        change = f"{1000 * alone:.0f} and {1000 * loaded:.0f} ms, {100 * found.change(share):+.1f} %"
+        show(f"creation to bound, {name}, without viewers and with {_VIEWERS}", change, "5 % for p99")
+    alone, loaded = found.cpu
+    show("CPU of the scheduler, the same", f"{100 * alone:.1f} and {100 * loaded:.1f} % of a core")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["latency"]:
+        show_latency(int(sys.argv[2]) if len(sys.argv) > 2 else _TURNS)
+        return
     if len(sys.argv) > 1:
         asyncio.run(viewers(sys.argv[1]))
         return

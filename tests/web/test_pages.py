@@ -6,20 +6,29 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from pumice.runtime.serving.listening import Place
+from pumice.runtime.serving.viewers import Scope
 from pumice.testing.build import policy
+from pumice.web.columns.devices import DeviceColumns
 from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.feed import Feed
+from pumice.web.job_times import job_states
 from pumice.web.policy_trials import in_world, trials_here
 from pumice.web.questions import Questions
+from pumice.web.seen import as_seen
 from pumice.web.server import serving
+from pumice.web.shared_work import SharedWork
 from pumice.web.simulation import results_in
-from tests.unit.web.worlds import CONF, expected, sample, summary_of, world
+from pumice.web.told_starts import ToldStart
+from tests.unit.web.worlds import CONF, base, expected, sample, summary_of, world
 from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
 
@@ -27,10 +36,11 @@ pytestmark = [pytest.mark.web, pytest.mark.skipif(CHROMIUM is None, reason=WITHO
 
 #: Page -> what must be on it.
 SHOWN = {
-    "/": ["Jobs that wait", "Shortage", "ns/large", "4 of 6 pods fit", "n2"],
-    "/queues": ["default", "team", "org"],
+    "/": ["Jobs that wait", "Shortage", "ns/large", "4 of 6 pods fit", "n2", "2 more nodes", "Cycle time"],
+    "/queues": ["default", "team", "org", "Borrowed"],
     "/jobs": ["ns/below", "ns/starts", "QueueLimit"],
-    "/nodes": ["3 nodes", "cordoned"],
+    "/nodes": ["3 nodes", "cordoned", "One node"],
+    "/node?name=n2": ["takes no new pod", "cordoned", "Waiting jobs on this node", "GPU 0"],
     "/gantt": ["Jobs over time", "Frame: the expected start"],
     "/policy": ["proportion", "enqueue", "What would change"],
     "/cycles": ["Where the time went", "allocate", "Plugin faults", "gang"],
@@ -46,13 +56,41 @@ class Served:
         self.url, self.feed = url, feed
 
 
+def device_rows() -> DeviceColumns:
+    return DeviceColumns(
+        np.zeros(1, dtype=np.int32), ["GPU 0"], ["shared GPU"], np.array([0.5]), np.ones(1, dtype=np.int32)
+    )
+
+
+async def relief() -> dict[str, Any]:
+    best = {"text": "2 more nodes like n0", "jobs": 1, "gpus": 0.0, "cores": 6.0}
+    return {"at": 100.0, "best_change": best, "waiting": [{}], "proof": {"trials": 3}}
+
+
+async def told() -> dict[str, Any]:
+    row = ToldStart("ns/large", 50.0, 90.0, 80.0, None, 100.0)
+    return {
+        "moments": [50.0],
+        "told": 1,
+        "started": 1,
+        "within": 1,
+        "median_error_s": 10.0,
+        "rows": [row],
+        "left_out": 0,
+    }
+
+
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
     feed, found = Feed(), world()
     for second in range(20):
         spans = {"open session": 0.01, "allocate": 0.02 * second, "plugin gang": 0.001}
         feed.history.take(replace(sample(spans), number=second + 1, at=100.0 + second))
-    feed.publish(summary_of(found))
+    feed.job_times.take(job_states(base().outcome))
+    shared = replace(device_rows(), node=np.array([2], dtype=np.int32))
+    feed.publish(replace(summary_of(found), devices=shared))
+    feed.relief = SharedWork(relief, time.monotonic, changes=False)
+    feed.told = SharedWork(told, time.monotonic, changes=False)
     feed.starts = ExpectedStarts(expected, time.monotonic, changes=False)
     policies = trials_here(lambda: CONF, policy, in_world(found))
     async with serving(feed, Place(), Questions(found, "d").explain, policies) as url:
@@ -81,7 +119,7 @@ async def test_each_page_is_drawn_and_fits(served: Served, page: Page, path: str
 
 @pytest.mark.skipif(not AXE.is_file(), reason=WITHOUT_AXE)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", [*SHOWN, "/job?name=ns/large"])
+@pytest.mark.parametrize("path", [*SHOWN, "/job?name=ns/large", "/nodes?cells=devices"])
 async def test_no_page_breaks_a_grave_rule_of_accessibility(served: Served, page: Page, path: str, scheme: str) -> None:
     await page.open(served.url + path, 1280, scheme=scheme)
     assert await violations(page) == []
@@ -93,6 +131,16 @@ async def wait_for(page: Page, condition: str) -> None:
     async with asyncio.timeout(WAIT_MAX_S):
         again = f"({look} ? done(null) : requestAnimationFrame(look))"
         await page.js(f"new Promise((done) => {{ const look = () => {again}; look(); }})")
+
+
+async def arrived(page: Page, condition: str) -> None:
+    """Wait until a condition holds on the address that the page goes to."""
+    async with asyncio.timeout(WAIT_MAX_S):
+        while True:
+            with suppress(AssertionError):  # what is asked while it goes there has no answer
+                if await page.js(f"Boolean({condition})"):
+                    return
+            await asyncio.sleep(0.1)
 
 
 async def test_a_job_is_explained_with_ways_out(served: Served, page: Page) -> None:
@@ -122,7 +170,53 @@ async def test_a_job_says_when_it_is_expected_to_start(served: Served, page: Pag
     assert "about 1970-01-01 00:03:40 UTC; 80 %: 1970-01-01 00:02:40 to not within the time" in text
     assert "8 simulations of 1 h" in text
     await page.open(f"{served.url}/job?name=ns/below")
-    await wait_for(page, "document.querySelector('#start').innerText.includes('not known')")
+    await wait_for(page, "document.querySelector('#start').innerText.includes('Not known')")
+
+
+async def test_a_job_has_its_pods_and_what_happened_to_it(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/job?name=ns/runs")
+    text = await page.js(TEXT)
+    assert "runs-1" in text and "n0" in text and "1970-01-01 00:01:40 UTC" in text
+    assert page.complaints == []
+
+
+async def test_a_job_that_is_gone_still_has_its_story(served: Served, page: Page) -> None:
+    nothing = job_states(base().outcome)
+    empty = np.zeros(0, dtype=np.int32)
+    served.feed.job_times.take(replace(nothing, at=150.0, names=[], queue=empty, created=np.zeros(0), label=empty))
+    found = served.feed.summary
+    assert found is not None
+    served.feed.publish(as_seen(found, Scope(frozenset())))
+    await page.open(f"{served.url}/job?name=ns/runs")
+    text = await page.js(TEXT)
+    assert "there no more" in text and "runs: 50 s" in text and "gone" in text
+
+
+async def test_devices_are_cells_and_a_cell_opens_its_node(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/nodes?cells=devices")
+    assert await page.js("document.querySelectorAll('.rack svg path').length") == 2  # a shade, and a red frame
+    key = "new KeyboardEvent('keydown', { key: '%s', bubbles: true })"
+    await page.js(f"document.querySelector('.rack svg').dispatchEvent({key % 'ArrowRight'})")
+    tip = await page.js("document.getElementById('tip').innerText")
+    assert "n2" in tip and "GPU 0" in tip and "50.0 %" in tip and "cordoned" in tip
+    await page.js(f"document.querySelector('.rack svg').dispatchEvent({key % 'Enter'})")
+    await arrived(page, "location.search === '?name=n2' && document.getElementById('pods')")
+
+
+async def test_nodes_are_grouped_as_is_chosen(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/nodes")
+    assert await page.js("document.querySelectorAll('.rack').length") == 2
+    await page.js("document.querySelector('[aria-label=\"group by\"] button:last-child').click()")
+    assert await page.js("document.querySelectorAll('.rack').length") == 1
+    assert await page.js("location.search") == "?group=1"
+
+
+async def test_starts_that_were_expected_are_put_beside_real_ones(served: Served, page: Page) -> None:
+    await page.open(f"{served.url}/gantt")
+    await wait_for(page, "document.querySelector('#told table')")
+    text = await page.js("document.getElementById('told').innerText")
+    assert "1 of these within" in text and "later than simulated" in text and "−10 s" in text
+    assert page.complaints == []
 
 
 async def test_expected_starts_are_drawn_when_they_are_there(served: Served, page: Page) -> None:

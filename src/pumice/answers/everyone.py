@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from pumice.answers.codes import Code, code_of
 from pumice.answers.lifts import Lift, lift
 from pumice.answers.requests import waiting_amounts
-from pumice.answers.world import Draft, Trial, Trials, new_name
+from pumice.answers.world import Draft, Trial, Trials, World, new_name, waits_for_pods
+from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.resources import CPU
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
@@ -88,7 +89,7 @@ def _asked(trial: Trial) -> dict[str, tuple[float, float]]:
 
 
 def _tried(trials: Trials, text: str, draft: Draft, asks: dict[str, tuple[float, float]]) -> Relief:
-    before, after = trials.base.placed, trials.run(draft).placed
+    before, after = (_beginning(trial, trials.world) for trial in (trials.base, trials.run(draft)))
     new = [job for job in after if job not in before]
     # What a change takes from other jobs counts against it.
     gone = [job for job in before if job not in after]
@@ -97,6 +98,14 @@ def _tried(trials: Trials, text: str, draft: Draft, asks: dict[str, tuple[float,
         for i in range(2)
     )
     return Relief(text, len(new) - len(gone), gpus, cores)
+
+
+def _beginning(trial: Trial, world: World) -> set[str]:
+    """Return the jobs whose pods get a node, and those that are admitted so that their pods are created."""
+    jobs = trial.outcome.tables.jobs
+    rows = trial.outcome.live_jobs
+    admitted = [jobs.uids[row] for row in rows[jobs.phase[rows] != PENDING_PHASE].tolist()]
+    return {job for job in admitted if waits_for_pods(world, job)} | trial.placed.keys()
 
 
 def _changes(trials: Trials, groups: list[WaitingGroup]) -> Iterator[tuple[str, Draft]]:

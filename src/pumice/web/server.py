@@ -194,11 +194,16 @@ class Pages:
         if not 0 < len(name) <= _NAME_MAX:
             raise web.HTTPBadRequest(text=f"wanted name=NAMESPACE/NAME of at most {_NAME_MAX} characters\n")
         rows = [] if index is None else [row for row, each in enumerate(index.jobs.names) if each == name]
-        if index is None or not rows:
+        time_of = details.time_of_job(self._feed.job_times, name)
+        is_gone = not rows and time_of is not None and (await self._scope(request)).has(name)
+        if index is None or not (rows or is_gone):
             raise web.HTTPNotFound(text="no such job in the newest cycle\n")
+        if is_gone:
+            gone = {"job": None, "time": time_of}
+            return _answer(request, self._feed.encoded(lambda _: gone, index), "application/json")
         found: dict[str, Any] = {
             "job": index.row(rows[0]),
-            "time": details.time_of_job(self._feed.job_times, name),
+            "time": time_of,
             "explanation": None,
             "start": None,
             "basis": None,

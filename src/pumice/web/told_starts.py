@@ -12,6 +12,8 @@ from pumice.web.job_times import JobTimes
 
 #: Rows of one answer, those with the largest error first.
 ROWS_MAX = 100
+#: Starts are seen by cycles, which are about a second apart.
+_EXACT_S = 1.0
 
 
 class ToldStart(Struct, frozen=True):
@@ -28,8 +30,9 @@ class ToldStart(Struct, frozen=True):
 
     @property
     def is_within(self) -> bool:
-        """Whether it started within the interval."""
-        return self.started is not None and self.low <= self.started <= (self.high or float("inf"))
+        """Whether it started within the interval, as exactly as that is known."""
+        high = float("inf") if self.high is None else self.high
+        return self.started is not None and self.low - _EXACT_S <= self.started <= high + _EXACT_S
 
 
 def compared(told: Sequence[Mapping[str, Any]], times: JobTimes) -> dict[str, Any]:

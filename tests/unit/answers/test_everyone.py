@@ -41,3 +41,11 @@ def test_the_change_that_frees_most_was_run() -> None:
 def test_without_waiting_jobs_there_is_nothing_to_say() -> None:
     found = overview(Trials(world(node("n"), queue("q"), *gang("a", "q", 0)), 16))
     assert (found.groups, found.relief) == ((), None)
+
+
+def test_a_job_whose_pods_are_created_when_it_is_admitted_starts_by_that() -> None:
+    waits = podgroup("a", 4, "q", min_resources=resource(4, "4Gi", 0), phase="Pending")
+    runs = [podgroup("r", 1, "q"), *pods("r", 1, cpu=8, on="n")]
+    found = overview(Trials(world(node("n", 9, "64Gi"), queue("q"), *runs, waits), 16))
+    assert [group.code for group in found.groups] == [Code.ADMISSION]
+    assert found.relief is not None and (found.relief.jobs, found.relief.cores) == (1, 4.0)

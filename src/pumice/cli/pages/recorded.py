@@ -48,7 +48,7 @@ class _Recorded:
 
     def __init__(self, folder: Path, policy_of: PolicyOf) -> None:
         self._folder, self._policy_of = folder, policy_of
-        self._stop = Event()
+        self._stop, self._ended = Event(), Event()
         self._questions: Questions | None = None
         self._last: tuple[World, str] | None = None
         self._earlier = _Spread(_TOLD_AT)
@@ -65,6 +65,7 @@ class _Recorded:
             await asyncio.to_thread(self._run, feed, publisher, loop)
         finally:
             self._stop.set()
+            self._ended.set()
 
     def text(self) -> str:
         """Return the text of the policy of the last cycle."""
@@ -92,18 +93,20 @@ class _Recorded:
         """Return the starts that were expected at some cycles, against those that happened. Raises: NoResult."""
         from pumice.web.told_starts import compared
 
-        self._world()
         return compared(await asyncio.to_thread(self._told), times)
 
     def _told(self) -> list[dict[str, Any]]:
+        self._world()
         earlier = self._earlier.kept
         return [page_starts(_world_of(each), len(earlier)) for each in earlier]
 
     def _world(self) -> tuple[World, str]:
+        """Return the cluster of the last cycle with the digest of that, when it was run."""
         from pumice.web.shared_work import NoResult
 
+        self._ended.wait()
         if self._last is None:
-            raise NoResult("the cycles of the record are still being run again")
+            raise NoResult("no cycle of the record could be run again")
         return self._last
 
     def _run(self, feed: Feed, publisher: Publisher, loop: asyncio.AbstractEventLoop) -> None:

@@ -21,7 +21,7 @@ async function ganttPage() {
   const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} ${startsAbout()} ${more ? `Left out: ${more}.` : ""}`;
   const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]));
   return [card("Jobs over time", "Those that run and wait longest, and the last that ended since these pages were started.", [form], true, "filter"),
-    timeControls([]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" }), toldCard()];
+    timeControls([{ values: holdersOver(data.rows), colour: "var(--accent)" }]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" }), toldCard()];
 }
 // Expected starts take a while to work out: the page is shown without them, or with those of before, and again when
 // they are there.
@@ -78,7 +78,7 @@ function ganttBars(row, y, high, { within, left, narrow, now }) {
   const until = moment(row.ended) ?? now;
   return [
     narrow ? s("text", { x: left, y: y + 13, class: "strong" }, shortened(row.name, 44)) : s("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: "strong" }, shortened(row.name, 28)),
-    ...pastParts(row).map(([from, to, label]) => (HELD_LABELS.includes(label) ? bar(from - ORIGIN, to - ORIGIN, 11, row.state === "ended" ? "var(--other)" : "var(--accent)", 1)
+    ...pastParts(row).map(([from, to, label]) => (label === "holds" ? bar(from - ORIGIN, to - ORIGIN, 11, row.state === "ended" ? "var(--other)" : "var(--accent)", 1)
       : bar(from - ORIGIN, to - ORIGIN, 4, label === "reserved" ? "var(--c4)" : "var(--mark)", label === "no pods" ? 0.3 : 0.8))),
     row.state === "starts" ? bar(until - (VIEW.to - VIEW.from) / 150, until, 11, colour, 1) : null,
     row.ends !== null && moment(row.ends) > now ? bar(now, moment(row.ends), 11, colour, 0.3) : null,
@@ -93,7 +93,26 @@ function pastParts(row) {
   found.push([row.created, ran ? started : Math.min(first, now), "waits"]);
   if (ran) found.push([started, first, "runs"]);
   row.moments.forEach(([at, label], i) => { if (!over.includes(label)) found.push([at, Math.min(row.moments[i + 1]?.[0] ?? until, until), label]); });
-  return found.filter(([from, to]) => to > from);
+  const kind = (label) => (HELD_LABELS.includes(label) ? "holds" : label === "reserved" || label === "no pods" ? label : "waits");
+  return found.filter(([from, to]) => to > from).reduce((merged, [from, to, label]) => {
+    const last = merged[merged.length - 1];
+    if (last && last[2] === kind(label) && last[1] === from) last[1] = to;
+    else merged.push([from, to, kind(label)]);
+    return merged;
+  }, []);
+}
+// How many of the rows hold nodes, for the strip above: means over equal parts of the time that is shown.
+const STRIP_PARTS = 200;
+function holdersOver(rows) {
+  const parts = Array(STRIP_PARTS).fill(0), part = END / STRIP_PARTS;
+  for (const row of rows) {
+    for (const [from, to, label] of pastParts(row)) {
+      if (label !== "holds") continue;
+      for (let i = Math.max(0, Math.floor((from - ORIGIN) / part)); i < STRIP_PARTS && i * part < to - ORIGIN; i++) parts[i] += 1;
+    }
+  }
+  const most = Math.max(1, maximum(parts));
+  return parts.map((count) => count / most);
 }
 // Of a record: starts that were expected at some of its cycles, and those that it then has.
 const TOLD = { found: null, why_not: null, asked: false };
@@ -102,7 +121,6 @@ function toldCard() {
     TOLD.asked = true;
     fetch("/data/told").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((answer) => {
       Object.assign(TOLD, answer ? answer.data : { why_not: "" });
-      TOLD.asked = Boolean(TOLD.found) || TOLD.why_not === "";
       document.getElementById("told-place")?.replaceChildren(...toldParts());
     });
   }

@@ -14,7 +14,7 @@ function showTimeOf(data) {
 const hasCurves = (data) => data.parts > 1;
 const NO_CYCLES = "Curves begin with the second cycle that these pages see.";
 function timeControls(curves) {
-  return h("div", { class: "controls", id: "time" }, brush(curves), h("div", { class: "row" }, chosenTime()));
+  return h("div", { class: "controls", id: "time" }, brush(curves), h("div", { class: "row" }, chosenTime(), h("span", { class: "soft" }, "All times are UTC.")));
 }
 const shareOf = (values, of) => values.map((value, b) => (of[b] > 0 ? value / of[b] : 0));
 function clusterControls(data) {

@@ -4,6 +4,10 @@ async function jobPage() {
   const { name } = parameters();
   const { data } = await document_of(link("/data/job", { name }));
   const { job } = data;
+  if (!job) {
+    document.title = `${name} · Pumice`;
+    return [card(name, "This job is there no more.", [], true, "facts"), timeCard(data.time)];
+  }
   document.title = `${job.name} · Pumice`;
   const facts = [["queue", job.queue], ["pods", `${number(job.pods)}, ${number(job.running)} with a node, ${number(job.waiting)} waiting, minimum ${number(job.minimum)}`],
     ["priority", number(job.priority)], ["age", age(job.created)], ["holds", amounts(job.holds)], ["asks for", amounts(job.asks)]];
@@ -30,7 +34,7 @@ function timeCard(time) {
   const parts = Object.entries(time.seconds), total = sum(parts.map(([, seconds]) => seconds));
   const bar = h("div", { class: "states", role: "img", "aria-label": parts.map(([label, seconds]) => `${label} ${duration(seconds)}`).join(", ") || "no time has passed" },
     ...parts.map(([label, seconds]) => h("i", { style: { "flex-grow": seconds, background: labelColour(label) } })));
-  const names = legend(parts.map(([label, seconds]) => [`${label}: ${duration(seconds)} (${percent(seconds / total)})`, labelColour(label)]));
+  const names = legend(parts.map(([label, seconds]) => [`${label}: ${duration(seconds)} (${percent(total > 0 ? seconds / total : 0)})`, labelColour(label)]));
   const moments = time.moments.slice(-STORY_SHOWN).reverse();
   const story = h("ol", { class: "story" }, ...moments.map(([at, label]) => h("li", {}, h("time", {}, `${when(at)} UTC`), stateOrReason(label))));
   const left = time.moments.length - moments.length;
@@ -44,7 +48,7 @@ async function expect(name, place) {
     const { data } = await document_of(link("/data/job", { name, starts: 1 }));
     if (!data.start) return shown("These pages have no cluster to simulate on: pumice explain --starts does, on a snapshot.");
     const basis = data.basis ? ` By ${counted(data.basis.samples, "simulation")} of ${duration(data.basis.until_s)} from ${when(data.basis.at)} UTC on.` : "";
-    return shown(`${data.start.why_not ? "" : "It is expected to start: "}${startWords(data.start)}.${basis}`.replace("It is expected to start: not within", "It is not expected to start within"));
+    return shown(capital(`${data.start.why_not ? "" : "it is expected to start: "}${startWords(data.start)}.${basis}`).replace("It is expected to start: not within", "It is not expected to start within"));
   } catch (trouble) {
     return shown(`This could not be worked out: ${trouble.message}`);
   }
@@ -58,10 +62,11 @@ async function explain(name, place) {
     place.replaceChildren(card("Why it waits", `This could not be worked out: ${trouble.message}`, [], true, "why"));
   }
 }
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 function explained(found) {
   const { trials, minimal, cut } = found.proof;
   const proof = !found.reason.length ? "" : minimal ? "Checked: lifting all of these starts the job, and lifting any fewer does not." : "Not proven to be the smallest set.";
-  const about = `${found.verdict}. ${proof} ${counted(trials, "trial")}${cut ? ", search cut" : ""}.`;
+  const about = `${capital(found.verdict)}. ${proof} ${counted(trials, "trial")}${cut ? ", search cut" : ""}.`;
   const why = card("Why it waits", about, [
     h("ol", { class: "obstacles" }, ...found.reason.map((each) => h("li", {}, h("span", { class: "code" }, each.code), ` ${each.sentence}`))),
     ...(found.not_because.length ? [h("p", { class: "about" }, `Not because of: ${found.not_because.join("; ")}.`)] : []),

@@ -60,7 +60,7 @@ function cellMap({ name, cells }, cell, columns, alone) {
     shades.set(shade, (shades.get(shade) || "") + square(i, 0));
     if (each.closed) closed.push(square(i, 1));
   });
-  const colour = (shade) => (shade === null ? "var(--grid)" : `color-mix(in srgb, var(--heat2) ${Math.round((100 * shade) / LEVELS)}%, var(--heat0))`);
+  const colour = (shade) => (shade === null ? "var(--grid)" : heatColour(shade / LEVELS));
   const svg = s("svg", { width: wide * size, height: lines * size, viewBox: `0 0 ${wide * size} ${lines * size}`, role: "img", tabindex: 0, "aria-label": `${name}: ${counted(cells.length, "cell")}; arrow keys go through them, Enter opens the node` },
     ...[...shades].map(([shade, d]) => s("path", { d, style: { fill: colour(shade) } })), closed.length ? s("path", { class: "closed", d: closed.join("") }) : null);
   let shown = null;
@@ -77,6 +77,12 @@ function cellMap({ name, cells }, cell, columns, alone) {
   svg.addEventListener("click", open);
   svg.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
   return h("div", { class: "rack" }, h("h2", {}, alone && name === "all" ? number(cells.length) : `${name} · ${number(cells.length)}`), svg);
+}
+
+// The colours of the ramp beside the picture, between its four stops.
+function heatColour(part) {
+  const stop = Math.min(2, Math.floor(3 * part));
+  return `color-mix(in srgb, var(--heat${stop + 1}) ${Math.round(100 * (3 * part - stop))}%, var(--heat${stop}))`;
 }
 
 // Node: what it has, what is on it, and what waiting jobs lack.

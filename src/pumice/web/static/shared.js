@@ -61,10 +61,12 @@ function table(columns, rows, options = {}) {
     column.sort ? h("button", { type: "button", onclick: column.sort }, column.name) : column.name));
   const body = rows.map((row) => h("tr", {}, ...columns.map((column, i) => (i === 0
     ? h("th", { scope: "row" }, column.cell(row))
-    : h("td", { class: column.prose ? "prose" : column.left ? "left" : null, "data-label": column.name }, column.cell(row))))));
+    : h("td", { class: column.prose ? "prose" : column.left ? "left" : null, "data-label": column.name }, whole(column.cell(row)))))));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": options.label || "table" },
     h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...body)));
 }
+// On a narrow screen a cell has two columns: its label, and all that it shows.
+const whole = (shown) => (Array.isArray(shown) ? h("span", {}, ...shown) : shown);
 const tile = (label, value, note) => h("div", { class: "tile" }, h("div", { class: "label" }, label), h("div", { class: "value" }, value), h("div", { class: "note" }, note || ""));
 const stateWord = (state) => h("span", { class: `state ${state.replace(" ", "-")}` }, state);
 
