@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,7 +15,8 @@ from pumice.cli.main import main
 from pumice.runtime.serving.listening import Place
 from pumice.web.feed import Feed
 from pumice.web.server import serving
-from tests.unit.web.worlds import summary
+from pumice.web.shared_work import SharedWork
+from tests.unit.web.worlds import sample, summary
 
 GANG = str(Path(__file__).parents[3] / "examples/debug-gang")
 
@@ -46,6 +48,21 @@ async def test_an_address_of_pages_is_asked() -> None:
     assert shown.exit_code == 0 and "the record ends early" in shown.stdout
     assert "2 of 4 jobs wait" in shown.stdout and "\x1b" not in shown.stdout
     assert "1 node takes no new pod: cordoned (n2)" in shown.stdout
+
+
+async def test_the_change_that_helps_most_and_the_time_of_cycles_are_shown_when_they_are_known() -> None:
+    async def relief() -> dict[str, Any]:
+        return {"best_change": {"text": "2 more nodes like n0", "jobs": 3}}
+
+    feed = Feed()
+    feed.history.take(replace(sample({"allocate": 0.02}), cuts=2))
+    feed.publish(summary())
+    feed.relief = SharedWork(relief, lambda: 0.0, changes=False)
+    await feed.relief.renew()
+    async with serving(feed, Place()) as url:
+        shown = (await asyncio.to_thread(top, url, "--once")).stdout
+    assert "most would start with: 2 more nodes like n0 (3 jobs)" in shown
+    assert "time of the last 1 cycle: median 20 ms, longest 20 ms" in shown and "2 cut searches" in shown
 
 
 async def test_before_the_first_cycle_it_says_so() -> None:

@@ -6,11 +6,14 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from pumice.cli.answers.world import WorldOptions, conf_option, world_options
 from pumice.cli.console import Column, Table
@@ -62,45 +65,62 @@ def top(
     is_url = len(of) == 1 and of[0].startswith(("http://", "https://"))
     look = _asked(of[0]) if is_url else _read(of, options)
     if as_json:
-        click.echo(look())
+        click.echo(look.overview())
         return
     if once or not is_url or not sys.stdout.isatty():
-        _show(_decoded(look()))
+        _show(_decoded(look.overview()), look.relief())
         return
     try:
         while True:
-            found = _decoded(look())
+            found, relief = _decoded(look.overview()), look.relief()
             click.echo(_CLEAR, nl=False)
-            _show(found)
+            _show(found, relief)
             time.sleep(every)
     except KeyboardInterrupt:
         return
 
 
-def _asked(url: str) -> Callable[[], str]:
+class _Look(Struct, frozen=True):
+    """``overview``: returns what the page reads. ``relief``: returns the change that lets most jobs start, as far as it
+    is known, None if it is not."""
+
+    overview: Callable[[], str]
+    relief: Callable[[], Mapping[str, Any] | None]
+
+
+def _asked(url: str) -> _Look:
     from pumice.library import asking
     from pumice.library.errors import InputError as Refused
 
-    def look() -> str:
+    def ask(path: str, *parameters: tuple[str, str]) -> str:
         try:
-            return asking.ask(url, "/data/overview")[0]
+            return asking.ask(url, path, parameters)[0]
         except Refused as error:
             raise InputError(str(error)) from None
 
-    return look
+    def relief() -> Mapping[str, Any] | None:
+        # It takes a while to be worked out, and is shown when it is there. Users who may not see all jobs get none.
+        with suppress(InputError):
+            found: Mapping[str, Any] | None = (_decoded(ask("/data/relief", ("wait", "0")))["data"] or {}).get("found")
+            return found
+        return None
+
+    return _Look(partial(ask, "/data/overview"), relief)
 
 
-def _read(paths: Sequence[str], options: WorldOptions) -> Callable[[], str]:
+def _read(paths: Sequence[str], options: WorldOptions) -> _Look:
     from pumice.cli.pages.source import source_of
     from pumice.web.feed import Feed
 
+    source = source_of(paths, options)
+
     async def filled() -> str:
         feed = Feed()
-        await source_of(paths, options).fill(feed)
+        await source.fill(feed)
         await asyncio.sleep(0)  # what was handed on from a thread is taken in
         return feed.document("overview").decode()
 
-    return lambda: asyncio.run(filled())
+    return _Look(lambda: asyncio.run(filled()), lambda: None if source.relief is None else source.relief())
 
 
 def _decoded(text: str) -> dict[str, Any]:
@@ -115,7 +135,7 @@ def _decoded(text: str) -> dict[str, Any]:
     return found
 
 
-def _show(found: Mapping[str, Any]) -> None:
+def _show(found: Mapping[str, Any], relief: Mapping[str, Any] | None) -> None:
     out, head, data = console(), found["head"], found["data"]
     for note in found.get("notes", ()):
         out.print(note, style="yellow")
@@ -133,11 +153,30 @@ def _show(found: Mapping[str, Any]) -> None:
         f"{waiting:,} of {counted(data['jobs'], 'job')} {'waits' if waiting == 1 else 'wait'}; last cycle: "
         f"{head['bound']:,} bound, {head['evicted']:,} evicted{faults}; {counted(data['nodes'], 'node')}"
     )
+    _show_health(out, data["health"])
     _show_use(out, head["resources"], data)
     _show_waiting(out, head["resources"], data["waiting"])
+    best = None if relief is None else relief["best_change"]
+    if best is not None:
+        out.print()
+        out.print(f"most would start with: {best['text']} ({counted(best['jobs'], 'job')})", style="green")
     for kind in data["closed"][:_CLOSED_MAX]:
         takes = "takes" if kind["nodes"] == 1 else "take"
         out.print(f"{counted(kind['nodes'], 'node')} {takes} no new pod: {kind['why']} ({', '.join(kind['examples'])})")
+
+
+def _show_health(out: Console, health: Mapping[str, Any]) -> None:
+    if health["median_s"] is not None:
+        times = f"{1000 * health['median_s']:.3g} ms, longest {1000 * health['longest_s']:.3g} ms"
+        out.print(f"time of the last {counted(health['cycles'], 'cycle')}: median {times}")
+    troubles = [
+        counted(health["faults"], "fault") + " of plugins" if health["faults"] else "",
+        counted(health["cuts"], "cut search") if health["cuts"] == 1 else "",
+        f"{health['cuts']:,} cut searches" if health["cuts"] > 1 else "",
+        counted(health["unreadable"], "job") + " that cannot be read" if health["unreadable"] else "",
+    ]
+    if any(troubles):
+        out.print(f"in these: {', '.join(filter(None, troubles))}", style="yellow")
 
 
 def _show_use(out: Console, resources: Sequence[Mapping[str, str]], data: Mapping[str, Any]) -> None:
