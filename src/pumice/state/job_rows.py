@@ -94,8 +94,12 @@ class JobKeeper:
             or before.topology != group.topology
             or _sub_groups_of(before) != _sub_groups_of(group)
         )
-        if has_other_parts or before.min_member != group.min_member:
+        if has_other_parts:
             self._remake_subs(row)
+        elif before is not None and before.min_member != group.min_member and not has_parts(group):
+            # The only sub-job is the gang, of which nothing else has changed.
+            for sub in self._subs[row].values():
+                self._tables.subs.write(sub, min_available=group.min_member)
         self._fill(row, group)
         # A group without pods has no lists to make again.
         if self._members[row]:

@@ -226,11 +226,11 @@ class _Allocation:
         if not attempt.errors:
             return
         if in_domain:
-            attempt.errors = {}
+            attempt.begin()
         with ssn.statement() as stmt:
             for row in ssn.tables.jobs.tasks[job].tolist():
                 if not in_domain and attempt.allowed(int(ssn.tables.jobs.queue[job]), [row], stmt).tasks:
-                    attempt.errors[row] = FitErrors(skipped=True)
+                    attempt.fail(row, FitErrors(skipped=True))
         self._note(job, Attempt(errors=tuple(attempt.errors.items())))
 
     def _in_best_domain(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:

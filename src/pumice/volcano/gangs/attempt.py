@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from pumice.framework.cycle.trace import AFTER, Attempt, Finding, Kind, MakesRoo
 from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.volcano import points
+
+_NO_ERRORS: Mapping[int, FitErrors] = MappingProxyType({})
 
 #: Counters: nodes on which evictions were tried, and the number of victims on the last one.
 PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT = "preemptions tried", "victims looked at"
@@ -32,15 +35,31 @@ class OpenAttempt:
 
     ssn: Session
     job: int
-    errors: dict[int, FitErrors] = field(init=False)
+    errors: Mapping[int, FitErrors] = field(init=False)
     asked: list[Question] = field(default_factory=list)
     asked_again: bool = False
     findings: list[Finding] = field(default_factory=list)
     unlike_others: bool = False
+    _errors: dict[int, FitErrors] = field(default_factory=dict)
+    _failed: set[tuple[int, int]] = field(default_factory=set)  # sub-jobs and roles of tasks with errors
 
     def __post_init__(self) -> None:
+        self.begin(self.ssn.trace.errors_of(self.job))
+
+    def begin(self, errors: Mapping[int, FitErrors] = _NO_ERRORS) -> None:
+        """Replace the errors, by task row, by others."""
         # Copied, since an attempt may be discarded, and the trace then keeps what it had.
-        self.errors = dict(self.ssn.trace.errors_of(self.job))
+        self._errors, self._failed = {}, set()
+        self.errors = MappingProxyType(self._errors)
+        for row, each in errors.items():
+            self.fail(row, each)
+
+    def fail(self, row: int, errors: FitErrors) -> None:
+        """Note that a task found no node."""
+        tasks = self.ssn.tables.tasks
+        self._errors[row] = errors
+        # Kept beside the errors: a large gang asks after each task that failed.
+        self._failed.add((int(tasks.sub[row]), int(tasks.role[row])))
 
     def allowed(self, queue: int, rows: list[int], stmt: Statement) -> Allowed:
         """Return how many of the next tasks the queue may take."""
@@ -63,13 +82,12 @@ class OpenAttempt:
 
     def failed_roles(self, sub: int) -> set[int]:
         """Return the roles of which a task of the sub-job found no node."""
-        tasks = self.ssn.tables.tasks
-        return {int(tasks.role[r]) for r in self.errors if tasks.sub[r] == sub}
+        return {role for each, role in self._failed if each == sub}
 
     def forget(self, sub: int) -> None:
         """Remove the errors of a sub-job before it is tried elsewhere."""
         tasks = self.ssn.tables.tasks
-        self.errors = {row: errors for row, errors in self.errors.items() if tasks.sub[row] != sub}
+        self.begin({row: errors for row, errors in self.errors.items() if tasks.sub[row] != sub})
 
     def end(self, stmt: Statement, placed: tuple[Operation, ...] = ()) -> Attempt:
         """Return the finished attempt; ``placed`` are the operations that were not undone."""

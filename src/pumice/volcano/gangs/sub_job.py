@@ -165,7 +165,7 @@ class _Placer:
         role = int(self.ssn.tables.tasks.role[row])
         if role == 0 or role not in self.attempt.failed_roles(self.sub):
             return False
-        self.attempt.errors[row] = FitErrors(skipped=True)
+        self.attempt.fail(row, FitErrors(skipped=True))
         return True
 
     def _place(self, rows: list[int]) -> _Try:
@@ -177,7 +177,7 @@ class _Placer:
         if unfit is not None:
             plugin = ssn.hooks.first_to_answer(points.task_refused, task)
             count = len(placing_of(ssn).feasible.all_nodes)
-            self.attempt.errors[row] = FitErrors.everywhere(unfit, count, plugin)
+            self.attempt.fail(row, FitErrors.everywhere(unfit, count, plugin))
             sub_queue.position += 1
             return _Try.FAILED
         if self.has_topology:
@@ -228,7 +228,7 @@ class _Placer:
         if self.open_to is not None and role:
             self.open_to[role] = choice.passed
         if choice.errors is not None:
-            self.attempt.errors[row] = choice.errors
+            self.attempt.fail(row, choice.errors)
             return _Try.FAILED
         # Volcano skips a task for which filters pass but no node is chosen; that is no error.
         return self._put(row, choice) if choice.node >= 0 else _Try.PASSED_OVER

@@ -227,7 +227,7 @@ class JobTrials:
             self.end()
         self._last = known
         ((_, sub_queue),) = self.pending_tasks.sub_queues.items()
-        self.attempt.errors = {sub_queue.rows[at]: errors for at, errors in known.errors}
+        self.attempt.begin({sub_queue.rows[at]: errors for at, errors in known.errors})
         return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
 
     def _carried_over(self, known: TrialResult) -> DomainResult:
@@ -244,7 +244,7 @@ class JobTrials:
         """Place the job in one domain, note the result, and undo it."""
         ssn, stmt, job = self.ssn, self.stmt, self.job
         # Errors of another domain say nothing about this one.
-        self.attempt.errors = {}
+        self.attempt.begin()
         # A copy, since each domain is tried with all that is left of the job.
         mark, left = stmt.mark(), self.pending_tasks.copy()
         score, subs = self._place_sub_jobs(left, hypernode)

@@ -85,7 +85,7 @@ def test_errors_go_on_from_earlier_attempts_and_are_forgotten_by_sub_job() -> No
     assert tasks.sub[a] != tasks.sub[b]
     ssn.trace.note(a, ERRORS)
     trying = OpenAttempt(ssn, int(tasks.job[a]))
-    trying.errors[b] = ERRORS
+    trying.fail(b, ERRORS)
     assert list(trying.errors) == [a, b]
     assert trying.failed_roles(int(tasks.sub[a])) == {int(tasks.role[a])}
     trying.forget(int(tasks.sub[a]))
