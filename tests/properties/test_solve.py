@@ -13,6 +13,8 @@ from pumice.columns.nodes import IDLE, PIPELINED
 from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
+from pumice.framework.plugin.policy_file import Policy
+from pumice.kai.actions import consolidation
 from pumice.kai.engine import single_task as following
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
@@ -23,6 +25,7 @@ from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, evict_all, with_devices
 from pumice.kai.engine.victims.candidates import Candidates
+from pumice.model.events import Object
 from pumice.state.store import Store
 from tests.unit.kai.cluster import GPU, cycle, job, node, policy, queue, store
 
@@ -40,7 +43,12 @@ def slow_solve(
     for sets in (_by_node, _by_capacity):
         solved, failed, recorded = 0, whole + 1, list[list[int]]()
         search = Slow(
-            ssn, stmt, part, rules, waiting, Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job))
+            ssn,
+            stmt,
+            part,
+            rules,
+            waiting,
+            Candidates(ssn, sorted_jobs, queues, rules.may_leave(ssn, part.job), most=rules.most),
         )
         count = 1
         while failed - solved > 1:
@@ -140,6 +148,26 @@ def _by_capacity(
     return [[list(chunk.rows) for chunk in chunks if set(chunk.nodes) & set(nodes[:n])] for n in [*wanted, len(nodes)]]
 
 
+def fragmented(seed: int) -> Store:
+    """Nodes of which each has some GPUs free, small jobs that run, and gangs that wait for whole nodes in queues with
+    limits."""
+    dice = np.random.default_rng(seed)
+    room = [4] * 6
+    queues = [queue("d"), *(queue(f"q{i}", 4, "d", limit=float(dice.integers(8, 22))) for i in range(2))]
+    jobs: list[Object] = []
+    for i in range(9):
+        places = []
+        for _ in range(int(dice.integers(1, 3))):
+            place = int(dice.choice([n for n, free in enumerate(room) if free > 1]))
+            room[place] -= 1
+            places.append(f"n{place}")
+        jobs += job(f"runs{i}", f"q{dice.integers(2)}", places, age=float(100 - i))
+    for i in range(3):
+        tasks = [""] * int(dice.integers(1, 5))
+        jobs += job(f"waits{i}", f"q{dice.integers(2)}", tasks, int(dice.integers(2, 5)), age=float(10 - i))
+    return store(*(node(f"n{i}", 4) for i in range(len(room))), *queues, jobs)
+
+
 def crowded(seed: int) -> Store:
     """Few GPUs, and jobs of all sizes that run or wait in queues of several levels."""
     dice = np.random.default_rng(seed)
@@ -167,17 +195,40 @@ def crowded(seed: int) -> Store:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_finds_what_the_obvious_one_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = cycle(crowded(seed), policy())
-    monkeypatch.setattr(following, "solve", slow_solve)
-    monkeypatch.setattr(Following, "_is_led", lambda *_: False)
-    monkeypatch.setattr(Placer, "_sole", lambda *_: -1)
-    monkeypatch.setattr(Replacement, "_pass_over_equal", lambda *_: None)
-    monkeypatch.setattr(EqualJobs, "failed", lambda *_: False)
+    be_obvious(monkeypatch)
     slow = cycle(crowded(seed), policy())
     assert quick.decisions == slow.decisions
     assert quick.states == slow.states
     assert len(set(quick.evicted)) == len(quick.evicted), "a pod leaves once, though it may be promised other places"
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_few_jobs_of_limited_queues_are_moved_as_the_obvious_search_moves_them(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = cycle(fragmented(seed), moving())
+    be_obvious(monkeypatch)
+    monkeypatch.setattr(consolidation, "stays_over_limit", lambda *_: False)
+    slow = cycle(fragmented(seed), moving())
+    assert (quick.decisions, quick.states) == (slow.decisions, slow.states)
+
+
+def moving() -> Policy:
+    return policy(["allocate", "consolidation"], consolidation={"maxConsolidationPreemptees": 3})
+
+
+def be_obvious(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "solve", slow_solve)
+    monkeypatch.setattr(Following, "_is_led", lambda *_: False)
+    monkeypatch.setattr(Placer, "_sole", lambda *_: -1)
+    monkeypatch.setattr(Replacement, "_pass_over_equal", lambda *_: None)
+    monkeypatch.setattr(EqualJobs, "failed", lambda *_: False)
+
+
 def test_the_clusters_have_something_to_decide() -> None:
     ran = [cycle(crowded(seed), policy()) for seed in SEEDS]
     assert sum(bool(each.evicted) for each in ran) >= 4
+
+
+def test_there_are_jobs_to_move() -> None:
+    assert sum(bool(cycle(fragmented(seed), moving()).evicted) for seed in SEEDS) >= 4

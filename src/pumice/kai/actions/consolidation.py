@@ -16,6 +16,7 @@ from pumice.kai.amounts import gpu_column
 from pumice.kai.engine.budget import CONSOLIDATION_STEPS_MAX
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.points import consolidate_valid
+from pumice.kai.engine.refutation import stays_over_limit
 from pumice.kai.engine.search import search
 from pumice.kai.engine.solve import Rules
 from pumice.kai.victims import let_through
@@ -45,9 +46,10 @@ def _everywhere(ssn: Session, job: int, queue: int) -> bool:
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
-    """Return True if the job is eligible and the cluster has enough idle and releasing GPUs for it."""
+    """Return True if the job is eligible, its queue may take it, and the cluster has enough idle and releasing GPUs for
+    it."""
     tables = ssn.tables
-    if not _is_concerned(ssn, part.job):
+    if not _is_concerned(ssn, part.job) or stays_over_limit(ssn, part):
         return False
     gpu = gpu_column(tables)
     if gpu < 0:

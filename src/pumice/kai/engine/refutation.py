@@ -14,15 +14,18 @@ import numpy as np
 
 from pumice.columns.dtypes import EPS, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
+from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.groups import Group, Subset, groups_of, pod_sets_in
 from pumice.kai.engine.parts import Part
-from pumice.kai.engine.points import node_subsets
+from pumice.kai.engine.points import may_take, node_subsets
 from pumice.kai.label_trees import label_tree
 from pumice.placing.feasibility import Feasibility
 
 #: The plugin that offers domains of Topologies as node subsets.
 _TOPOLOGY = "topology"
+#: The plugin whose limits of queues are about sums of what queues hold.
+_LIMITS = "proportion"
 
 
 def is_too_large(ssn: Session, part: Part) -> bool:
@@ -37,6 +40,17 @@ def is_too_large(ssn: Session, part: Part) -> bool:
         if known[cls]:
             return True
     return False
+
+
+def stays_over_limit(ssn: Session, part: Part) -> bool:
+    """Return True if the queue of a part may not take it, and may not either if jobs only move: their queues hold the
+    same afterwards, and whichever of them and the part is placed last is refused."""
+    hooks = ssn.hooks.at(may_take)
+    if not hooks or hooks[0].plugin != _LIMITS:  # the first is the only one that is asked
+        return False
+    jobs = ssn.tables.jobs
+    queue = Queue(ssn.tables, int(jobs.queue[part.job]))
+    return bool(ssn.ask(may_take, queue, part.amount(ssn.tables), bool(jobs.preemptible[part.job])))
 
 
 def lacks_empty_domain(ssn: Session, part: Part) -> bool:

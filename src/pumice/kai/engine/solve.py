@@ -26,9 +26,11 @@ from pumice.kai.engine.budget import SEARCH_STEPS, steps_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
+from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_been_passed_over
+from pumice.kai.engine.victims.bounds import Bound
 from pumice.kai.engine.victims.candidates import Candidates
 from pumice.kai.engine.victims.domain_room import has_required_domains
 from pumice.kai.engine.victims.sets import Generator, Request, generators
@@ -81,6 +83,8 @@ def solve(
     if not candidates:
         return NoSolution.AFTER_TRIES if steps_of(ssn).cut else NoSolution.WITHOUT_A_TRY
     ssn.ask(solution_start)
+    if rules.most >= 0 and _lacks_room_without(ssn, part, candidates):
+        return NoSolution.AFTER_TRIES
     search = _Search(ssn, stmt, part, rules, waiting, candidates)
     # If ``allocate`` tries a limited number of jobs, this one may fit without victims.
     if may_have_been_passed_over(ssn) and search.without_victims():
@@ -92,6 +96,16 @@ def solve(
         if search.is_cut:
             break
     return NoSolution.AFTER_TRIES if search.tries else NoSolution.WITHOUT_A_TRY
+
+
+def _lacks_room_without(ssn: Session, part: Part, candidates: Candidates) -> bool:
+    """Return True if a gang would not fit although all of few candidates had left."""
+    # A search places 1, 2, 4 and more of its tasks, each time with all victims, before it comes to as many as do not
+    # fit. Of a single task its generators count the same.
+    if len(part.rows) == 1:
+        return False
+    gone = (row for chunk in candidates.chunks(()) for row in chunk.rows)
+    return not Bound(ssn, placer(ssn).feasible, part, gone).is_met
 
 
 class RecordedVictims(NamedTuple):

@@ -137,3 +137,49 @@ def gang(last: list[str]) -> list[Object]:
     tasks = [*["/a"] * 4, *["/b"] * 4, *(f"{each}/c" for each in last)]
     sets = [SubGroup(name, size, topology=HOST) for name, size in (("a", 4), ("b", 4), ("c", len(last)))]
     return job("gang", "q", tasks, sub_groups=sets)
+
+
+@pytest.mark.parametrize(("limit", "searches", "moved"), [(3, 0, 0), (4, 1, 1)])
+def test_no_job_is_moved_for_one_that_its_queue_may_not_take(
+    monkeypatch: pytest.MonkeyPatch, limit: int, searches: int, moved: int
+) -> None:
+    count, solve = 0, Following.solve
+
+    def counted(*args: object) -> object:
+        nonlocal count
+        count += 1
+        return solve(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Following, "solve", counted)
+    decided = cycle(one_on_each(1, limit), policy(["consolidation"]))
+    assert (count, len(decided.evicted)) == (searches, moved)
+
+
+@pytest.mark.parametrize(("most", "tries", "moved"), [(1, 0, 0), (2, 1, 2)])
+def test_no_set_of_few_jobs_is_tried_for_a_gang_that_would_not_fit_without_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, most: int, tries: int, moved: int
+) -> None:
+    count, run = 0, Replacement.run
+
+    def counted(self: Replacement) -> bool:
+        nonlocal count
+        count += 1
+        return run(self)
+
+    monkeypatch.setattr(Replacement, "run", counted)
+    moving = policy(["consolidation"], consolidation={"maxConsolidationPreemptees": most})
+    decided = cycle(one_on_each(2, None), moving)
+    assert (count >= tries, len(decided.evicted)) == (True, moved)
+    assert tries or not count
+
+
+def one_on_each(pods: int, limit: float | None) -> Store:
+    """Three nodes of four GPUs, one of them held on each, and a gang whose pods need a node each."""
+    held = [each for i in range(3) for each in job(f"x{i}", "p", [f"n{i}"])]
+    return store(
+        *(node(f"n{i}", 4) for i in range(3)),
+        queue("p"),
+        queue("q", limit=limit),
+        held,
+        job("gang", "q", [""] * pods, 4),
+    )

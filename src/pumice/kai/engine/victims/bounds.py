@@ -68,6 +68,11 @@ class Bound:
             fits = min(fits, floor((room[dimension] + EPS) / need[dimension]))
         return max(0.0, fits)
 
+    @property
+    def is_met(self) -> bool:
+        """True unless the part cannot fit once the victims so far are gone."""
+        return all(self._total[cls] >= count for cls, count in self._needs.items())
+
     def allows(self, chunk: Chunk) -> bool:
         """Add a chunk to the victims, and return True unless the part still cannot fit."""
         self._free(chunk.rows)
@@ -77,7 +82,7 @@ class Bound:
                 fresh = self._fits_on(node, cls)
                 self._total[cls] += fresh - fits[node]
                 fits[node] = fresh
-        return all(self._total[cls] >= count for cls, count in self._needs.items())
+        return self.is_met
 
     def reaches(self, chunk: Chunk) -> bool:
         """Return True unless the part cannot fit once a chunk on one node is gone. The bound does not change."""
