@@ -25,7 +25,7 @@ class Step(Struct, frozen=True):
     """A kind of change. ``most``: how often it may be made. ``apply`` makes it so many times in a draft. The others say
     what that is: in words, as commands, as arguments of ``pumice whatif``, what it costs (minimum lowered, resources
     added, work lost), which jobs leave, and how many objects are changed. ``is_last_resort``: it is tried only where
-    hardly anything else helps."""
+    hardly anything else helps. ``likely``: a count that is tried first, 0 for none."""
 
     most: int
     apply: Callable[[Draft, int], None]
@@ -36,6 +36,7 @@ class Step(Struct, frozen=True):
     leaving: Callable[[int], tuple[str, ...]] = nothing
     edits: Callable[[int], int] = lambda count: 1
     is_last_resort: bool = False
+    likely: int = 0
 
 
 # -- amounts and commands
@@ -61,12 +62,14 @@ def patch_of(kind: str, name: str, change: object, namespace: str = "") -> str:
 # -- the minimum
 
 
-def lower_minimum(world: World, job: str) -> Iterator[Step]:
+def lower_minimum(world: World, job: str, room: int = 0) -> Iterator[Step]:
+    """Lower the minimum. ``room``: for how many of the pods there seems to be room."""
     group = world.groups.get(job)
     if group is None or (group.gang is not None and group.gang.sub_groups):
         return
     least = group.min_member
     exist = sum(1 for pod in world.pods_of.get(job, ()) if not pod.node_name)
+    holds = len(world.pods_of.get(job, ())) - exist
     if least <= 1 or exist <= 1:
         return
 
@@ -100,6 +103,7 @@ def lower_minimum(world: World, job: str) -> Iterator[Step]:
         patch,
         lambda count: (f"--set job/{job}.minMember={least - count}",),
         lambda count: (count / least, 0.0, 0.0),
+        likely=max(least - holds - room, 0) if room else 0,
     )
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
+from pumice.answers.requests import room_for
 from pumice.answers.step import Step, lower_minimum, whole
 from pumice.answers.steps_of_nodes import add_nodes, grow_nodes, remove_jobs, untaint
 from pumice.answers.steps_of_queues import raise_limits, raise_overcommit, raise_quotas, raise_share
-from pumice.answers.world import Trials, World
+from pumice.answers.world import Trials, World, row_of
 
 #: Codes of obstacles that other nodes, or fewer pods on nodes, may lift.
 _OF_NODES = {Code.ROOM, Code.DOMAIN, Code.PORT, Code.SPREAD, Code.AFFINITY, Code.TAINT, Code.SELECTOR}
@@ -19,11 +20,13 @@ def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[S
     """Return steps that may do for all obstacles of a job, and steps for each obstacle; cheap ones first."""
     world = trials.world
     codes = {each.code for each in lifts}
-    general = list(lower_minimum(world, job))
+    row = row_of(trials.base.outcome, job)
+    room = 0 if row is None else room_for(trials.base.outcome.tables, row)
+    general = list(lower_minimum(world, job, room))
     by_lift: list[list[Step]] = []
     if codes & _OF_NODES:
         general += remove_jobs(world, job, [each.name for each in lifts if each.name])
-    nodes = list(add_nodes(world, job)) if codes & _OF_NODES else []
+    nodes = list(add_nodes(world, job, room)) if codes & _OF_NODES else []
     general += nodes
     if Code.ROOM in codes:
         by_lift.append([*nodes, *grow_nodes(world, job)])

@@ -18,15 +18,18 @@ from pumice.model.selectors import matches
 from pumice.reasons.selection import text_of
 from pumice.reasons.words import counted, joined
 
-#: Nodes of which each is made larger.
-_GROWN_MAX = 2
+#: Nodes of which each is made larger, and for how many more pods: no node holds many more.
+_GROWN_MAX, _GROWN_PODS_MAX = 2, 110
+#: Nodes that are added.
+_ADDED_MAX = 1024
 #: Running jobs that are looked at for one to leave.
 _VICTIMS_MAX = 4
 _HOUR_S = 3600.0
 
 
-def add_nodes(world: World, job: str) -> Iterator[Step]:
-    """Add nodes like one that the pods may use: the smallest and the largest kind that has room for one."""
+def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
+    """Add nodes like one that the pods may use: the smallest and the largest kind that has room for one. ``room``: for
+    how many of the pods there seems to be room."""
     specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
     if not specs:
         return
@@ -39,10 +42,10 @@ def add_nodes(world: World, job: str) -> Iterator[Step]:
     fitting.sort(key=lambda node: (node.allocatable.get(GPU), node.allocatable.milli_cpu, node.name))
     ask = sum_of(spec.request for spec in specs)
     for kind in fitting[:1] + fitting[1:][-1:]:
-        yield _nodes_like(world, kind, job, len(specs))
+        yield _nodes_like(world, kind, job, len(specs), room)
     if not fitting:
         made = _large_enough(world, specs[0])
-        yield _nodes_like(world, made, job, max(len(specs), int(ask.get("pods"))))
+        yield _nodes_like(world, made, job, max(len(specs), int(ask.get("pods"))), room)
 
 
 def grow_nodes(world: World, job: str) -> Iterator[Step]:
@@ -98,7 +101,7 @@ def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
 
     # A little more than the same amount on a new node: a node is seldom made larger.
     return Step(
-        len(specs),
+        min(len(specs), _GROWN_PODS_MAX),
         apply,
         text,
         changes=changes,
@@ -108,7 +111,7 @@ def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
     )
 
 
-def _nodes_like(world: World, like: Node, job: str, most: int) -> Step:
+def _nodes_like(world: World, like: Node, job: str, most: int, room: int) -> Step:
     specs = [pod.spec for pod in world.pods_of.get(job, ())]
     main = main_resource(specs)
     size = like.allocatable.get(main) / 1000.0
@@ -123,13 +126,28 @@ def _nodes_like(world: World, like: Node, job: str, most: int) -> Step:
     named = f"like {like.name}{', without its taints' * bool(like.taints)} " if known else ""
     what = _size_text(like, specs)
     return Step(
-        min(most, 256),
+        min(most, _ADDED_MAX),
         apply,
         lambda count: f"{count} more node{'s' * (count > 1)} {named}({what})",
         # `pumice whatif` adds nodes with all that the one has.
         changes=(lambda count: (f"--add-nodes {count}x{like.name}",)) if known and not like.taints else nothing,
         cost=lambda count: (0.0, size * count, 0.0),
+        likely=min(most, _ADDED_MAX, _missing(world, job, like, room)),
     )
+
+
+def _missing(world: World, job: str, like: Node, room: int) -> int:
+    """Return how many nodes like one hold the pods of a job's minimum that have no room, at least one."""
+    group, pods = world.groups.get(job), world.pods_of.get(job, [])
+    holds = sum(1 for pod in pods if pod.node_name)
+    least = (group.min_member if group is not None else 1) - holds - room
+    asked = pods[0].spec.request
+    each = min((like.allocatable.get(name) // asked.get(name) for name in _names_of(asked)), default=1.0)
+    return max(1, -(-least // max(1, int(each))))
+
+
+def _names_of(asked: Resource) -> list[str]:
+    return [name for name in (CPU, MEMORY, *(asked.scalars or ())) if asked.get(name)]
 
 
 def _size_text(node: Node, specs: list[PodSpec]) -> str:
@@ -148,7 +166,7 @@ def _may_use(spec: PodSpec, node: Node) -> bool:
 
 
 def _fits(asked: Resource, room: Resource) -> bool:
-    return all(asked.get(name) <= room.get(name) for name in (CPU, MEMORY, *(asked.scalars or ())))
+    return all(asked.get(name) <= room.get(name) for name in _names_of(asked))
 
 
 def remove_jobs(world: World, job: str, names: list[str]) -> list[Step]:

@@ -1,7 +1,8 @@
 """Ways out: changes that a user can make, each run, as small as they may be, and what each costs and to which jobs.
 
 A way changes whole steps in units that people use (a GPU, a core, a node, a pod of the minimum). A way that is given
-was run and places the job; one step less was run and does not, nor does half of it.
+was run and places the job; one step less was run and does not, nor does half of it. Of counts above 64 the smallest is
+known to a thirty-second.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pumice.model.workloads.podgroup import PodGroup
 _COMBINATIONS_MAX = 24
 #: Combinations that are tried although ways are known, and how many of these are enough for the rest not to be.
 _ALWAYS_TRIED, _ENOUGH = 4, 2
+#: Larger counts are found to a thirty-second: each of their trials is about hundreds of pods.
+_EXACT_MAX = 64
 #: Ways that are given.
 WAYS_MAX = 4
 
@@ -51,6 +54,21 @@ class CountedStep(Struct, frozen=True):
     count: int
 
 
+class _Effect(Struct, frozen=True):
+    """What a trial that places the job does beside that. ``losers``: jobs that start in the cycle as it is and not in
+    this one, and those that lose pods in this one. ``waits``: as in ``Way``."""
+
+    losers: tuple[str, ...]
+    waits: bool
+
+
+class _Found(Struct, frozen=True):
+    """Steps that place the job, and what the trial did."""
+
+    chosen: tuple[CountedStep, ...]
+    effect: _Effect
+
+
 class Way(Struct, frozen=True):
     """What to do, as sentences and as commands, with its cost. ``waits``: the job gets nodes that others have yet to
     leave. ``losers``: jobs that would have started in this cycle and do not, or that lose pods. ``chosen``: the steps
@@ -68,7 +86,7 @@ class Way(Struct, frozen=True):
 def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     """Return ways out of a reason that were run and place the job, the cheapest first."""
     finder = _Finder(trials, job)
-    found: dict[tuple[str, ...], tuple[CountedStep, ...]] = {}
+    found: dict[tuple[str, ...], _Found] = {}
     general, combined = _combinations(trials, job, reason.lifts)
     for number, steps in enumerate((*general, *islice(combined, _COMBINATIONS_MAX))):
         # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
@@ -77,11 +95,11 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
             break
         if rare and len(found) >= _ENOUGH:
             continue
-        chosen = finder.smallest(steps)
-        if chosen:
-            found.setdefault(tuple(each.step.text(each.count) for each in chosen), chosen)
+        smallest = finder.smallest(steps)
+        if smallest is not None:
+            found.setdefault(tuple(each.step.text(each.count) for each in smallest.chosen), smallest)
     ways: list[Way] = []
-    for text in sorted(found, key=lambda text: (*_cost(found[text]).rank, text)):
+    for text in sorted(found, key=lambda text: (*cost_of(found[text].chosen).rank, text)):
         way = finder.confirmed(found[text])
         if way is not None:
             ways.append(way)
@@ -109,7 +127,9 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
     yield from (tuple(step for _, step in choice) for choice in choices[_ALWAYS_TRIED:])
 
 
-def _cost(chosen: tuple[CountedStep, ...]) -> Cost:
+def cost_of(chosen: Iterable[CountedStep]) -> Cost:
+    """Return what steps take together."""
+    chosen = list(chosen)
     costs = [each.step.cost(each.count) for each in chosen]
     lowered, added, lost = (sum(cost[i] for cost in costs) for i in range(3))
     return Cost(lowered, added, lost, sum(each.step.edits(each.count) for each in chosen))
@@ -118,35 +138,41 @@ def _cost(chosen: tuple[CountedStep, ...]) -> Cost:
 class _Finder:
     def __init__(self, trials: Trials, job: str) -> None:
         self.trials, self.job = trials, job
-        self._known: dict[tuple[tuple[int, int], ...], bool] = {}
+        #: By the steps that were run, None where they do not place the job.
+        self._effects: dict[tuple[tuple[int, int], ...], _Effect | None] = {}
+        self._job_of = {pod.key: key for key, pods in trials.world.pods_of.items() for pod in pods}
 
-    def run(self, chosen: tuple[CountedStep, ...]) -> Trial | None:
-        if self.trials.is_cut:
-            return None
-        draft = Draft(self.trials.world)
-        for each in chosen:
-            each.step.apply(draft, each.count)
-        return self.trials.run(draft)
-
-    def succeeds(self, chosen: tuple[CountedStep, ...]) -> bool:
+    def effect(self, chosen: tuple[CountedStep, ...]) -> _Effect | None:
+        """Return what these steps do, None where they do not place the job."""
         # The steps of a search live as long as it does, so that they are known by their identity.
         key = tuple((id(each.step), each.count) for each in chosen if each.count)
-        if key not in self._known:
-            trial = self.run(chosen)
-            if trial is None:
-                return False
-            self._known[key] = starts(trial, self.trials.world, self.job)
-        return self._known[key]
+        if key not in self._effects:
+            if self.trials.is_cut:
+                return None
+            draft = Draft(self.trials.world)
+            for each in chosen:
+                each.step.apply(draft, each.count)
+            self._effects[key] = self._effect_in(self.trials.run(draft))
+        return self._effects[key]
 
-    def smallest(self, steps: tuple[Step, ...]) -> tuple[CountedStep, ...] | None:
+    def succeeds(self, chosen: tuple[CountedStep, ...]) -> bool:
+        return self.effect(chosen) is not None
+
+    def smallest(self, steps: tuple[Step, ...]) -> _Found | None:
         """Return the smallest counts with which these steps place the job, None where they do not at all."""
-        most = tuple(CountedStep(step, step.most) for step in steps)
-        if not self.succeeds(most):
+        chosen = self._enough(steps)
+        if chosen is None:
             return None
-        chosen = most
-        for place in range(len(most)):
+        for place in range(len(chosen)):
             chosen = self._with_least(chosen, place)
-        return tuple(each for each in chosen if each.count)
+        effect = self.effect(chosen)
+        return None if effect is None else _Found(tuple(each for each in chosen if each.count), effect)
+
+    def _enough(self, steps: tuple[Step, ...]) -> tuple[CountedStep, ...] | None:
+        """Return counts with which these steps place the job: those that are likely, or the largest."""
+        most = tuple(CountedStep(step, step.most) for step in steps)
+        likely = tuple(CountedStep(step, step.likely or step.most) for step in steps)
+        return next((each for each in dict.fromkeys((likely, most)) if self.succeeds(each)), None)
 
     def _with_least(self, chosen: tuple[CountedStep, ...], place: int) -> tuple[CountedStep, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""
@@ -154,25 +180,40 @@ class _Finder:
         def at(count: int) -> tuple[CountedStep, ...]:
             return (*chosen[:place], CountedStep(chosen[place].step, count), *chosen[place + 1 :])
 
-        found = _least(chosen[place].count, lambda count: self.succeeds(at(count)), may_be_none=len(chosen) > 1)
+        one = chosen[place]
+        found = _least(one.count, lambda count: self.succeeds(at(count)), one.step.likely, may_be_none=len(chosen) > 1)
         return at(found)
 
-    def confirmed(self, chosen: tuple[CountedStep, ...]) -> Way | None:
+    def confirmed(self, found: _Found) -> Way | None:
         """Return the way of these steps, run once more with the jobs that leave removed; None where it then fails."""
+        chosen = found.chosen
         leaves = [key for each in chosen for key in each.step.leaving(each.count)]
-        trial = self.trials.run(draft_of(self.trials.world, chosen))
-        if not starts(trial, self.trials.world, self.job):
+        effect: _Effect | None = found.effect
+        if leaves:
+            effect = self._effect_in(self.trials.run(draft_of(self.trials.world, chosen)))
+        if effect is None:
             return None
-        losers = tuple(dict.fromkeys((*leaves, *losers_by(self.trials, trial, self.job))))
         return Way(
             tuple(each.step.text(each.count) for each in chosen),
             tuple(line for each in chosen for line in each.step.commands(each.count)),
             tuple(line for each in chosen for line in each.step.changes(each.count)),
-            _cost(chosen),
-            losers,
-            any(key in trial.outcome.pipelined for key in _keys(self.trials, self.job)),
+            cost_of(chosen),
+            tuple(dict.fromkeys((*leaves, *effect.losers))),
+            effect.waits,
             chosen,
         )
+
+    def _effect_in(self, trial: Trial) -> _Effect | None:
+        """Return what a trial did, None where it did not place the job."""
+        world, job = self.trials.world, self.job
+        if not starts(trial, world, job):
+            return None
+        before, after = self.trials.base.placed, trial.placed
+        evicted = {each.pod for each in self.trials.base.evicts}
+        gone = [self._job_of.get(each.pod, each.pod) for each in trial.evicts if each.pod not in evicted]
+        fewer = [key for key, count in sorted(before.items()) if key != job and after.get(key, 0) < count]
+        waits = any(pod.key in trial.outcome.pipelined for pod in world.pods_of.get(job, ()))
+        return _Effect(tuple(dict.fromkeys([*fewer, *gone])), waits)
 
 
 def draft_of(world: World, chosen: Iterable[CountedStep]) -> Draft:
@@ -188,26 +229,30 @@ def draft_of(world: World, chosen: Iterable[CountedStep]) -> Draft:
     return draft
 
 
-def _keys(trials: Trials, job: str) -> list[str]:
-    return [pod.key for pod in trials.world.pods_of.get(job, ())]
+def _least(most: int, enough: Callable[[int], bool], likely: int = 0, *, may_be_none: bool = False) -> int:
+    """Return a count that is enough while half of it is not, and one less is not; of counts above ``_EXACT_MAX``, while
+    a thirty-second less is not. ``most`` is enough.
 
-
-def _least(most: int, enough: Callable[[int], bool], *, may_be_none: bool = False) -> int:
-    """Return a count that is enough while one less is not, and half of it is not. ``most`` is enough.
-
-    ``may_be_none``: 0 may be enough, for there are other steps."""
+    ``likely``: a count that is asked first, 0 for none. One above ``_EXACT_MAX`` is taken if half of it is not enough:
+    it was counted. ``may_be_none``: 0 may be enough, for there are other steps."""
     if may_be_none and enough(0):
         return 0
     low, high = 0, most
-    # Doubling first: what is needed is small as a rule, and the most is far away.
-    count = 1
-    while count < high:
-        if enough(count):
-            high = count
+    if 0 < likely < most and not enough(likely):
+        low = likely
+    elif 0 < likely <= most:
+        high = likely
+        less = likely - 1 if likely <= _EXACT_MAX else likely // 2
+        low = 0 if enough(less) else likely - 1
+    # By steps that double: what is needed is near as a rule, and the most is far away.
+    step = 1
+    while low + step < high:
+        if enough(low + step):
+            high = low + step
             break
-        low, count = count, 2 * count
+        low, step = low + step, 2 * step
     while True:
-        while high - low > 1:
+        while high - low > max(1, (high - 1) // (_EXACT_MAX // 2)):
             middle = (low + high) // 2
             if enough(middle):
                 high = middle
@@ -218,13 +263,3 @@ def _least(most: int, enough: Callable[[int], bool], *, may_be_none: bool = Fals
             low, high = 0, high // 2
         else:
             return high
-
-
-def losers_by(trials: Trials, trial: Trial, job: str) -> list[str]:
-    """Return the jobs that start in the cycle as it is and not in this one, and those that lose pods in this one."""
-    before, after = trials.base.placed, trial.placed
-    evicted = {each.pod for each in trials.base.evicts}
-    group_of = {pod.key: key for key, pods in trials.world.pods_of.items() for pod in pods}
-    gone = [group_of.get(each.pod, each.pod) for each in trial.evicts if each.pod not in evicted]
-    fewer = [key for key, count in sorted(before.items()) if key != job and after.get(key, 0) < count]
-    return list(dict.fromkeys([*fewer, *gone]))
