@@ -31,7 +31,7 @@ QUIET_CYCLES = 7  # odd, so that one of them is the median
 
 class Figures(Struct, frozen=True):
     """``bound``, ``evicted``, ``pipelined``: pods. ``moved``: those that were evicted with another place reserved.
-    ``phases``: wall seconds by phase. Wall time of later cycles: ``next_ms``, the very next one, after the decisions of
+    ``phases``: CPU seconds by phase. CPU time of later cycles: ``next_ms``, the very next one, after the decisions of
     the first have been carried out; ``quiet_ms``, one without changes, the median of several."""
 
     bound: int
@@ -71,7 +71,7 @@ class _Stopwatch:
         self._since = 0.0
 
     def __call__(self, phase: str) -> None:
-        now, phase = perf_counter(), phase.partition(" ")[0]
+        now, phase = process_time(), phase.partition(" ")[0]
         phase = {"opened": "open", "closed": "close"}.get(phase, phase)
         if self._phase:
             self.phases[self._phase] = self.phases.get(self._phase, 0.0) + now - self._since
@@ -144,7 +144,7 @@ def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
 
 
 def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> tuple[float, float]:
-    """Return the time of the next cycle, and, once nothing is left to write, the median of several without changes."""
+    """Return the CPU time of the next cycle, and the median of several in which nothing is left to write."""
     first, *_ = [_cycle_ms(store, policy, now, groups, memo) for _ in range(SETTLING_CYCLES)]
     leave_old_objects_alone()
     quiet = sorted(_cycle_ms(store, policy, now, groups, memo) for _ in range(QUIET_CYCLES))
@@ -152,10 +152,10 @@ def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGro
 
 
 def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> float:
-    """Return the time of a further cycle, and write its statuses."""
-    began = perf_counter()
+    """Return the CPU time of a further cycle, and write its statuses."""
+    began = process_time()
     outcome = run_cycle(store.snapshot(), policy, now, ListPlanner(), memo=memo)
-    took = 1000 * (perf_counter() - began)
+    took = 1000 * (process_time() - began)
     _write(store, outcome, groups)
     return took
 

@@ -5,6 +5,7 @@ Source: Volcano preempt action.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import numpy as np
 
@@ -212,7 +213,7 @@ class _Preemption:
         if self.compare is None:
             batches = (list(victims.on((nodes,))) for nodes in search.best_first(task, promising))
             found = (each for batch in batches for each in self._worth_a_trial(task, batch))
-            return any(self._on_node(stmt, task, each) for each in found)
+            return any(self._on_node(stmt, task, each) for each in takewhile(self._goes_on, found))
         # The number of nodes to compare depends on all reachable nodes, as in Volcano, and not only on those with
         # victims.
         for part in search.by_shard(reachable):
@@ -222,7 +223,7 @@ class _Preemption:
                 victims.on(search.in_row_order(part & promising)),
                 self.compare.of(int(np.count_nonzero(part))),
             )
-            if any(self._all_of(stmt, task, each) for each in least):
+            if any(self._all_of(stmt, task, each) for each in takewhile(self._goes_on, least)):
                 return True
         return False
 
@@ -278,6 +279,10 @@ class _Preemption:
             if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:
                 trial.keep()
         return trial.kept
+
+    def _goes_on(self, _: VictimChoice) -> bool:
+        """Return True if steps are left. A search that was cut is discarded, whatever more nodes would give."""
+        return not (self.is_counted and self.budget.is_cut())
 
     def _spend_for(self, evicted: list[int]) -> None:
         """Take the steps of victims that were evicted in a trial."""

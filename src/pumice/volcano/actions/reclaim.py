@@ -4,6 +4,7 @@ action."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import numpy as np
 
@@ -130,7 +131,9 @@ class _Reclamation:
         # Spent before the search, so that none begins without steps.
         if not begin_search(self.budget, task):
             return lambda: None
-        if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):
+        # A search that was cut is discarded, whatever the nodes left to try would give.
+        tries = takewhile(lambda _: not self.budget.is_cut(), victims.on(nodes))
+        if any(self._on_node(stmt, task, each) for each in tries):
             return None
         self.budget.spend(search.cost(victims, reachable))
         return lambda: why_no_victims(ssn, victims, reachable)

@@ -49,16 +49,19 @@ class WaitingTasks(NamedTuple):
         return len(self.classes)
 
 
-class VictimPrefixes(NamedTuple):
-    """The victims of one domain in order, and how many of them each try evicts. ``finding``: why none would do."""
+class VictimPrefixes:
+    """The victims of each try in one domain: the first ``ends`` of those ``chosen``, in order. ``finding``: why none
+    would do."""
 
-    chosen: Sequence[int] = ()
-    ends: Sequence[int] = ()
-    finding: Blocker | None = None
+    def __init__(self, chosen: Sequence[int] = (), ends: Sequence[int] = (), finding: Blocker | None = None) -> None:
+        self._chosen, self._ends, self.finding = chosen, ends, finding
 
-    def each(self) -> list[list[int]]:
-        """Return the victims of each try, in order."""
-        return [list(self.chosen[:end]) for end in self.ends]
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    # One list at a time: all of them together are as long as the square of the number of victims.
+    def __getitem__(self, at: int) -> list[int]:
+        return list(self._chosen[: self._ends[at]])
 
 
 def waiting_tasks_of(ssn: Session, job: int) -> Iterator[WaitingTasks]:

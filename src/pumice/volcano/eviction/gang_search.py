@@ -5,12 +5,12 @@ gangpreempt and gangreclaim actions.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import EPS, F64, AnyArray
+from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE, RELEASING
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Job, Queue, Task
@@ -32,6 +32,7 @@ from pumice.volcano.eviction.gang_plans import (
     last_of_each,
     waiting_tasks_of,
 )
+from pumice.volcano.eviction.gang_room import GangRoom
 from pumice.volcano.eviction.gang_victims import amount_of, victim_sets_of
 from pumice.volcano.eviction.node_search import CLASS_STEPS, JOB_STEPS, NodeSearch
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
@@ -77,6 +78,7 @@ class GangSearch:
         self.findings: list[Blocker] = []
         #: What the last search reports rests on nothing else than its job and the cluster.
         self.is_whole = True
+        self._tried: dict[tuple[int, str], list[GangPlace]] = {}  # by sub-job and place, outside of trials
 
     def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
         """Evict and pipeline in the statement so that the job is complete, or do nothing.
@@ -84,7 +86,7 @@ class GangSearch:
         Return the hypernode of each sub-job that was placed. ``findings`` are the reasons for a failure. ``is_whole``
         is False if no steps were left to find all that the trials of Volcano leave.
         """
-        self.findings, self.is_whole = [], True
+        self.findings, self.is_whole, self._tried = [], True, {}
         if self._ssn.tables.jobs.groups[job].never_preempts:
             self.findings.append(NeverPreempts())
             return {}
@@ -108,7 +110,8 @@ class GangSearch:
         ):
             self.findings.append(RoomIsFree())
             return {}
-        emptied, sets = self._supply(job).freed(), dict[str, VictimPrefixes]()
+        emptied, sets = self._room(self._supply(job).freed()), dict[str, VictimPrefixes]()
+        have_victims = self._have_victims(job)
         for place in domains:
             # Victims are sought only where the gang would fit if all of them left: listing them costs most.
             if self._budget.is_cut():
@@ -116,8 +119,11 @@ class GangSearch:
             # A domain that sums refute takes about as long as a few pods that are looked at.
             if not self._budget.spend(DOMAIN_STEPS):
                 return {}
+            if not have_victims[place.nodes.rows].any():
+                self.findings.append(TooFewVictims(place.name, 0))
+                continue
             if not self._could_place(job, sub_queues, place, emptied):
-                self.findings.append(self._too_small(job, place))
+                self.findings.append(TooSmall(place.name))
                 continue
             victim_sets = sets[place.name] = self._victims(job, place, need, self._budget.spend)
             for victims in self._that_may_do(job, sub_queues, place, victim_sets):
@@ -135,7 +141,9 @@ class GangSearch:
             if victim_sets.finding is not None:
                 self.findings.append(victim_sets.finding)
         if not self._budget.is_cut():
-            stmt.undone += self._left_by_trials(stmt, job, sub_queues, domains, need, emptied, sets)
+            # Where nothing can be evicted Volcano makes no trial.
+            promising = [each for each in domains if have_victims[each.nodes.rows].any()]
+            stmt.undone += self._left_by_trials(stmt, job, sub_queues, promising, need, emptied, sets)
         return {}
 
     def _left_by_trials(
@@ -145,7 +153,7 @@ class GangSearch:
         sub_queues: Sequence[WaitingTasks],
         domains: list[GangPlace],
         need: F64,
-        emptied: F64,
+        emptied: GangRoom,
         sets: dict[str, VictimPrefixes],
     ) -> list[Operation]:
         """Return the last placement of each task in the trials that Volcano makes, after all have failed.
@@ -160,8 +168,8 @@ class GangSearch:
                 continue
             if place.name not in sets:
                 sets[place.name] = self._victims(job, place, need, self._budget.spend_besides)
-            for victims in reversed(sets[place.name].each()):
-                if self._most_placed(job, sub_queues, place, self._future_without(victims)) <= known:
+            for victims in reversed(sets[place.name]):
+                if self._most_placed(job, sub_queues, place, self._room_without(victims, place)) <= known:
                     break
                 self.is_whole &= self._budget.spend_besides(TIMES_TO_REPORT * _cost(sub_queues, victims))
                 if not self.is_whole:
@@ -222,13 +230,13 @@ class GangSearch:
     ) -> Iterator[list[int]]:
         """Yield the prefixes that sums do not refute."""
         # The more leave, the more can be placed, so the first number that may do is found by bisection.
-        tries = victims.each()
         first = bisect_left(
-            tries,
+            victims,
             True,
-            key=lambda each: self._could_place(job, sub_queues, place, self._future_without(each)),
+            key=lambda each: self._could_place(job, sub_queues, place, self._room_without(each, place)),
         )
-        yield from tries[first:]
+        for i in range(first, len(victims)):
+            yield victims[i]
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
         """Return the tasks on these nodes that the kind of eviction may touch."""
@@ -246,10 +254,11 @@ class GangSearch:
         reclaims = self._kind is EvictionKind.GANG_RECLAIM
         return running.of_other_queues(queue, gangs=True) if reclaims else running.of_queue(queue, gangs=True)
 
-    def _too_small(self, job: int, place: GangPlace) -> Blocker:
-        """Return why a domain that would not hold the gang if all left is passed over."""
-        there = self._supply(job).has_any()[place.nodes.rows].any()
-        return TooSmall(place.name) if there else TooFewVictims(place.name, 0)
+    def _have_victims(self, job: int) -> Bool:
+        """Return the nodes with tasks among which victims may be found. Shape (N,)."""
+        outside, found = placing_of(self._ssn).feasible.outside, self._supply(job).has_any()
+        # An eviction on a node of another shard frees nothing for this scheduler.
+        return found if outside is None else found & ~outside
 
     # -- plans --------------------------------------------------------------------------------------------------------
     def _plan(
@@ -258,7 +267,7 @@ class GangSearch:
         """Evict the victims and place the job in the domain, in a trial. Return the plan, or None if the job does not
         become complete."""
         # A trial costs one question per task and node. This bound rules out most domains with sums alone.
-        if not self._could_place(job, sub_queues, place, self._future_without(victims)):
+        if not self._could_place(job, sub_queues, place, self._room_without(victims, place)):
             return None
         if not self._budget.spend(_cost(sub_queues, victims)):
             return None
@@ -301,7 +310,8 @@ class GangSearch:
         """Place a sub-job in the first place that takes all of it. Return that place, or None."""
         ssn = self._ssn
         for each in self._places.of_sub_job(job, sub_queue.sub, place):
-            if count and not self._could_hold(each.nodes.rows, sub_queue, ssn.tables.nodes.books[:, FUTURE]):
+            nodes = each.nodes.rows
+            if count and not self._room(ssn.tables.nodes.books[:, FUTURE], nodes).holds(sub_queue, nodes):
                 continue
             with stmt.trial() as trial:
                 if self._place_all(stmt, sub_queue.sub, sub_queue.rows, each.nodes, evicts=evicts):
@@ -309,58 +319,44 @@ class GangSearch:
                     return each
         return None
 
-    def _future_without(self, victims: list[int]) -> F64:
-        """Return the future idle resources of nodes, with the victims gone as well. Shape (N, R)."""
-        tables = self._ssn.tables
+    def _tries(self, job: int, sub: int, place: GangPlace) -> list[GangPlace]:
+        """Return the places of a sub-job, to be asked while nothing of the search is placed or evicted."""
+        found = self._tried.get((sub, place.name))
+        if found is None:
+            found = self._tried[sub, place.name] = self._places.of_sub_job(job, sub, place)
+        return found
+
+    def _room(self, future: F64, nodes: AnyArray | None = None) -> GangRoom:
+        """Return the room on some nodes, or on all."""
+        return GangRoom(placing_of(self._ssn).feasible, future, nodes)
+
+    def _room_without(self, victims: Iterable[int], place: GangPlace) -> GangRoom:
+        """Return the room in a place with the victims gone as well."""
+        tables, rows = self._ssn.tables, list(victims)
         future: F64 = tables.nodes.books[:, FUTURE].copy()
         # ``add.at`` and not ``+=``, which would count only one of several victims on a node.
-        np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
-        return future
+        np.add.at(future, tables.tasks.node[rows], tables.classes.req[tables.tasks.cls[rows]])
+        return self._room(future, place.nodes.rows)
 
-    def _could_place(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, future: F64) -> bool:
+    def _could_place(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, room: GangRoom) -> bool:
         """Return True unless some sub-job that is needed has no place with room for it alone."""
         # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
         needed = sub_queues if not self._ssn.tables.jobs.has_policy[job] else sub_queues[:1]
-        places = self._places.of_sub_job
         return all(
-            any(self._could_hold(each.nodes.rows, sub_queue, future) for each in places(job, sub_queue.sub, place))
+            any(room.holds(sub_queue, each.nodes.rows) for each in self._tries(job, sub_queue.sub, place))
             for sub_queue in needed
         )
 
-    def _most_placed(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, future: F64) -> set[int]:
-        """Return the tasks that a trial may place before it fails, by sums: each sub-job alone. ``future`` (N, R)."""
+    def _most_placed(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, room: GangRoom) -> set[int]:
+        """Return the tasks that a trial may place before it fails, by sums: each sub-job alone."""
         found = set[int]()
         for sub_queue in sub_queues:
-            most = max(
-                (
-                    sub_queue.first_that_fit(
-                        {cls: fits for cls, _, fits in self._fitting(each.nodes.rows, sub_queue, future)}
-                    )
-                    for each in self._places.of_sub_job(job, sub_queue.sub, place)
-                ),
-                default=0,
-            )
+            places = self._tries(job, sub_queue.sub, place)
+            most = max((room.first_refused(sub_queue, each.nodes.rows) for each in places), default=0)
             found.update(sub_queue.rows[:most])
             if most < len(sub_queue.rows):
                 break
         return found
-
-    def _could_hold(self, nodes: AnyArray, sub_queue: WaitingTasks, future: F64) -> bool:
-        """Return True unless the nodes have too little room for the tasks, ignoring filters that evictions can mend.
-        ``future`` (N, R)."""
-        return all(fitting >= count for _, count, fitting in self._fitting(nodes, sub_queue, future))
-
-    def _fitting(self, nodes: AnyArray, sub_queue: WaitingTasks, future: F64) -> Iterator[tuple[int, int, int]]:
-        """Yield each class with the number of its tasks, and how many fit on the nodes by sums. ``future`` (N, R)."""
-        future = future[nodes]
-        # Each class is counted as if the others were not placed: an upper bound that costs one pass per class.
-        feasible = placing_of(self._ssn).feasible
-        for cls, count, asks in sub_queue.wanted:
-            # No eviction mends a selector or a taint, so nodes that refuse the class for good count for nothing.
-            fitting = np.where(feasible.mendable(cls)[nodes], float(count), 0.0)
-            for dimension, asked in asks:
-                np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked), out=fitting)
-            yield cls, count, int(fitting.sum())
 
     def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
         """Pipeline all tasks of a sub-job within these nodes. Return False if one fails."""

@@ -25,8 +25,8 @@ def test_tasks_fit_up_to_the_first_of_a_class_without_room(fitting: dict[int, in
 
 
 def test_each_try_evicts_more() -> None:
-    assert VictimPrefixes([7, 8, 9], [1, 3]).each() == [[7], [7, 8, 9]]
-    assert VictimPrefixes().each() == []
+    assert list(VictimPrefixes([7, 8, 9], [1, 3])) == [[7], [7, 8, 9]]
+    assert len(VictimPrefixes()) == 0
 
 
 def test_the_last_placement_of_a_task_counts_and_evictions_do_not() -> None:
