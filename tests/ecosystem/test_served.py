@@ -96,3 +96,8 @@ async def test_all_pods_run_to_their_end(tmp_path: Path, form: str) -> None:
                 await user.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
                 await create_all(user, namespace, objects)
             await user.sees("/api/v1/pods", "Succeeded", pods)
+            if form == "kai":
+                # Of a kind without a rule: its definition and itself are read by the names that discovery gives.
+                made = await user.get("/apis/scheduling.run.ai/v2alpha2/namespaces/karta/podgroups")
+                (group,) = made["items"]
+                assert group["metadata"]["name"].endswith("-training") and len(group["spec"]["subGroups"]) == 2

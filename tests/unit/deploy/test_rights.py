@@ -43,7 +43,7 @@ from pumice.kube.controllers.kinds import (
     SERVICES,
     WATCHED_BY,
 )
-from pumice.kube.controllers.owner_kinds import DEPLOYMENTS, READ_FOR_KAI
+from pumice.kube.controllers.owner_kinds import DEPLOYMENTS, KARTAS, READ_FOR_KAI
 from tests.unit.deploy.helm import render
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -127,6 +127,7 @@ KAI_SCHEDULER = (
 KAI_GROUPING = (
     followed(GROUPING_FOLLOWED)
     | {right for kind in READ_FOR_KAI for right in rights(kind, "get")}  # kube/controllers/kai_grouping
+    | rights(KARTAS, "list")
     # kube/controllers/writes: a create that finds its name taken looks at who has it
     | rights(PODS, "patch")
     | rights(KAI_POD_GROUPS, "get", "create", "patch")

@@ -1,6 +1,6 @@
 """Give KAI's pods their PodGroups: watch pods, read their owners, write.
 
-Owners of unknown kinds are not read: only the pod's reference to them is used.
+Owners of unknown kinds are not read, unless a Karta describes the kind: only the pod's reference to them is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
 from pumice.kube.api.retry_policy import RetryPolicy
 from pumice.kube.controllers.kinds import PlainCodec
-from pumice.kube.controllers.owner_kinds import READ_FOR_KAI
+from pumice.kube.controllers.owner_kinds import KARTAS, READ_FOR_KAI
 from pumice.kube.controllers.reconcile import Part, Reconciler
 from pumice.kube.controllers.view import key_of
 from pumice.kube.informers.watch_failures import WatchFailures
@@ -32,6 +32,7 @@ from pumice.runtime.controllers.kai.groups import (
     needs_group,
     reconcile_grouping,
 )
+from pumice.runtime.controllers.kai.karta import described_kind
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import Seen
@@ -43,6 +44,7 @@ _BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ_FOR_KAI}
 _DEPTH_MAX = 8  # owners of owners
 _WORKERS = 5
 _OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are kept, and for how long: pods of a gang arrive together
+_KARTAS_S = 60.0  # for so long kartas are kept that were listed, also if there are none. Source: KAI
 _QUEUES = ""  # the key for work on queues
 _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
@@ -73,6 +75,8 @@ class GroupingLoop:
             codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)
             self.reconciling.follow(codec, partial(self._put, kind), partial(self._drop, kind))
         self._owners: OrderedDict[Ref, _KnownOwner] = OrderedDict()
+        self._kartas: tuple[float, list[Obj]] = (-_KARTAS_S, [])
+        self._described: dict[tuple[str, str], Kind | None] = {}  # kinds that kartas describe, by apiVersion and kind
         self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
 
     async def run(self) -> None:
@@ -128,7 +132,17 @@ class GroupingLoop:
             lambda name: self.objects[KAI_POD_GROUPS].get(f"{namespace}/{name}"),
             self._launcher_there(owners),
             None if ref is None else await self._read_named(ref),
+            await self._kartas_now(),
         )
+
+    async def _kartas_now(self) -> list[Obj]:
+        """Return the definitions of kinds without a rule, as they were a minute ago at most. Raises: KubeError."""
+        at, found = self._kartas
+        if time.monotonic() - at >= _KARTAS_S:
+            found = await self.reconciling.listed(KARTAS)
+            self._kartas = time.monotonic(), found
+            self._described = {kind: None for each in found if (kind := described_kind(each)) is not None}
+        return found
 
     async def _owners_of(self, pod: Obj) -> list[Obj]:
         """Return the controlling owners, the nearest first, each as far as it can be read. Raises: KubeError."""
@@ -145,7 +159,16 @@ class GroupingLoop:
         kind, key = _BY_NAME.get((ref.api_version, ref.kind)), f"{ref.namespace}/{ref.name}"
         if (ref.api_version, ref.kind) == (PODS.api_version, PODS.kind):
             return self.objects[PODS].get(key)  # a leader owns its workers, a driver its executors
+        kind = kind or await self._kind_of(ref)
         return None if kind is None else await self.reconciling.read(kind, key)
+
+    async def _kind_of(self, ref: Ref) -> Kind | None:
+        """Return the kind of an object that a Karta describes. Raises: KubeError."""
+        await self._kartas_now()
+        named = ref.api_version, ref.kind
+        if named in self._described and self._described[named] is None:
+            self._described[named] = await self.reconciling.kind_named(*named)
+        return self._described.get(named)
 
     async def _read(self, ref: Ref) -> Obj:
         known, now = self._owners.get(ref), time.monotonic()

@@ -10,6 +10,9 @@ DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
 
+#: Definitions of kinds without a rule.
+KARTAS = Kind("run.ai", "v1alpha1", "kartas", "Karta", namespaced=False)
+
 #: Kind -> whether it is read for Volcano's PodGroups, and for KAI's. Kinds that Volcano's controllers watch are not
 #: read.
 _OWNERS: Final = {
@@ -41,6 +44,9 @@ _OWNERS: Final = {
     Kind("serving.knative.dev", "v1", "revisions", "Revision"): (False, True),
     Kind("nvidia.com", "v1alpha1", "dynamographdeployments", "DynamoGraphDeployment"): (False, True),
     Kind("nvidia.com", "v1beta1", "dynamographdeployments", "DynamoGraphDeployment"): (False, True),
+    Kind("amlarc.azureml.com", "v1alpha1", "amljobs", "AmlJob"): (False, True),
+    Kind("run.ai", "v1", "runaijobs", "RunaiJob"): (False, True),
+    Kind("egx.nvidia.io", "v1", "spotrequests", "SPOTRequest"): (False, True),
     Kind("grove.io", "v1alpha1", "podcliquesets", "PodCliqueSet"): (False, True),
     Kind("grove.io", "v1alpha1", "podcliquescalinggroups", "PodCliqueScalingGroup"): (False, True),
     Kind("grove.io", "v1alpha1", "podcliques", "PodClique"): (False, True),

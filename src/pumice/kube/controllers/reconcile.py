@@ -92,6 +92,34 @@ class Reconciler(Generic[Key]):
             return None
         return found
 
+    async def listed(self, kind: Kind) -> list[Obj]:
+        """Return all objects of a kind, none if it is not served or may not be read. Raises: KubeError."""
+        try:
+            found = await self._client.get(kind.list_path)
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return []
+        return list(found["items"])
+
+    async def kind_named(self, api_version: str, kind: str) -> Kind | None:
+        """Return a namespaced kind by its name, None if the server does not have it. Source: discovery. Raises:
+        KubeError."""
+        group, _, version = api_version.rpartition("/")
+        try:
+            found = await self._client.get(Kind(group, version, "", kind).version_path)
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return None
+        plurals = (
+            each["name"]
+            for each in found["resources"]
+            if each["kind"] == kind and each["namespaced"] and "/" not in each["name"]
+        )
+        plural = next(plurals, None)
+        return None if plural is None else Kind(group, version, plural, kind)
+
     def add(self, key: Key) -> None:
         """Add a key to be handled now, or when its part begins."""
         held = self._held.get(self._part_of(key))

@@ -17,6 +17,7 @@ from pumice.runtime.controllers.kai.groups import (
     missing_queues,
     needs_group,
 )
+from pumice.runtime.controllers.kai.karta import KARTA_API
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import Seen
@@ -50,6 +51,7 @@ class KaiPods:
         self._owners: dict[_Key, Obj] = {}
         self._groups: dict[tuple[str, str], Obj] = {}  # of each only whether it has sub-groups
         self._queues: set[str] = set()
+        self._kartas: list[Obj] = []
 
     def take(self, where: str, obj: Any) -> bool:
         """Return True if the object is a pod that needs a group: it is given out later, by ``read``."""
@@ -64,6 +66,9 @@ class KaiPods:
                 return False
             self._pods.append(_Pod(where, _with_names(obj), obj))
             return True
+        if (obj.get("kind"), obj.get("apiVersion")) == ("Karta", KARTA_API):
+            self._kartas.append(obj)
+            self.owning.add((KARTA_API, "Karta"))
         if obj.get("kind") == "Queue" and obj.get("apiVersion") == _QUEUE_API:
             self._queues.add(str(meta(obj).get("name")))
         if obj.get("kind") == "PodGroup" and obj.get("apiVersion") == GROUP_API:
@@ -119,7 +124,11 @@ class KaiPods:
             group = ref.api_version.partition("/")[0]
             gang = self._owners.get((group, ref.kind, namespace, ref.name))
             self.owning.add((ref.api_version, ref.kind))
-        return Seen(owners, lambda name: self._groups.get((namespace, name)), self._launcher_there(owners), gang)
+
+        def find_group(name: str) -> Obj | None:
+            return self._groups.get((namespace, name))
+
+        return Seen(owners, find_group, self._launcher_there(owners), gang, self._kartas)
 
     def _owners_of(self, pod: Obj) -> list[Obj]:
         """Return the controlling owners, the nearest first. Of one that is in no file only its reference is known."""

@@ -96,6 +96,7 @@ REPLICATED = {"jobset.sigs.k8s.io/replicatedjob-name": "a", "jobset.sigs.k8s.io/
 JOB_SET_GROUPS = {"a": 2, "a-replica-0": 3, "a-replica-1": 3, "b": 1, "b-replica-0": 1}
 TRAIN_JOB = owner("trainer.kubeflow.org/v1alpha1", "TrainJob", "t", labels={"kai.scheduler/queue": "q"})
 REVISION = owner("serving.knative.dev/v1", "Revision", "r", annotations={"autoscaling.knative.dev/min-scale": "3"})
+AML = owner("amlarc.azureml.com/v1alpha1", "AmlJob", spec={"job": {"options": {"envs": {"AZUREML_NODE_COUNT": 4}}}})
 SERVICE = owner("serving.knative.dev/v1", "Service", "s")
 
 
@@ -184,6 +185,13 @@ def with_annotations(obj: Obj, **annotations: str) -> Obj:
             (owner("tekton.dev/v1", "TaskRun", "r"), owner("tekton.dev/v1", "PipelineRun")),
             ("pg-o-uid-o", 1, {}, "train"),
             id="one for a run of Tekton",
+        ),
+        pytest.param(pod(), (AML,), ("pg-o-uid-o", 4, {}, "train"), id="an AmlJob"),
+        pytest.param(
+            pod("run-0-1"), (owner("run.ai/v1", "RunaiJob"),), ("pg-run-0-uid-o", 1, {}, "train"), id="RunaiJob"
+        ),
+        pytest.param(
+            pod(), (owner("egx.nvidia.io/v1", "SPOTRequest"),), ("pg-o-uid-o", 1, {}, "inference"), id="a SPOTRequest"
         ),
         pytest.param(
             pod(), (REPLICA_SET, REVISION, SERVICE), ("pg-r-uid-r", 3, {}, "inference"), id="a revision of Knative"

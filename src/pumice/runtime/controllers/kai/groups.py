@@ -164,6 +164,8 @@ def _shared(free: Obj) -> Obj:
 
 
 def _name(pod: Obj, top: Obj, plan: GangPlan) -> str:
+    if plan.name:
+        return plan.name[:_NAME_MAX].rstrip(".-")
     of, last = (meta(pod) if plan.alone else meta(top)), top
     if plan.alone and top.get("kind") != "Job":
         last = pod

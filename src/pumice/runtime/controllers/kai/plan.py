@@ -31,9 +31,9 @@ class NoGang(Exception):
 class GangPlan(Struct, frozen=True):
     """A gang. ``minimum`` has no meaning if ``min_sub_group`` is given. ``member``: the pod's sub-group, "" for none.
     ``top``: the object that the group belongs to, None for the top owner. ``suffix``: end of the group's name, after
-    that of the top. ``priority_class``: if neither top nor pod name one. ``own_class``: the one that the owner's spec
-    names, before the pod's. ``alone``: the pod is a gang of its own, which has its name. ``topology``: None to follow
-    the annotations of the top."""
+    that of the top. ``name``: the whole name, "" to follow the top. ``priority_class``: if neither top nor pod name
+    one. ``own_class``: the one that the owner's spec names, before the pod's. ``alone``: the pod is a gang of its own,
+    which has its name. ``topology``: None to follow the annotations of the top."""
 
     minimum: int = 1
     sub_groups: tuple[SubGroup, ...] = ()
@@ -41,6 +41,7 @@ class GangPlan(Struct, frozen=True):
     member: str = ""
     top: Obj | None = None
     suffix: str = ""
+    name: str = ""
     priority_class: str = TRAIN
     own_class: str = ""
     alone: bool = False

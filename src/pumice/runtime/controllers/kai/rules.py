@@ -13,6 +13,7 @@ from msgspec import Struct
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.workloads.gang import SubGroup, TopologyConstraint
 from pumice.runtime.controllers.kai.grove import grove
+from pumice.runtime.controllers.kai.karta import karta_for, karta_gang
 from pumice.runtime.controllers.kai.kubeflow import REPLICA_SPECS, mpi_job, pytorch_job, training_job
 from pumice.runtime.controllers.kai.owners import group_kind
 from pumice.runtime.controllers.kai.plan import (
@@ -33,6 +34,7 @@ from pumice.runtime.controllers.writes import annotations_of, labels_of, meta, p
 
 _RAY_GROUP = "ray.io/group"
 _SPARK = "spark-app-selector"
+_AML_NODES = "AZUREML_NODE_COUNT"
 _MIN_SCALE = "autoscaling.knative.dev/min-scale"
 
 
@@ -43,12 +45,13 @@ def _no_group(name: str) -> Obj | None:
 class Seen(Struct, frozen=True):
     """What a rule reads beside the pod. ``owners``: those that control it, the nearest first, each as far as it could
     be read, without wrappers. ``find_group``: the existing PodGroup with a name. ``launcher_there``: the launcher of
-    its MPI job has a pod. ``pod_gang``: that of a pod of Grove."""
+    its MPI job has a pod. ``pod_gang``: that of a pod of Grove. ``kartas``: definitions of kinds without a rule."""
 
     owners: Sequence[Obj]
     find_group: FindGroup = _no_group
     launcher_there: bool = True
     pod_gang: Obj | None = None
+    kartas: Sequence[Obj] = ()
 
     @property
     def top(self) -> Obj:
@@ -60,6 +63,9 @@ def plan_of(pod: Obj, seen: Seen) -> GangPlan:
     rule = _RULES.get(group_kind(seen.top)) if seen.owners else None
     if rule is not None:
         return checked(rule(pod, seen), seen.top)
+    karta = karta_for(seen.top, seen.kartas) if seen.owners else None
+    if karta is not None:
+        return checked(karta_gang(pod, seen.top, karta), seen.top)
     return _spark(pod) or GangPlan()
 
 
@@ -123,6 +129,20 @@ def _knative(pod: Obj, seen: Seen) -> GangPlan:
     return GangPlan(least, top=revision, priority_class=INFERENCE)
 
 
+def _aml_job(pod: Obj, seen: Seen) -> GangPlan:
+    envs = part(seen.top, "spec", "job", "options", "envs")
+    nodes = count(envs.get(_AML_NODES), 0)
+    if not nodes:
+        raise NoGang(f"{named(seen.top)}: spec.job.options.envs.{_AML_NODES}: found none, wanted an integer from 1")
+    return GangPlan(nodes)
+
+
+def _runai_job(pod: Obj, seen: Seen) -> GangPlan:
+    """Return a gang for all pods whose names differ in their last part alone."""
+    stem = str(meta(pod).get("name", "")).rpartition("-")[0] or str(meta(pod).get("name", ""))
+    return GangPlan(name=f"pg-{stem}-{meta(seen.top).get('uid', '')}".lower())
+
+
 def _spark(pod: Obj) -> GangPlan | None:
     """Return the gang of driver and executors, which name their application."""
     application = labels_of(pod).get(_SPARK)
@@ -141,6 +161,9 @@ _RULES: Mapping[tuple[str, str], Callable[[Obj, Seen], GangPlan]] = {
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): lambda pod, seen: leader_worker_set(pod, seen.top),
     ("jobset.x-k8s.io", "JobSet"): lambda pod, seen: job_set(pod, seen.top, seen.find_group),
     ("serving.knative.dev", "Service"): _knative,
+    ("amlarc.azureml.com", "AmlJob"): _aml_job,
+    ("run.ai", "RunaiJob"): _runai_job,
+    ("egx.nvidia.io", "SPOTRequest"): lambda pod, seen: GangPlan(priority_class=INFERENCE),
     **{
         ("grove.io", kind): lambda pod, seen: grove(pod, seen.top, seen.pod_gang)
         for kind in ("PodCliqueSet", "PodGangSet")
