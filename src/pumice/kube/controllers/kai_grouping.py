@@ -35,7 +35,7 @@ from pumice.runtime.controllers.kai.groups import (
 from pumice.runtime.controllers.kai.karta import described_kind
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
-from pumice.runtime.controllers.kai.rules import Seen
+from pumice.runtime.controllers.kai.rules import Seen, has_rule
 from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
 
 FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
@@ -44,7 +44,7 @@ _BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ_FOR_KAI}
 _DEPTH_MAX = 8  # owners of owners
 _WORKERS = 5
 _OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are kept, and for how long: pods of a gang arrive together
-_KARTAS_S = 60.0  # for so long kartas are kept that were listed, also if there are none. Source: KAI
+_KARTAS_S = 60.0  # after so long it is looked again whether the server has kartas. Source: KAI
 _QUEUES = ""  # the key for work on queues
 _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
@@ -75,7 +75,8 @@ class GroupingLoop:
             codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)
             self.reconciling.follow(codec, partial(self._put, kind), partial(self._drop, kind))
         self._owners: OrderedDict[Ref, _KnownOwner] = OrderedDict()
-        self._kartas: tuple[float, list[Obj]] = (-_KARTAS_S, [])
+        self._kartas: list[Obj] = []  # as they were listed last
+        self._no_kartas_at = -_KARTAS_S
         self._described: dict[tuple[str, str], Kind | None] = {}  # kinds that kartas describe, by apiVersion and kind
         self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
 
@@ -132,17 +133,19 @@ class GroupingLoop:
             lambda name: self.objects[KAI_POD_GROUPS].get(f"{namespace}/{name}"),
             self._launcher_there(owners),
             None if ref is None else await self._read_named(ref),
-            await self._kartas_now(),
+            self._kartas,
         )
 
-    async def _kartas_now(self) -> list[Obj]:
-        """Return the definitions of kinds without a rule, as they were a minute ago at most. Raises: KubeError."""
-        at, found = self._kartas
-        if time.monotonic() - at >= _KARTAS_S:
-            found = await self.reconciling.listed(KARTAS)
-            self._kartas = time.monotonic(), found
-            self._described = {kind: None for each in found if (kind := described_kind(each)) is not None}
-        return found
+    async def _list_kartas(self) -> None:
+        """List the definitions of kinds without a rule. Raises: KubeError."""
+        if time.monotonic() - self._no_kartas_at < _KARTAS_S:
+            return
+        found = await self.reconciling.listed(KARTAS)
+        if found is None:
+            self._no_kartas_at = time.monotonic()
+        self._kartas = found or []
+        kinds = (described_kind(each) for each in self._kartas)
+        self._described = {kind: self._described.get(kind) for kind in kinds if kind is not None}
 
     async def _owners_of(self, pod: Obj) -> list[Obj]:
         """Return the controlling owners, the nearest first, each as far as it can be read. Raises: KubeError."""
@@ -159,12 +162,13 @@ class GroupingLoop:
         kind, key = _BY_NAME.get((ref.api_version, ref.kind)), f"{ref.namespace}/{ref.name}"
         if (ref.api_version, ref.kind) == (PODS.api_version, PODS.kind):
             return self.objects[PODS].get(key)  # a leader owns its workers, a driver its executors
-        kind = kind or await self._kind_of(ref)
+        if kind is None and not has_rule({"apiVersion": ref.api_version, "kind": ref.kind}):
+            kind = await self._kind_of(ref)
         return None if kind is None else await self.reconciling.read(kind, key)
 
     async def _kind_of(self, ref: Ref) -> Kind | None:
         """Return the kind of an object that a Karta describes. Raises: KubeError."""
-        await self._kartas_now()
+        await self._list_kartas()
         named = ref.api_version, ref.kind
         if named in self._described and self._described[named] is None:
             self._described[named] = await self.reconciling.kind_named(*named)

@@ -92,14 +92,14 @@ class Reconciler(Generic[Key]):
             return None
         return found
 
-    async def listed(self, kind: Kind) -> list[Obj]:
-        """Return all objects of a kind, none if it is not served or may not be read. Raises: KubeError."""
+    async def listed(self, kind: Kind) -> list[Obj] | None:
+        """Return all objects of a kind, None if it is not served or may not be read. Raises: KubeError."""
         try:
             found = await self._client.get(kind.list_path)
         except ApiError as error:
             if error.status not in (403, 404):
                 raise
-            return []
+            return None
         return list(found["items"])
 
     async def kind_named(self, api_version: str, kind: str) -> Kind | None:

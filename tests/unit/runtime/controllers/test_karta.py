@@ -123,15 +123,13 @@ def test_without_one_karta_the_rule_for_unknown_kinds_counts(kartas: list[Obj]) 
     assert wanted(worker(), FLOW, kartas=kartas) == ("pg-o-uid-o", 1, {}, "train")
 
 
-def test_a_kind_with_a_rule_keeps_it() -> None:
-    job = owner("batch/v1", "Job", "j")
+@pytest.mark.parametrize(("group", "kind"), [("batch", "Job"), ("apps", "StatefulSet")])
+def test_a_kind_with_a_rule_keeps_it(group: str, kind: str) -> None:
+    job = owner(f"{group}/v1", kind, "j")
     definition = karta(by_components("worker"))
-    definition["spec"]["structureDefinition"]["rootComponent"]["kind"] = {
-        "version": "v1",
-        "group": "batch",
-        "kind": "Job",
-    }
-    assert described_kind(definition) == ("batch/v1", "Job")
+    of_kind = {"version": "v1", "group": group, "kind": kind}
+    definition["spec"]["structureDefinition"]["rootComponent"]["kind"] = of_kind
+    assert described_kind(definition) == (f"{group}/v1", kind)
     assert wanted(worker(), job, kartas=[definition])[0] == "pg-j-uid-j"
 
 

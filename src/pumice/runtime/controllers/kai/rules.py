@@ -63,10 +63,15 @@ def plan_of(pod: Obj, seen: Seen) -> GangPlan:
     rule = _RULES.get(group_kind(seen.top)) if seen.owners else None
     if rule is not None:
         return checked(rule(pod, seen), seen.top)
-    karta = karta_for(seen.top, seen.kartas) if seen.owners else None
+    karta = karta_for(seen.top, seen.kartas) if seen.owners and not has_rule(seen.top) else None
     if karta is not None:
         return checked(karta_gang(pod, seen.top, karta), seen.top)
     return _spark(pod) or GangPlan()
+
+
+def has_rule(owner: Obj) -> bool:
+    """Return True if a top owner is of a kind that KAI knows, so that no Karta is asked for it."""
+    return group_kind(owner) in _RULES or group_kind(owner) in _PLAIN
 
 
 # -- rules
@@ -169,3 +174,17 @@ _RULES: Mapping[tuple[str, str], Callable[[Obj, Seen], GangPlan]] = {
         for kind in ("PodCliqueSet", "PodGangSet")
     },
 }
+#: Kinds of which all pods are one group, with minimum 1.
+_PLAIN = frozenset(
+    {
+        ("", "Pod"),
+        ("apps", "StatefulSet"),
+        ("apps", "ReplicaSet"),
+        ("machinelearning.seldon.io", "SeldonDeployment"),
+        ("kubevirt.io", "VirtualMachineInstance"),
+        ("workspace.devfile.io", "DevWorkspace"),
+        ("kubeflow.org", "ScheduledWorkflow"),
+        ("tekton.dev", "PipelineRun"),
+        ("tekton.dev", "TaskRun"),
+    }
+)
