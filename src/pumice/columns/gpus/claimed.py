@@ -11,8 +11,8 @@ import numpy as np
 
 from pumice.columns.dtypes import F64
 from pumice.columns.tables import Tables
-from pumice.model.devices.claims import ResourceClaim
-from pumice.model.devices.gpu import is_gpu
+from pumice.model.devices.claims import ResourceClaim, ResourceSlice, slices_that_count
+from pumice.model.devices.gpu import GPU_RESOURCE, is_gpu
 from pumice.model.pod import Pod
 
 _MILLI = 1000.0
@@ -45,5 +45,22 @@ def _gpus(claim: ResourceClaim) -> int:
 
 
 def offered_gpus(tables: Tables) -> float:
-    """Return the milli-devices of GPUs in all resource slices."""
-    return _MILLI * sum(len(each.devices) for each in tables.slices.objs if is_gpu(each.driver))
+    """Return the milli-devices of GPUs that can be claimed and that no node counts as an amount of its own.
+
+    Partitions count as the GPUs that they are partitions of, and a GPU that is shared counts once.
+    """
+    facts = tables.nodes.facts
+    gpu = facts.axis.column.get(GPU_RESOURCE, -1)
+    counted = {facts.names[row] for row in np.flatnonzero(facts.by_devices[:, gpu])} if gpu >= 0 else set()
+    slices = slices_that_count(each for each in tables.slices.objs if is_gpu(each.driver))
+    return _MILLI * _whole_gpus([each for each in slices if each.node_name not in counted])
+
+
+def _whole_gpus(slices: Sequence[ResourceSlice]) -> int:
+    whole, partitioned = 0, set()
+    for each in slices:
+        whole += sum(not device.consumes for device in each.devices)
+        # A driver has a set of counters for each GPU that it partitions, and the GPU as a whole consumes it too.
+        uses = (use for device in each.devices for use in device.consumes)
+        partitioned.update((each.driver, each.pool, use.counter_set) for use in uses)
+    return whole + len(partitioned)
