@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 import pumice
 from bench.waits import POLICIES
+from pumice.columns.dtypes import F64
 from pumice.framework.plugin.policy_file import Policy
 from pumice.library.policies import policy_of
 from pumice.model.events import Object
@@ -127,6 +128,7 @@ class Asker:
                 {
                     "job": key,
                     "at": now,
+                    "simulated": [min(quantile, self.horizon.until_s) for quantile in each.simulated_s],
                     "quantiles": [min(quantile, self.horizon.until_s) for quantile in quantiles],
                     "easy": self.horizon.until_s if limit is None else limit,
                     "drain": place / rate if rate else self.horizon.until_s,
@@ -140,16 +142,25 @@ def figures(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
     known = [each for each in asked if each["waited_s"] is not None]
     waits = np.array([each["waited_s"] for each in known])
     told = np.array([each["quantiles"] for each in known])
+    raw = np.array([each["simulated"] for each in known])
     errors = {name: np.abs(np.array([each[name] for each in known]) - waits) for name in ("easy", "drain")}
     errors["told"] = np.abs(told[:, 2] - waits)
     return {
         "predictions": len(asked),
         "known": len(known),
-        "within_80": round(float(np.mean((told[:, 1] <= waits) & (waits <= told[:, 3]))), 4),
-        "within_95": round(float(np.mean((told[:, 0] <= waits) & (waits <= told[:, 4]))), 4),
+        "within_80": _within(told[:, 1], told[:, 3], waits),
+        "within_95": _within(told[:, 0], told[:, 4], waits),
+        "uncorrected": {
+            "within_80": _within(raw[:, 1], raw[:, 3], waits),
+            "within_95": _within(raw[:, 0], raw[:, 4], waits),
+        },
         "median_error_h": {name: round(float(np.median(each)) / 3600, 3) for name, each in errors.items()},
         "mean_error_h": {name: round(float(np.mean(each)) / 3600, 3) for name, each in errors.items()},
     }
+
+
+def _within(low: F64, high: F64, waits: F64) -> float:
+    return round(float(np.mean((low <= waits) & (waits <= high))), 4)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,26 @@ def mean_interval(values: F64, comparisons: int = 1) -> Interval:
     return Interval(mean, mean - half, mean + half, size)
 
 
+def next_quantiles(values: F64, levels: Sequence[float]) -> F64:
+    """Return quantiles of the next value, given some drawn from the same distribution. Shapes (n,) -> (levels,), n > 0.
+
+    The next of n + 1 values has each rank with the same chance, so quantiles are interpolated between ranks as far as
+    these reach. Beyond the least and the largest value they are those of about normal values. Source: Weibull's
+    plotting positions; the prediction interval of Student's t.
+    """
+    size, ordered = len(values), np.sort(values)
+    found = np.quantile(ordered, levels, method="weibull")
+    if size == 1:
+        return found
+    spread = float(values.std(ddof=1)) * math.sqrt(1 + 1 / size)
+    for i, level in enumerate(levels):
+        # Few values do not reach far: of eight, the least is above the 2.5 % quantile in four of five cases.
+        if not 1 / (size + 1) <= level <= size / (size + 1):
+            away = t_quantile_of(size - 1, abs(2 * level - 1)) * spread
+            found[i] = float(values.mean()) + (away if level > 0.5 else -away)
+    return np.maximum.accumulate(found)
+
+
 def holm(differences: Sequence[F64 | None]) -> list[bool]:
     """Return for each of several comparisons whether its mean differs from 0, such that in 95 of 100 cases none says so
     wrongly. Shapes (n,); None, or a single measurement: unknown, and never significant.
@@ -93,6 +114,7 @@ def t_quantile(freedom: int) -> float:
     return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
+@lru_cache(maxsize=1024)
 def t_quantile_of(freedom: int, within: float) -> float:
     """Return t so that Student's t lies between -t and t with probability ``within``, to a millionth of it."""
     low, high = 0.0, 1.0

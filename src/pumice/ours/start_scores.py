@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
+from pumice.algorithms.intervals import next_quantiles
 from pumice.columns.dtypes import F64
 
 #: The quantiles of a prediction: the bounds of 95 and of 80 %, and the middle.
@@ -25,6 +26,14 @@ _BASE_S = 300.0
 #: Waits beyond this and below it are corrected apart, as far as there are enough of each.
 _BANDS_S = (3_600.0, 12 * 3_600.0, 48 * 3_600.0)
 _BAND_MIN = 60
+
+
+def simulated_quantiles(waits_s: F64) -> F64:
+    """Return quantiles of a wait, given that of each simulation, in seconds. Shapes (samples,) -> (LEVELS,)."""
+    # Logarithms, because waits are skewed: twice as long is as likely as half as long.
+    found = np.exp(next_quantiles(np.log(waits_s + _BASE_S), LEVELS)) - _BASE_S
+    # To a thousandth, so that equal waits have that wait as quantiles.
+    return np.round(np.maximum(found, 0.0), 3)
 
 
 class PastPrediction(Struct):

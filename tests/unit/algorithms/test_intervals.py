@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pumice.algorithms import intervals
-from pumice.algorithms.intervals import Interval, holm, mean_interval, t_quantile, t_quantile_of
+from pumice.algorithms.intervals import Interval, holm, mean_interval, next_quantiles, t_quantile, t_quantile_of
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,23 @@ def test_without_a_difference_few_tables_name_any() -> None:
     dice = np.random.default_rng(7)
     tables = sum(any(holm(list(dice.normal(size=(25, 5))))) for _ in range(400))
     assert tables / 400 <= 0.07  # 0.05 is expected; two standard errors
+
+
+@pytest.mark.parametrize("size", [4, 8, 20, 60])
+@pytest.mark.parametrize("kind", ["lognormal", "exponential", "uniform"])
+def test_quantiles_of_the_next_value_hold_it_as_often_as_they_say(size: int, kind: str) -> None:
+    dice, levels = np.random.default_rng(size), (0.025, 0.1, 0.5, 0.9, 0.975)
+    inside = []
+    for _ in range(1_000):
+        draws = getattr(dice, kind)(size=size + 1) + 0.1
+        low_95, low_80, _, high_80, high_95 = next_quantiles(np.log(draws[:-1]), levels)
+        inside.append((low_80 <= np.log(draws[-1]) <= high_80, low_95 <= np.log(draws[-1]) <= high_95))
+    within_80, within_95 = np.mean(inside, axis=0)
+    assert 0.76 <= within_80 <= 0.86 and 0.925 <= within_95 <= 0.975
+
+
+def test_quantiles_of_the_next_value_ascend_and_are_exact_for_equal_ones() -> None:
+    assert next_quantiles(np.array([3.0]), (0.1, 0.5, 0.9)).tolist() == [3.0, 3.0, 3.0]
+    assert next_quantiles(np.full(8, 3.0), (0.1, 0.5, 0.9)).tolist() == [3.0, 3.0, 3.0]
+    found = next_quantiles(np.array([1.0, 1.0, 1.0, 9.0]), (0.025, 0.1, 0.5, 0.9, 0.975))
+    assert (np.diff(found) >= 0).all() and found[2] == 1.0

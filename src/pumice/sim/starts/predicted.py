@@ -16,9 +16,12 @@ from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.past_job import PastJob
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.ours.predictor import Predictor
-from pumice.ours.start_scores import LEVELS, Record, StartCorrection, StartScores
+from pumice.ours.start_scores import Record, StartCorrection, StartScores, simulated_quantiles
 from pumice.sim.starts.samples import WEEK, Horizon, Starts, as_past_job, sampled_starts
 from pumice.sim.workloads.work import LooseGang
+
+#: Times that differ by less are the same.
+_EQUAL_S = 1e-3
 
 
 class StartPrediction(Struct, frozen=True):
@@ -113,15 +116,18 @@ def _prediction(starts_s: F64, starts: Starts, horizon: Horizon, corrected: Call
         why_not = f"no simulation ended within {horizon.steps_max:,} steps"
         return StartPrediction(np.inf, np.inf, np.inf, np.inf, np.inf, why_not)
     # Waits beyond the time that is simulated are unknown: that time is what is known of them.
-    raw = np.quantile(np.minimum(starts_s, starts.until_s), LEVELS, method="nearest")
+    raw = np.minimum(simulated_quantiles(np.minimum(starts_s, starts.until_s)), starts.until_s)
     quantiles = corrected(raw)
-    why_not = _why_not(starts_s, starts) if not np.isfinite(np.quantile(starts_s, 0.5, method="nearest")) else ""
-    low_95, low_80, middle, high_80, high_95 = np.where(quantiles >= starts.until_s, np.inf, quantiles).tolist()
+    is_beyond = quantiles >= starts.until_s - _EQUAL_S
+    low_95, low_80, middle, high_80, high_95 = np.where(is_beyond, np.inf, quantiles).tolist()
+    why_not = _why_not(starts_s, starts) if np.isinf(middle) else ""
     return StartPrediction(middle, low_80, high_80, low_95, high_95, why_not, tuple(raw.tolist()))
 
 
 def _why_not(starts_s: F64, starts: Starts) -> str:
     count = int(np.isinf(starts_s).sum())
+    if not count:
+        return "earlier predictions were so much too early that it may start after the time that is simulated"
     text = f"in {count} of {len(starts_s)} simulations it does not start within the time that is simulated"
     # Names of others are not for everyone who may see this job.
     return text if not starts.by_age else f"{text}; without an estimate, so by age alone: {len(starts.by_age)} running"
