@@ -3,8 +3,8 @@
     python -m bench.reserved_starts --worlds 10000 --seed 1
 
 Each world is a cluster of 3 to 5 nodes and ten gangs of equal pods, under EASY backfilling. Where estimates hold no
-gang may start later than was said. Where jobs run from half to three times as long as they say, each start that moves later
-must have a cause, and the cause must be true. Fails at the first world in which that does not hold.
+gang may start later than was said. Where jobs run from half to three times as long as they say, each start that moves
+later must have a cause, and the cause must be true. Fails at the first world in which that does not hold.
 """
 
 from __future__ import annotations
