@@ -14,8 +14,11 @@ from pumice.sim.faults import FaultPlan
 SHARES = {"refused": "refused_share", "evict-refused": "evict_refused_share", "late": "late_share"}
 SPANS = {
     "late-by": "late_max_s",
+    "queued": "queued_max_s",
     "node-gone": "node_gone_every_s",
     "node-back": "node_back_after_s",
+    "node-cordoned": "node_cordoned_every_s",
+    "node-uncordoned": "node_cordoned_for_s",
     "pod-deleted": "pod_deleted_every_s",
     "pod-killed": "pod_killed_every_s",
     "redelivered": "redelivered_every_s",

@@ -28,7 +28,7 @@ from pumice.model.decisions import (
 )
 from pumice.model.devices.claims import DeviceClass, ResourceSlice
 from pumice.model.devices.pod_devices import with_devices
-from pumice.model.events import News, Object, key_of
+from pumice.model.events import Event, Gone, News, Object, Seen, key_of
 from pumice.model.node import Node
 from pumice.model.pod import ENDED, QUEUE_GATE, Pod, PodCondition, without_queue_gate
 from pumice.model.queue import PriorityClass, Queue, QueueUsage
@@ -38,6 +38,7 @@ from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.equal_pods import EqualPods, in_parts, one_of
+from pumice.sim.queued_binds import QueuedBinds
 from pumice.sim.telling import UndeliveredEvents
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
@@ -70,7 +71,7 @@ class SimCluster:
 
     ``start_latency_s``: from bound to Running. ``grace_s``: from eviction to removal, while the pod keeps its
     resources. ``objection``: a fault's reason to refuse a decision. ``start_together``: how many of the pods that are
-    about to start do so before anything else may happen.
+    about to start do so before anything else may happen. ``queued``: binds that wait to be sent, None: none does.
     """
 
     def __init__(self, engine: Engine, *, start_latency_s: float = 0.0, grace_s: float = 0.0) -> None:
@@ -80,6 +81,7 @@ class SimCluster:
         self.hooks = Hooks()
         self.telling = UndeliveredEvents(engine)
         self.objection: Objection | None = None
+        self.queued: QueuedBinds | None = None
         self.start_together: Callable[[EqualPods], int] = len
         self.pods: dict[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
@@ -113,6 +115,8 @@ class SimCluster:
 
     def drain(self) -> list[News]:
         """Return the events since the last call, oldest first."""
+        if self.queued is not None:
+            self.queued.begin()
         return self.telling.drain()
 
     def objects(self, kind: type[Any]) -> list[Any]:
@@ -130,7 +134,26 @@ class SimCluster:
 
     def relist(self) -> None:
         """Send all objects, as to a scheduler that has just started."""
+        if self.queued is not None:
+            self.queued.forget()
         self.telling.begin_anew(obj for table in self._tables.values() for obj in table.values())
+
+    def queue_binds(self, delay: Callable[[], float]) -> None:
+        """Let binds wait before they are sent, each for ``delay()`` seconds."""
+
+        def send(bind: Bind) -> Refusal | None:
+            return self._send([bind])[0]
+
+        def give_back(bind: Bind) -> None:
+            self.refusals += 1
+            self.telling.tell_undone(bind)
+
+        tables = self.pods, self.groups, self.nodes
+        self.queued = QueuedBinds(self.engine, *tables, delay=delay, send=send, give_back=give_back)
+
+    def decided_pods(self) -> dict[str, Pod]:
+        """Return all pods by key. Those whose binds wait are on their nodes."""
+        return self.pods if self.queued is None else self.pods | self.queued.bound()
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
         """Bind waiting pods to nodes that exist, and delete pods, at once or after the grace period. A job's controller
@@ -148,7 +171,7 @@ class SimCluster:
         """Yield runs of binds that can be carried out together, because no fault may strike between them."""
         binds: list[Bind] = []
         for decision in decisions:
-            if isinstance(decision, Bind) and self.objection is None:
+            if isinstance(decision, Bind) and self.objection is None and self.queued is None:
                 binds.append(decision)
                 continue
             if binds:
@@ -159,6 +182,23 @@ class SimCluster:
             yield binds
 
     def _bind(self, decisions: Sequence[Bind]) -> list[Refusal | None]:
+        """Bind pods, or take their binds in to be sent later. Return a refusal or None for each."""
+        if self.queued is None:
+            return self._send(decisions)
+        answers = [self._queue(decision, self.queued) for decision in decisions]
+        return [None if why is None else Refusal(why) for why in answers]
+
+    def _queue(self, bind: Bind, queued: QueuedBinds) -> str | None:
+        why = self._no_bind(self.pods.get(bind.pod), bind)
+        if why is None and bind.node not in self.nodes:
+            why = f"node {bind.node} does not exist"
+        if why is None and (before := queued.of(bind.pod)) is not None:
+            why = f"pod {bind.pod} is on its way to {before.node}"
+        if why is None:
+            queued.accept(bind)
+        return why
+
+    def _send(self, decisions: Sequence[Bind]) -> list[Refusal | None]:
         answers: list[Refusal | None] = []
         bound: dict[str, Pod] = {}
         for decision in decisions:
@@ -184,7 +224,8 @@ class SimCluster:
             return f"pod {decision.pod} is already on node {pod.node_name}"
         if pod.phase in ENDED:
             return f"pod {decision.pod} has {pod.phase.lower()}"
-        if decision.node not in self.nodes:
+        # As in Kubernetes, whose binding does not ask for the node. Binds that do not wait are never too late for that.
+        if decision.node not in self.nodes and self.queued is None:
             return f"node {decision.node} does not exist"
         return None if self.objection is None else self.objection(decision)
 
@@ -252,8 +293,13 @@ class SimCluster:
         self._tables[type(obj)][key] = obj
         self.telling.tell(obj, key)
         if isinstance(obj, Node):
+            self._heard(Seen(obj))
             for hook in self.hooks.node_changed:
                 hook(before, obj)
+
+    def _heard(self, event: Event) -> None:
+        if self.queued is not None:
+            self.queued.heard(event)
 
     def add_pods(self, pods: Mapping[str, Pod]) -> None:
         """Add new pods. Those that are already on nodes are added one by one."""
@@ -281,6 +327,7 @@ class SimCluster:
             return False
         self.telling.tell_gone(kind, (key,))
         if kind is Node:
+            self._heard(Gone(Node, key))
             for hook in self.hooks.node_changed:
                 hook(before, None)
             for pod in list(self.pods_on.get(key, ())):
@@ -297,6 +344,7 @@ class SimCluster:
         if pod.deletion is None:
             leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
             self._tell_pods({key: leaving})
+            self._heard(Seen(leaving))
             self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
         return True
 
@@ -310,6 +358,10 @@ class SimCluster:
         """Remove pods at once, if they exist. Hooks are called when all are gone."""
         pods = self.pods
         gone = {key: pod for key in keys if (pod := pods.pop(key, None)) is not None}
+        if self.queued is not None:
+            for key, pod in gone.items():
+                self.queued.heard(Gone(Pod, key))
+                self.queued.pod_gone(pod)
         for part in in_parts(gone):
             self.telling.tell_gone(Pod, part)
             self._give_room_back(part)

@@ -1,6 +1,7 @@
 """Faults by a seeded generator: equal seeds give equal faults at equal times.
 
-Binds and evictions are refused; events arrive late or twice; nodes disappear and come back; pods are deleted; the API
+Binds and evictions are refused; binds wait before they are sent; events arrive late or twice; nodes disappear and come
+back, and are cordoned for a while; pods are deleted; the API
 server is unavailable for a while; the scheduler is restarted and remembers nothing.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Object, Seen, key_of
@@ -20,7 +22,7 @@ from pumice.sim.engine import Priority
 
 KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "redelivered", "restarted")
 #: Faults that a plan has only if it names them.
-RARE_KINDS = ("evict refused", "API gone")
+RARE_KINDS = ("evict refused", "API gone", "node cordoned")
 #: Objects that are sent again at one time.
 REDELIVERED_MAX = 100
 
@@ -41,6 +43,9 @@ class FaultPlan(Struct, frozen=True):
     evict_refused_share: float = 0.0  # of evictions
     api_gone_every_s: float = 0.0  # nothing can be written, and events are delivered afterwards
     api_back_after_s: float = 10.0
+    queued_max_s: float = 0.0  # binds wait for up to so long before they are sent
+    node_cordoned_every_s: float = 0.0
+    node_cordoned_for_s: float = 60.0
 
 
 class Faults:
@@ -63,8 +68,12 @@ class Faults:
         self.restart = restart
         self.counts = dict.fromkeys((*KINDS, *RARE_KINDS), 0)
         self._api_back_at = cluster.engine.now
+        self._cordoned: set[str] = set()
         cluster.objection = self._objection
         cluster.telling.delay = self._delay
+        if plan.queued_max_s > 0:
+            cluster.queue_binds(self._waits)
+        self._plan_next(plan.node_cordoned_every_s, self._node_is_cordoned)
         self._plan_next(plan.node_gone_every_s, self._node_goes)
         self._plan_next(plan.pod_deleted_every_s, self._waiting_pod_goes)
         self._plan_next(plan.pod_killed_every_s, self._placed_pod_goes)
@@ -105,6 +114,10 @@ class Faults:
         self.counts["late"] += 1
         return float(self.rng.uniform(0.0, self.plan.late_max_s))
 
+    def _waits(self) -> float:
+        """Return for how many seconds a bind waits before it is sent."""
+        return 0.0 if self.quiet else float(self.rng.uniform(0.0, self.plan.queued_max_s))
+
     def _plan_next(self, every_s: float, fault: Callable[[], None]) -> None:
         if every_s <= 0:
             return
@@ -119,8 +132,29 @@ class Faults:
             node = nodes[name]
             self.counts["node gone"] += 1
             self.cluster.delete(Node, name)
-            self.cluster.engine.after(self.plan.node_back_after_s, self.cluster.put, node, priority=Priority.FAULT)
+            back = self.plan.node_back_after_s, self._node_comes_back, node, name in self._cordoned
+            self.cluster.engine.after(*back, priority=Priority.FAULT)
         self._plan_next(self.plan.node_gone_every_s, self._node_goes)
+
+    def _node_is_cordoned(self) -> None:
+        open_ones = [node for node in self.cluster.nodes.values() if not node.unschedulable]
+        if open_ones:
+            node = open_ones[int(self.rng.integers(len(open_ones)))]
+            self.counts["node cordoned"] += 1
+            self._cordoned.add(node.name)
+            self.cluster.put(replace(node, unschedulable=True))
+            self.cluster.engine.after(self.plan.node_cordoned_for_s, self._uncordon, node.name, priority=Priority.FAULT)
+        self._plan_next(self.plan.node_cordoned_every_s, self._node_is_cordoned)
+
+    def _uncordon(self, name: str) -> None:
+        self._cordoned.discard(name)
+        node = self.cluster.nodes.get(name)
+        if node is not None:
+            self.cluster.put(replace(node, unschedulable=False))
+
+    def _node_comes_back(self, node: Node, was_cordoned: bool) -> None:
+        """Add a node as it was. Its cordon may have ended meanwhile."""
+        self.cluster.put(replace(node, unschedulable=node.name in self._cordoned) if was_cordoned else node)
 
     def _waiting_pod_goes(self) -> None:
         self._one_goes("pod deleted", [key for key, pod in self.cluster.pods.items() if not pod.node_name])

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen, key_of
+from pumice.model.decisions import Decision
+from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen, Undone, key_of
 from pumice.model.pod import Pod
 from pumice.sim.engine import Engine, Priority
 
@@ -28,7 +29,7 @@ class UndeliveredEvents:
         self.has_news = False
         self.delay: Delay | None = None
         self._engine = engine
-        self._parts: list[tuple[type[Object], Part]] = []
+        self._parts: list[tuple[type[Object] | None, Part]] = []
         self._newest: dict[type[Object], dict[str, Part]] = {}  # by key: the part that has its newest state
         self._held: dict[tuple[type[Object], str], list[tuple[Event, bool]]] = {}
 
@@ -53,6 +54,11 @@ class UndeliveredEvents:
         for key in keys:
             if not self._comes_late(Gone(kind, key), kind, key, news=True):
                 self._gone(kind, (key,))
+
+    def tell_undone(self, decision: Decision) -> None:
+        """A decision that was accepted could not be carried out."""
+        self._parts.append((None, {decision.pod: Undone(decision.pod, decision.uid)}))
+        self.has_news = True
 
     def drain(self) -> list[News]:
         """Return all events since the last call, oldest first."""
@@ -118,8 +124,11 @@ class UndeliveredEvents:
         self.has_news = True
 
 
-def _news_of(kind: type[Object], part: Part) -> Iterable[News]:
-    """Return the events of a part that is not empty: one for all pods, one per object for other kinds."""
+def _news_of(kind: type[Object] | None, part: Part) -> Iterable[News]:
+    """Return the events of a part that is not empty: one for all pods, one per object for other kinds.
+    ``kind`` None: they are events already."""
+    if kind is None:
+        return part.values()
     gone = next(iter(part.values())) is None
     if kind is Pod:
         return (PodsGone(tuple(part)) if gone else PodsSeen(part),)

@@ -244,8 +244,8 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
         pytest.param(
             ["simulate", "{good}", "--faults", "refsed=2%"],
             "--faults: found 'refsed=2%', wanted some of refused=…, evict-refused=…, late=…, late-by=…,"
-            " node-gone=…, node-back=…, pod-deleted=…, pod-killed=…, redelivered=…, restart=…, api-gone=…, api-back=…;"
-            " did you mean refused?",
+            " queued=…, node-gone=…, node-back=…, node-cordoned=…, node-uncordoned=…, pod-deleted=…, pod-killed=…,"
+            " redelivered=…, restart=…, api-gone=…, api-back=…; did you mean refused?",
             id="faults",
         ),
         pytest.param(

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError, KubeError, clean
 from pumice.kube.api.kinds import PODS
-from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder
 from pumice.kube.writers.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.model.decisions import DEVICES, GPU_GROUPS, Bind, PodNotice
 from pumice.model.devices.shared_devices import DeviceGrant
 from pumice.model.pod import Pod
+from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 
 _log = logging.getLogger("pumice.kube")
 

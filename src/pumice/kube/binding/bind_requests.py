@@ -20,7 +20,6 @@ from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import BIND_REQUESTS
 from pumice.kube.binding.bind import OutdatedError, give_back_outdated
 from pumice.kube.binding.claims import ClaimProblem, claims_to_be_given, extended_to_be_given
-from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.kube.writers.work_queue import WorkQueue
@@ -31,6 +30,7 @@ from pumice.model.devices.numa import PREDICTED_ANNOTATION
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
+from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 
 _log = logging.getLogger("pumice.kube")
 

@@ -20,7 +20,6 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.encode_objects import tolerations_object
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.binding.in_flight import InFlightDecisions
 from pumice.kube.controllers.kinds import CONFIG_MAPS
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
@@ -36,6 +35,7 @@ from pumice.model.devices.gpu import (
     labels_of_groups,
 )
 from pumice.model.pod import ENDED, Pod
+from pumice.runtime.in_flight import InFlightDecisions
 
 _CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"
 _NAME_DIGITS = 16

@@ -13,9 +13,9 @@ from pumice.kube.api.codec import BadObject, Codec
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
 from pumice.kube.api.rate_limit import RateLimit
-from pumice.kube.binding.in_flight import InFlightDecision
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.pod import Pod
+from pumice.runtime.in_flight import InFlightDecision
 
 _log = logging.getLogger("pumice.kube")
 

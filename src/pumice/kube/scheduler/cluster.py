@@ -22,10 +22,8 @@ from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import PODS
 from pumice.kube.api.rate_limit import RateLimit
 from pumice.kube.binding.bind import Binder, PreBind
-from pumice.kube.binding.bind_checks import BindChecks
 from pumice.kube.binding.bind_requests import RequestBinder
 from pumice.kube.binding.gpu_reservations import GpuReservations
-from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
 from pumice.kube.binding.resync import Resync
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
@@ -49,6 +47,8 @@ from pumice.model.resources import Resource
 from pumice.model.workloads.composite import CompositePodGroup, tree_key
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.outside_sessions import notices_outside, unreadable_groups
+from pumice.runtime.bind_checks import BindChecks
+from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
 from pumice.volcano.status import rejections
 
 if TYPE_CHECKING:

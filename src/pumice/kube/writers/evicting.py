@@ -14,12 +14,12 @@ from typing import Any
 from pumice.kube.api.client import FOR_REPEATABLE, ONCE, STRATEGIC_PATCH, Client
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group, about_pod
 from pumice.model.decisions import Evict
 from pumice.model.instants import stamp
 from pumice.model.pod import ENDED, Pod
+from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions, has_come_true
 
 _log = logging.getLogger("pumice.kube")
 

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from pumice.kube.binding.in_flight import InFlightDecision
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import PodNotice
+from pumice.runtime.in_flight import InFlightDecision
 
 
 class Evictions:

@@ -43,6 +43,8 @@ _FAULTS: dict[str, Sequence[float]] = {
     "redelivered_every_s": (40.0, 100.0),
     "restart_every_s": (60.0, 150.0),
     "api_gone_every_s": (100.0, 200.0),
+    "queued_max_s": (3.0, 20.0),
+    "node_cordoned_every_s": (50.0, 100.0),
 }
 
 

@@ -110,7 +110,11 @@ class EvictionLaws:
             group = self.cluster.groups.get(job)
             if group is None or not why <= set(FOR_TASKS):
                 continue
-            left = [pod for pod in (self.cluster.pods | held).values() if pod.group_key == job and pod.uid not in gone]
+            left = [
+                pod
+                for pod in (self.cluster.decided_pods() | held).values()
+                if pod.group_key == job and pod.uid not in gone
+            ]
             count = sum(_counts(pod) for pod in left)
             if count < group.min_member:
                 return f"S6: gang {job} has {count} of minMember {group.min_member} after {', '.join(sorted(why))}"

@@ -43,7 +43,7 @@ class PartiallyBoundLaws:
     def broken(self, asked: Mapping[str, Bind]) -> Iterator[str]:
         """Yield the laws that a cycle broke, given the binds that it asked for, by pod."""
         members: dict[str, list[Pod]] = defaultdict(list)
-        for pod in self._cluster.pods.values():
+        for pod in self._cluster.decided_pods().values():
             members[pod.group_key].append(pod)
         free = self._free(asked.values())
         halves = [half for key, pods in sorted(members.items()) if (half := self._half(key, pods, asked)) is not None]
@@ -119,7 +119,7 @@ class PartiallyBoundLaws:
         found = {
             name: dict(amounts_of(node.allocatable)) for name, node in self._cluster.nodes.items() if _is_open(node)
         }
-        for pod in self._cluster.pods.values():
+        for pod in self._cluster.decided_pods().values():
             node = pod.node_name or where.get(pod.key, "")
             if node in found and pod.phase not in ENDED:
                 for name, amount in amounts_of(pod.spec.request):

@@ -4,7 +4,8 @@ S1 no node is overcommitted, and no queue holds more than its capability. S2 no 
 by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 and S14 are
 about evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and
 S12, about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards,
-in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``). Each check examines the whole cluster.
+in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``), S17 about binds that wait
+(``sim.laws.queued_binds``). Each check examines the whole cluster.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pumice.sim.controller import Controller
 from pumice.sim.laws.cards import overcommitted_card
 from pumice.sim.laws.evictions import EvictionLaws
 from pumice.sim.laws.partially_bound import PartiallyBoundLaws
+from pumice.sim.laws.queued_binds import QueuedBindLaws
 from pumice.sim.laws.reservations import ReservationLaws
 from pumice.sim.measures.node_usage import Usage, amounts_of
 
@@ -73,16 +75,14 @@ class Laws:
         self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
         self._refused: set[str] = set()  # of these, those that were refused last: they may be tried again
-        doubt = cluster.telling.owes
+        self._queued = QueuedBindLaws(cluster)
         self._partial_gangs = (
-            PartiallyBoundLaws(cluster, lambda key: doubt(Pod, key), queues_limit=queue_limits)
-            if partial_gangs_first
-            else None
+            PartiallyBoundLaws(cluster, self._is_in_doubt, queues_limit=queue_limits) if partial_gangs_first else None
         )
         cluster.hooks.answered.append(self._answered)
 
     def after_event(self) -> None:
-        """Check S1, S3, S4, S9 and S13 on the present state. Raises: LawBroken."""
+        """Check S1, S3, S4, S9, S13 and S17 on the present state. Raises: LawBroken."""
         self.checks += 1
         used = self._recomputed()
         self._no_overcommit(used)
@@ -91,6 +91,8 @@ class Laws:
             raise LawBroken(f"S13: {broken}")
         self._bound_once()
         self._none_lost()
+        if of_queued := self._queued.check():
+            raise LawBroken(of_queued)
         if self.usage is not None:
             self._sums_agree(self.usage, used)
 
@@ -104,7 +106,7 @@ class Laws:
         members: dict[str, list[Pod]] = defaultdict(list)
         held = self.cluster.telling.held_pods()  # on their nodes, as far as the scheduler can know
         left = self.evictions.evicted_now() if self.evictions is not None else {}  # after these binds, or before
-        for pod in (self.cluster.pods | held | left).values():
+        for pod in (self.cluster.decided_pods() | held | left).values():
             if pod.group_key in gangs:
                 members[pod.group_key].append(pod)
         for job in sorted(gangs):
@@ -122,6 +124,11 @@ class Laws:
         self.after_event()
 
     # -- S1, S9 --------------------------------------------------------------------------------------------------------
+
+    def _is_in_doubt(self, key: str) -> bool:
+        """Return True if the scheduler may not know the present state of a pod, or its bind waits to be sent."""
+        queued = self.cluster.queued
+        return self.cluster.telling.owes(Pod, key) or (queued is not None and queued.of(key) is not None)
 
     def _recomputed(self) -> Totals:
         """Return what pods use of each node, including those that are leaving."""

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, ReservationSettings
-from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder
 from pumice.kube.writers.writing import Limits
@@ -17,6 +16,7 @@ from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Seen
 from pumice.model.pod import Pod, Toleration
+from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
 from pumice.testing.build import pod
 from tests.unit.kube.silence import SILENT
 

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
-from pumice.kube.binding.in_flight import InFlightDecision
 from pumice.kube.scheduler.cluster import KubeCluster
 from pumice.kube.writers.evictions import Evictions
 from pumice.model.decisions import Evict, PodNotice, Refusal
 from pumice.model.events import Seen
+from pumice.runtime.in_flight import InFlightDecision
 from pumice.testing.build import node, pod
 from tests.unit.kube.silence import SILENT
 

@@ -7,16 +7,37 @@ to such a node is not sent, and neither is the rest of its gang if the gang woul
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple, Protocol
 
-from pumice.kube.binding.in_flight import InFlightDecision, InFlightDecisions
-from pumice.kube.informers.informer_cache import InformerCache
 from pumice.model.decisions import Bind
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
 from pumice.model.pod import ENDED, Pod, Toleration
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.placing.filters.nodes import BLOCKING, CORDON, tolerates
+from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
+
+
+class LatestObjects(Protocol):
+    """Objects as they were last seen, by key. ``member_lost``: a hook, called with a PodGroup one of whose pods counts
+    no longer for its minimum."""
+
+    member_lost: Callable[[str], None]
+
+    @property
+    def pods(self) -> Mapping[str, Pod]: ...
+
+    @property
+    def groups(self) -> Mapping[str, PodGroup]: ...
+
+    @property
+    def nodes(self) -> Mapping[str, Node]: ...
+
+    def placed_of(self, group: str) -> Collection[str]:
+        """Return the keys of the pods of a PodGroup that count for its minimum: they are on nodes and stay, or have
+        succeeded."""
+        ...
 
 
 class _Finding(NamedTuple):
@@ -31,7 +52,7 @@ class BindChecks:
     """Callable from any thread. ``begin`` before each cycle, and ``heard`` for each event that is news, after the cache
     and before it ends a bind in flight."""
 
-    def __init__(self, cache: InformerCache, in_flight: InFlightDecisions) -> None:
+    def __init__(self, cache: LatestObjects, in_flight: InFlightDecisions) -> None:
         self._cache, self._in_flight = cache, in_flight
         cache.member_lost = self._member_lost
         self._nodes: dict[str, Node] = {}
@@ -153,7 +174,7 @@ class BindChecks:
         if group is None or (len(remain) == len(binds) and not self._lost[job]):
             return False
         # Which of its parts a pod would be missing from is not counted here: the next cycle does that.
-        return _has_parts(group) or len(self._cache.placed_of(job).union(remain)) < group.min_member
+        return _has_parts(group) or len({*self._cache.placed_of(job), *remain}) < group.min_member
 
 
 def _has_parts(group: PodGroup) -> bool:
