@@ -57,7 +57,7 @@ def offered_gpus(tables: Tables) -> float:
 
 
 def _whole_gpus(slices: Sequence[ResourceSlice]) -> int:
-    whole, partitioned = 0, set()
+    whole, partitioned = 0, set[tuple[str, str, str]]()
     for each in slices:
         whole += sum(not device.consumes for device in each.devices)
         # A driver has a set of counters for each GPU that it partitions, and the GPU as a whole consumes it too.
