@@ -24,10 +24,8 @@ from pumice.model.decisions import (
     PodGroupUpdate,
     PodNotice,
     Refusal,
-    device_grant,
 )
 from pumice.model.devices.claims import DeviceClass, ResourceSlice
-from pumice.model.devices.pod_devices import with_devices
 from pumice.model.events import Event, Gone, News, Object, Seen, key_of
 from pumice.model.node import Node
 from pumice.model.pod import ENDED, QUEUE_GATE, Pod, PodCondition, without_queue_gate
@@ -38,6 +36,7 @@ from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.equal_pods import EqualPods, in_parts, one_of
+from pumice.sim.pod_states import refusal_of_state, says_the_same, with_grant
 from pumice.sim.queued_binds import QueuedBinds
 from pumice.sim.telling import UndeliveredEvents
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
@@ -210,7 +209,7 @@ class SimCluster:
                 continue
             answers.append(None)
             pod = replace(pod, node_name=node, nominated_node="", conditions=_SCHEDULED)
-            self.pods[key] = bound[key] = _given(pod, decision) if context else pod
+            self.pods[key] = bound[key] = with_grant(pod, decision) if context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
             self._tell_pods(pods, news=False)  # the planner learns it from the answer
@@ -219,7 +218,7 @@ class SimCluster:
 
     def _no_bind(self, pod: Pod | None, decision: Bind) -> str | None:
         if pod is None or pod.uid != decision.uid or pod.deletion is not None:
-            return _not_this(pod, decision)
+            return refusal_of_state(pod, decision)
         if pod.node_name:
             return f"pod {decision.pod} is already on node {pod.node_name}"
         if pod.phase in ENDED:
@@ -231,7 +230,7 @@ class SimCluster:
 
     def _evict(self, decision: Evict) -> Refusal | None:
         pod = self.pods.get(decision.pod)
-        why = _not_this(pod, decision)
+        why = refusal_of_state(pod, decision)
         if why is None and self.objection is not None:
             why = self.objection(decision)
         if pod is None or why is not None:
@@ -276,7 +275,7 @@ class SimCluster:
             return
         said = PodCondition("PodScheduled", "False", notice.reason, notice.message, self.engine.now)
         nominated = notice.nominated_node or pod.nominated_node
-        if pod.nominated_node == nominated and _same_words(pod.conditions, said):
+        if pod.nominated_node == nominated and says_the_same(pod.conditions, said):
             return
         pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=nominated)
         self._tell_pods({notice.pod: pod}, news=False)
@@ -455,28 +454,3 @@ class SimCluster:
 
 def _one_by_one(pods: EqualPods) -> Iterator[EqualPods]:
     return ({key: pod} for key, pod in pods.items())
-
-
-def _not_this(pod: Pod | None, decision: Decision) -> str | None:
-    """Return why a decision is not about the present pod, or None."""
-    if pod is None:
-        return f"pod {decision.pod} does not exist"
-    if pod.uid != decision.uid:
-        return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
-    if pod.deletion is not None:
-        return f"pod {decision.pod} is being deleted"
-    return None
-
-
-def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> bool:
-    return any(
-        c.type == said.type and c.status == said.status and c.reason == said.reason and c.message == said.message
-        for c in conditions
-    )
-
-
-def _given(pod: Pod, bind: Bind) -> Pod:
-    """Return a pod as it is bound: with the annotations of its shared devices, and with the labels of its GPU
-    groups."""
-    given = device_grant(bind)
-    return pod if given is None else with_devices(pod, given)
