@@ -16,15 +16,7 @@ from typing import Any, get_args
 from msgspec.structs import replace
 
 from pumice.columns.objects.device_amounts import amounts_by_devices
-from pumice.model.decisions import (
-    Bind,
-    Decision,
-    Evict,
-    GateRemoval,
-    PodGroupUpdate,
-    PodNotice,
-    Refusal,
-)
+from pumice.model.decisions import Bind, Decision, Evict, GateRemoval, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.devices.claims import DeviceClass, ResourceSlice
 from pumice.model.events import Event, Gone, News, Object, Seen, key_of
 from pumice.model.node import Node

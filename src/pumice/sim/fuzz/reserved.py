@@ -12,9 +12,10 @@ _GPU = "nvidia.com/gpu"
 
 
 def draw_reserving_conf(dice: Dice) -> Conf:
-    """Return a policy in which ``ours/reserve`` decides the order of jobs, and nothing else holds a job back."""
+    """Return a policy in which ``ours/reserve`` decides the order of jobs, and nothing else holds a job back. (With
+    ``overcommit``, an older job may be admitted after room was reserved for a younger one, and goes first.)"""
     arguments = {"after": dice.one(("0s", "0s", "30s", "5m")), "backfill": dice.chance(0.8)}
-    names = ["gang", "predicates", *dice.some(["ours/shortest", "nodeorder", "binpack", "overcommit"], 0.5)]
+    names = ["gang", "predicates", *dice.some(["ours/shortest", "nodeorder", "binpack", "drf"], 0.5)]
     plugins = [{"name": "ours/reserve", "arguments": arguments}, *({"name": name} for name in dice.shuffled(names))]
     actions = ["enqueue", "allocate", *dice.some(["backfill"], 0.5)]
     conf: Conf = {"actions": ", ".join(actions), "tiers": [{"plugins": plugins}]}
