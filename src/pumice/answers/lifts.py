@@ -136,12 +136,13 @@ def _quotas(world: World, job: str) -> list[ResourceQuota]:
 
 
 def with_more(found: Resource, name: str, amount: float) -> Resource:
-    """Return amounts with so much more of one resource."""
+    """Return amounts with so much more of one resource; slots of pods count in both places where they are."""
     if name == CPU:
         return replace(found, milli_cpu=found.milli_cpu + amount)
     if name == MEMORY:
         return replace(found, memory=found.memory + amount)
-    return found.add_scalar(name, amount)
+    more = found.add_scalar(name, amount)
+    return replace(more, max_task_num=more.max_task_num + int(amount)) if name == "pods" else more
 
 
 # -- lifts
@@ -155,9 +156,7 @@ def _make_room(draft: Draft, job: str, name: str) -> None:
         asked = group.min_resources.get(name)  # its pods are created once it is admitted
     nodes = draft.nodes() or [Node("node-new-1", Resource(), labels={"kubernetes.io/hostname": "node-new-1"})]
     for node in nodes:
-        slots = int(asked) if name == "pods" else 0
         room = with_more(node.allocatable, name, asked)
-        room = replace(room, max_task_num=room.max_task_num + slots)
         draft.put(replace(node, allocatable=room, capacity=room.set_max(node.capacity)))
 
 

@@ -140,14 +140,19 @@ _WHOLE = {
 }
 
 
-def whole(world: World, job: str, what: Lift) -> Step:
-    """Take an obstacle away as a whole."""
+#: What it costs to take away altogether what could be changed by an amount: more than most amounts.
+_ALTOGETHER = 10.0
+
+
+def whole(world: World, job: str, what: Lift, *, has_amounts: bool = False) -> Step:
+    """Take an obstacle away as a whole. ``has_amounts``: smaller changes may do, and are to be tried first."""
     return Step(
         1,
         lambda draft, count: lift(draft, job, what) if count else None,
         lambda count: _WHOLE[what.code],
         lambda count: tuple(_commands_of(world, job, what.code)),
-        cost=lambda count: (0.0, 0.05, 0.0),
+        cost=lambda count: (0.0, _ALTOGETHER if has_amounts else 0.05, 0.0),
+        is_last_resort=has_amounts,
     )
 
 

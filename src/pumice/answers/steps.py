@@ -8,6 +8,7 @@ from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
 from pumice.answers.requests import room_for
 from pumice.answers.step import Step, lower_minimum, whole
+from pumice.answers.steps_of_devices import meet_claims
 from pumice.answers.steps_of_nodes import add_nodes, grow_nodes, remove_jobs, untaint
 from pumice.answers.steps_of_queues import raise_limits, raise_overcommit, raise_quotas, raise_share
 from pumice.answers.world import Trials, World, row_of
@@ -44,4 +45,5 @@ _STEPS: dict[Code, Callable[[World, str], Iterator[Step]]] = {
     Code.ADMISSION: raise_overcommit,
     Code.RESOURCE_QUOTA: raise_quotas,
     Code.TAINT: untaint,
+    Code.DEVICE: meet_claims,
 }

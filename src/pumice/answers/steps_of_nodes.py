@@ -36,7 +36,7 @@ def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
     kinds: dict[Resource, Node] = {}
     # Those without taints first: what is added like one that has some is added without them.
     for node in sorted(world.nodes, key=lambda node: bool(node.taints)):
-        if not node.unschedulable and not node.unparsable and _may_use(specs[0], node):
+        if not node.unschedulable and not node.unparsable and may_use(specs[0], node):
             kinds.setdefault(node.allocatable, node)
     fitting = [node for room, node in kinds.items() if _fits(specs[0].request, room)]
     fitting.sort(key=lambda node: (node.allocatable.get(GPU), node.allocatable.milli_cpu, node.name))
@@ -51,7 +51,7 @@ def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
 def grow_nodes(world: World, job: str) -> Iterator[Step]:
     """Make nodes larger: a new node is in no domain of a topology that names its nodes."""
     specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
-    nodes = [node for node in world.nodes if specs and not node.unparsable and _may_use(specs[0], node)]
+    nodes = [node for node in world.nodes if specs and not node.unparsable and may_use(specs[0], node)]
     nodes.sort(key=lambda node: (node.unschedulable, len(node.taints), -_cards(node), node.name))
     yield from (_grow([node], specs) for node in nodes[:_GROWN_MAX])
     if len(nodes) > 1:
@@ -65,7 +65,7 @@ def _cards(node: Node) -> float:
 def _large_enough(world: World, spec: PodSpec) -> Node:
     """Return a node like one that is there, with room and labels for one pod at least."""
     first = world.nodes[0] if world.nodes else Node("node", Resource())
-    base = next((each for each in world.nodes if _may_use(spec, each)), first)
+    base = next((each for each in world.nodes if may_use(spec, each)), first)
     room = base.allocatable.set_max(replace(with_more(spec.request, "pods", 109.0), max_task_num=110))
     room = replace(room, max_task_num=max(base.allocatable.max_task_num, 110))
     labels = {**base.labels, **dict(spec.node_selector)}
@@ -155,7 +155,8 @@ def _size_text(node: Node, specs: list[PodSpec]) -> str:
     return ", ".join(amount_text(name, node.allocatable.get(name)) for name in names)
 
 
-def _may_use(spec: PodSpec, node: Node) -> bool:
+def may_use(spec: PodSpec, node: Node) -> bool:
+    """Return True if node selector and node affinity of a pod let it use a node."""
     wanted = tuple(Requirement(key, "In", (value,)) for key, value in spec.node_selector)
     if wanted and not matches(LabelSelector(wanted), node.labels):
         return False
@@ -263,7 +264,7 @@ def untaint(world: World, job: str) -> Iterator[Step]:
     closed = [
         node
         for node in world.nodes
-        if (node.taints or node.unschedulable) and not node.unparsable and specs and _may_use(specs[0], node)
+        if (node.taints or node.unschedulable) and not node.unparsable and specs and may_use(specs[0], node)
     ]
     closed = [node for node in closed if _fits(specs[0].request, node.allocatable)][:64]
     if not closed:

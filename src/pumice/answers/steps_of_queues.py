@@ -34,8 +34,8 @@ def raise_limits(world: World, job: str) -> Iterator[Step]:
         yield from (_raise_line(line, name, asked, specs) for name in names)
     kai = [queue for queue in line_of(world, job) if queue.sharing is not None]
     if kai:
-        yield from (_raise_sharing(kai, part, name, "limit", asked) for part, name in _PARTS if asked.get(name))
-        yield whole(world, job, Lift(Code.QUEUE_LIMIT))
+        yield from _raise_sharing(kai, "limit", asked, specs)
+        yield whole(world, job, Lift(Code.QUEUE_LIMIT), has_amounts=True)
 
 
 _PARTS = (("gpu", GPU), ("cpu", CPU), ("memory", MEMORY))
@@ -114,46 +114,78 @@ def _raise_line(line: list[Queue], name: str, asked: Resource, specs: list[PodSp
     )
 
 
-def _raise_sharing(line: list[Queue], part: str, name: str, field: str, asked: Resource) -> Step:
-    """Raise the limit or the quota of queues of KAI."""
-    unit = unit_of(name, 0.0)
+def _raise_sharing(line: list[Queue], field: str, asked: Resource, specs: list[PodSpec]) -> Iterator[Step]:
+    """Raise limits or quotas of queues of KAI: of each resource that is asked for, and of all of them together."""
+    parts = [
+        (part, name)
+        for part, name in _PARTS
+        if asked.get(name) and any(_sharing_of(queue, part, field) is not None for queue in line)
+    ]
+    yield from (_raise_parts(line, (each,), field, asked, specs) for each in parts)
+    if len(parts) > 1:
+        yield _raise_parts(line, tuple(parts), field, asked, specs)
 
-    def amounts(queue: Queue, count: int) -> float | None:
-        value: float | None = getattr(getattr(queue.sharing, part), field)
-        return None if value is None else value + unit * count
+
+def _sharing_of(queue: Queue, part: str, field: str) -> float | None:
+    found: float | None = getattr(getattr(queue.sharing, part), field)
+    return found
+
+
+def _raise_parts(
+    line: list[Queue], parts: tuple[tuple[str, str], ...], field: str, asked: Resource, specs: list[PodSpec]
+) -> Step:
+    """Raise one resource by whole units, or several together by what a pod asks for."""
+    units = {part: unit_of(name, 0.0) if len(parts) == 1 else asked.get(name) / len(specs) for part, name in parts}
+    limited = [
+        (queue, part, name) for queue in line for part, name in parts if _sharing_of(queue, part, field) is not None
+    ]
+
+    def amount(queue: Queue, part: str, count: int) -> float:
+        return (_sharing_of(queue, part, field) or 0.0) + units[part] * count
+
+    def shown(queue: Queue, part: str, count: int) -> float:
+        return round(amount(queue, part, count) / _SHARING_UNITS[part], 3)
 
     def apply(draft: Draft, count: int) -> None:
-        for each in line:
-            obj = draft.get(Queue, each.name)
+        for queue, part, _ in limited:
+            obj = draft.get(Queue, queue.name)
             if isinstance(obj, Queue) and obj.sharing is not None:
-                quota = replace(getattr(obj.sharing, part), **{field: amounts(each, count)})
+                quota = replace(getattr(obj.sharing, part), **{field: amount(queue, part, count)})
                 draft.put(replace(obj, sharing=replace(obj.sharing, **{part: quota})))
 
-    limited = [queue for queue in line if amounts(queue, 0) is not None]
-
     def patch(count: int) -> tuple[str, ...]:
-        scale = 1e6 if name == MEMORY else 1.0 if name == CPU else 1000.0
-        return tuple(
-            patch_of("queue", q.name, {"spec": {"resources": {part: {field: (amounts(q, count) or 0.0) / scale}}}})
-            for q in limited
-        )
+        changes: dict[str, dict[str, object]] = {}
+        for queue, part, _ in limited:
+            changes.setdefault(queue.name, {})[part] = {field: shown(queue, part, count)}
+        return tuple(patch_of("queue", name, {"spec": {"resources": each}}) for name, each in changes.items())
 
     return Step(
-        int(2 * asked.get(name) / unit) + 2,
+        max(int(2 * asked.get(name) / units[part]) + 2 for part, name in parts),
         apply,
-        lambda count: "; ".join(f"queue {q.name}: {part} {field} +{amount_text(name, unit * count)}" for q in limited),
+        lambda count: "; ".join(
+            f"queue {queue.name}: {part} {field} +{amount_text(name, units[part] * count)}"
+            for queue, part, name in limited
+        ),
         patch,
-        cost=lambda count: (0.0, 0.01 * count * len(limited), 0.0),
-        edits=lambda count: len(limited),
+        lambda count: tuple(
+            f"--set queue/{queue.name}.resources.{part}.{field}={shown(queue, part, count):.15g}"
+            for queue, part, _ in limited
+        ),
+        lambda count: (0.0, 0.01 * count * len(limited), 0.0),
+        edits=lambda count: len({queue.name for queue, _, _ in limited}),
     )
+
+
+#: What KAI's Queues count in, in units of the core: GPUs, thousandths of cores, MB.
+_SHARING_UNITS = {"gpu": 1000.0, "cpu": 1.0, "memory": 1e6}
 
 
 def raise_share(world: World, job: str) -> Iterator[Step]:
     line = line_of(world, job)
     kai = [queue for queue in line if queue.sharing is not None]
-    asked = sum_of([pod.spec.request for pod in world.pods_of.get(job, ())])
+    specs = [pod.spec for pod in world.pods_of.get(job, ())]
     if kai:
-        yield from (_raise_sharing(kai, part, name, "quota", asked) for part, name in _PARTS if asked.get(name))
+        yield from _raise_sharing(kai, "quota", sum_of([spec.request for spec in specs]), specs)
     elif line and line[0].deserved is None:
         queue = line[0]
 
@@ -170,7 +202,7 @@ def raise_share(world: World, job: str) -> Iterator[Step]:
             lambda count: (f"--set queue/{queue.name}.weight={queue.weight + count}",),
             lambda count: (0.0, 0.01 * count, 0.0),
         )
-    yield whole(world, job, Lift(Code.QUEUE_SHARE))
+    yield whole(world, job, Lift(Code.QUEUE_SHARE), has_amounts=True)
 
 
 def raise_overcommit(world: World, job: str) -> Iterator[Step]:

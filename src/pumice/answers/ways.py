@@ -233,8 +233,8 @@ def _least(most: int, enough: Callable[[int], bool], likely: int = 0, *, may_be_
     """Return a count that is enough while half of it is not, and one less is not; of counts above ``_EXACT_MAX``, while
     a thirty-second less is not. ``most`` is enough.
 
-    ``likely``: a count that is asked first, 0 for none. One above ``_EXACT_MAX`` is taken if half of it is not enough:
-    it was counted. ``may_be_none``: 0 may be enough, for there are other steps."""
+    ``likely``: a count that is asked first, 0 for none. One above ``_EXACT_MAX`` is taken if a fifth less is not
+    enough: it was counted. ``may_be_none``: 0 may be enough, for there are other steps."""
     if may_be_none and enough(0):
         return 0
     low, high = 0, most
@@ -242,8 +242,11 @@ def _least(most: int, enough: Callable[[int], bool], likely: int = 0, *, may_be_
         low = likely
     elif 0 < likely <= most:
         high = likely
-        less = likely - 1 if likely <= _EXACT_MAX else likely // 2
-        low = 0 if enough(less) else likely - 1
+        less = likely - 1 if likely <= _EXACT_MAX else likely * 4 // 5
+        if enough(less):
+            high = less
+        else:
+            low = likely - 1
     # By steps that double: what is needed is near as a rule, and the most is far away.
     step = 1
     while low + step < high:

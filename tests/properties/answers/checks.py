@@ -110,15 +110,16 @@ def starts_in(world: World, job: str, draft: Draft) -> bool:
 
 def cheaper_way(world: World, job: str, way: Way) -> str | None:
     """Return a way out of the same steps that costs less than a given one by more than a twentieth, "" where none of
-    them places the job, None where there are too many to run."""
+    them places the job, None where there are too many to run. Steps of last resort are compared with a way that has
+    one."""
     trials = Trials(world, 80)
     general, by_lift = steps_for(trials, job, reason_of(trials, job).lifts)
     most = way.cost.rank[0] / _DEARER
     found: dict[tuple[str, ...], tuple[CountedStep, ...]] = {}
-    for steps in ((each,) for each in general):
-        found |= _counts_below(steps, most)
-    for steps in product(*by_lift):
-        found |= _counts_below(steps, most)
+    is_last = any(each.step.is_last_resort for each in way.chosen)
+    for steps in (*((each,) for each in general), *product(*by_lift)):
+        if is_last or not any(step.is_last_resort for step in steps):
+            found |= _counts_below(steps, most)
         if len(found) > _CHEAPER_MAX:
             return None
     for text, chosen in found.items():

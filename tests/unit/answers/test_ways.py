@@ -1,0 +1,135 @@
+"""Ways out: the smallest amount that does, and not the whole obstacle."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from pumice.answers.codes import Code
+from pumice.answers.explanation import Explanation, explain
+from pumice.answers.ways import _least, draft_of
+from pumice.answers.world import Trials, World, starts
+from pumice.framework.plugin.policy_file import Policy
+from pumice.kai.table import DEFAULT_PLUGINS
+from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceRequest, ResourceClaim, ResourceSlice
+from pumice.model.events import Object
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue, QueueSharing, Quota
+from pumice.model.workloads.gang import Gang
+from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.testing.build import node, podgroup, pods, queue
+from pumice.volcano.table import DEFAULT_CONF
+
+_FREE = Quota(None, None, 1.0)
+each_language = pytest.mark.parametrize("language", ["volcano", "kai"])
+
+
+def policy(language: str) -> Policy:
+    plugins = ", ".join(f"{{name: {each}}}" for each in DEFAULT_PLUGINS)
+    kai = f"dialect: kai\ntiers:\n- plugins: [{plugins}]\n"
+    return policy_of(kai if language == "kai" else DEFAULT_CONF, builtin_registry())
+
+
+def world(language: str, *objects: Object) -> World:
+    """Return a world of Volcano's objects, in either language."""
+    found = policy(language)
+    names = (found.dialect.scheduler,)
+    asked = [replace(obj, scheduler_name=names[0]) if isinstance(obj, Pod) else obj for obj in objects]
+    if language == "kai":
+        asked = [replace(obj, gang=Gang()) if isinstance(obj, PodGroup) else obj for obj in asked]
+        asked = [_shared(obj) if isinstance(obj, Queue) and obj.sharing is None else obj for obj in asked]
+    return World(asked, found, 0.0, names)
+
+
+def _shared(found: Queue) -> Queue:
+    return replace(found, sharing=QueueSharing(_FREE, _FREE, _FREE))
+
+
+def with_claims(language: str, count: int, offered: int) -> World:
+    """Return two nodes, of which one has devices, and a pod that claims some."""
+    devices = tuple(Device(f"d{number}") for number in range(offered))
+    request = DeviceRequest("gpu", (DeviceOption("gpu.example.com", count, "gpu"),))
+    group, (pod,) = podgroup("ask", 1), pods("ask", 1, cpu=1)
+    return world(
+        language,
+        queue("default"),
+        node("n0", cpu=4),
+        node("n1", cpu=4),
+        DeviceClass("gpu.example.com"),
+        ResourceSlice("n0-slice", "gpu.example.com", "n0", node_name="n0", devices=devices),
+        ResourceClaim("ns", "gpus", (request,)),
+        group,
+        replace(pod, spec=replace(pod.spec, resource_claims=("gpus",))),
+    )
+
+
+def texts(found: Explanation) -> list[str]:
+    return ["; ".join(way.text) for way in found.ways]
+
+
+@each_language
+def test_a_claim_of_too_many_devices_is_met_by_as_many_more_or_as_many_fewer(language: str) -> None:
+    found = explain(with_claims(language, 4, 2), "ns/ask")
+    assert [part.code for part in found.parts] == [Code.DEVICE]
+    assert "2 more devices like d0 of gpu.example.com on node n0" in texts(found)
+    fewer = next(way for way in found.ways if way.text == ("claims for 2 devices instead of 4",))
+    assert fewer.commands == (
+        "kubectl get resourceclaim gpus -n ns -o json"
+        " | jq '(.spec.devices.requests[].exactly | select(.count > 2) | .count) = 2' | kubectl replace --force -f -",
+    )
+
+
+@each_language
+def test_each_way_of_devices_places_the_pod(language: str) -> None:
+    asked = with_claims(language, 3, 1)
+    found = explain(asked, "ns/ask")
+    assert found.ways and all("drop" not in text for text in texts(found)[:2])
+    for way in found.ways:
+        draft = draft_of(asked, way.chosen)
+        fresh = World(draft.objects(), draft.policy, 0.0, asked.scheduler_names)
+        assert starts(Trials(fresh, 0).base, fresh, "ns/ask")
+
+
+def test_limits_of_kai_are_raised_together_by_what_is_missing() -> None:
+    limits = QueueSharing(Quota(4_000.0, 4_000.0), _FREE, Quota(4_000.0, 4_000.0))
+    limited = replace(queue("limited"), sharing=limits)
+    objects = [node("n0", cpu=16, gpu=8), limited, podgroup("ask", 8, queue="limited"), *pods("ask", 8, cpu=1, gpu=1)]
+    found = explain(world("kai", *objects), "ns/ask")
+    assert [part.code for part in found.parts] == [Code.QUEUE_LIMIT]
+    first = found.ways[0]
+    assert first.text == ("queue limited: gpu limit +4 GPUs; queue limited: cpu limit +4 cores",)
+    change = '{"spec":{"resources":{"gpu":{"limit":8.0},"cpu":{"limit":8000.0}}}}'
+    assert first.commands == (f"kubectl patch queue limited --type merge -p '{change}'",)
+    assert first.changes == (
+        "--set queue/limited.resources.gpu.limit=8",
+        "--set queue/limited.resources.cpu.limit=8000",
+    )
+
+
+@pytest.mark.parametrize("likely", [0, 1, 11, 12, 13, 40])
+def test_the_least_count_does_not_depend_on_what_seems_likely(likely: int) -> None:
+    assert _least(40, lambda count: count >= 12, likely) == 12
+
+
+@pytest.mark.parametrize("likely", [0, 999, 500, 510, 490])
+def test_a_large_count_is_found_to_a_thirty_second(likely: int) -> None:
+    asked: list[int] = []
+
+    def enough(count: int) -> bool:
+        asked.append(count)
+        return count >= 500
+
+    assert 500 <= _least(1000, enough, likely) <= 516
+    assert len(asked) <= 18
+
+
+def test_a_gang_for_which_many_nodes_are_missing_is_told_how_many() -> None:
+    machine: Node = node("n0", cpu=16, gpu=8)
+    found = explain(
+        world("volcano", queue("default"), machine, podgroup("ask", 202), *pods("ask", 202, cpu=1, gpu=8)), "ns/ask"
+    )
+    assert "201 more nodes like n0 (8 GPUs, 16 cores, 32 GiB of memory)" in texts(found)
+    assert found.trials < 40
