@@ -8,7 +8,7 @@ nothing, and reports that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
@@ -25,6 +25,9 @@ CONSOLIDATION_STEPS_MAX = 32_768
 SUBSET_STEPS = 10
 #: Steps of a search that begins; of a set of victims; of a victim that is offered a place; and of each placed task.
 SEARCH_STEPS, SET_STEPS, OFFER_STEPS, TASK_STEPS = 4, 4, 1, 7
+#: Steps of each task with claims of devices beside these: a base, and one for so many devices of the cluster, since
+#: those that are free are found anew after each move.
+CLAIM_STEPS, DEVICES_A_STEP = 20, 300
 #: Shares of a step, of which it has ``_SHARES``: of a comparison of sibling queues, of each queue in it, of a task that
 #: is evicted in a trial, and of a candidate for eviction.
 _SHARES, _COMPARISON, _QUEUE, _EVICTED, _CANDIDATE = 16, 24, 6, 2, 1
@@ -66,6 +69,22 @@ class Steps:
         # The rest is carried over: each is cheap, and only many of them make a step.
         steps, self._shares = divmod(self._shares + shares, _SHARES)
         return not steps or self.spend(steps)
+
+
+def steps_to_place(ssn: Session, rows: Sequence[int]) -> int:
+    """Return the steps of placing tasks on nodes that are known to have resources for them."""
+    pods = ssn.tables.tasks.pods
+    claiming = sum(bool(pods[row].spec.resource_claims) for row in rows)
+    return TASK_STEPS * len(rows) + (claiming * _claim_steps(ssn) if claiming else 0)
+
+
+def _claim_steps(ssn: Session) -> int:
+    """Return the steps of a task with claims beside those of any task."""
+
+    def count() -> int:
+        return CLAIM_STEPS + sum(len(each.devices) for each in ssn.tables.slices.objs) // DEVICES_A_STEP
+
+    return ssn.shared(_claim_steps, count)
 
 
 def steps_of(ssn: Session) -> Steps:

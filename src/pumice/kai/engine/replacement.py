@@ -14,7 +14,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.kai.engine.budget import OFFER_STEPS, TASK_STEPS, steps_of
+from pumice.kai.engine.budget import OFFER_STEPS, steps_of, steps_to_place
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count, needs_gpus
@@ -164,7 +164,7 @@ class Replacement:
 
     def _place(self, part: Part, within: Bool) -> bool:
         """Place a part, all of it or nothing. Return False also if no step is left for it."""
-        enough = self._steps.spend(TASK_STEPS * len(part.rows))
+        enough = self._steps.spend(steps_to_place(self._ssn, part.rows))
         return enough and placer(self._ssn).place(self._stmt, part, within, virtual=True)
 
     def _room_of(self, chunk: Part) -> Bool:
