@@ -88,9 +88,9 @@ def test_fills_are_within_the_published_deviation(name: str, monkeypatch: pytest
 
 @pytest.mark.long
 @with_traces
-@pytest.mark.parametrize("year", [2022, 2023])
-def test_first_come_first_served_waits_as_long_as_expected(year: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = ran(f"theta-{year}-fcfs", monkeypatch, trace=str(THETA / f"theta_{year}.swf"))
+@pytest.mark.parametrize("name", ["theta-2022-fcfs", "theta-2023-fcfs", "theta-2023-easy"])
+def test_a_whole_trace_of_theta_waits_as_long_as_expected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ran(name, monkeypatch, trace=str(THETA / f"{name[:10].replace('-', '_')}.swf"))
     wait_h, expected_h = (float(part.split()[-2]) for part in text.split(","))
     # A period of one second delays each start by up to two, which adds up in a line of jobs that wait for each other.
     assert wait_h == pytest.approx(expected_h, rel=0.005)
