@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pumice.library.filling import Fill, fill
     from pumice.library.policies import PolicySource, policy
     from pumice.library.questions import explain
+    from pumice.library.row import Row
     from pumice.library.run import Run
     from pumice.library.scheduler import Scheduler, connect
     from pumice.library.table import Table
@@ -41,6 +42,7 @@ _PLACES = {
     "PluginError": "pumice.framework.plugin.errors",
     "PolicyError": "pumice.framework.plugin.errors",
     "PolicySource": "pumice.library.policies",
+    "Row": "pumice.library.row",
     "Run": "pumice.library.run",
     "Scheduler": "pumice.library.scheduler",
     "Table": "pumice.library.table",
@@ -65,6 +67,7 @@ __all__ = [
     "PluginError",
     "PolicyError",
     "PolicySource",
+    "Row",
     "Run",
     "Scheduler",
     "Table",

@@ -65,6 +65,11 @@ def test_links_lead_somewhere() -> None:
     assert not dead, repo.listed("these links lead nowhere", dead)
 
 
+def test_each_name_of_the_public_api_is_described() -> None:
+    lines = repo.text(repo.ROOT / "docs" / "api.md").splitlines()
+    assert [line for line in lines if line.startswith("| `") and line.endswith("|  |")] == []
+
+
 def test_every_page_of_the_guide_is_listed() -> None:
     pages = {f"guide/{page.name}" for page in repo.files(".md", under="docs/guide")}
     listed = set(re.findall(r"\]\((guide/[\w-]+\.md)\)", repo.text(repo.ROOT / "docs" / "README.md")))

@@ -87,6 +87,7 @@ class Cluster:
 
     @property
     def sources(self) -> tuple[str, ...]:
+        """What was read, in order: paths of manifests, and traces with their format."""
         return self.inputs.sources
 
     @cached_property

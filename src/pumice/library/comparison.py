@@ -11,6 +11,7 @@ from pumice.library.cluster import Cluster, Span, load, read_cluster, seconds_of
 from pumice.library.column import count, number, text
 from pumice.library.columns.figures import COMPARISON_COLUMNS, comparison_rows
 from pumice.library.errors import InputError
+from pumice.library.html import html_facts
 from pumice.library.policies import PolicyLike
 from pumice.library.table import Table
 from pumice.report.comparison import Comparison as Compared
@@ -61,7 +62,9 @@ class Comparison:
         return f"comparison of A {a} and B {b} in {len(self.compared.pairs)} universes\n{self.figures!r}"
 
     def _repr_html_(self) -> str:
-        return self.figures._repr_html_()
+        a, b = self.compared.confs
+        facts = {"A": a, "B": b, "universes": f"{len(self.compared.pairs):,}"}
+        return html_facts("comparison", facts) + self.figures._repr_html_()
 
 
 def compare(

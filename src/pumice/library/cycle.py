@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pumice.library.columns.cycles import CYCLE_JOB_COLUMNS, CYCLE_POD_COLUMNS, cycle_job_rows, cycle_pod_rows
+from pumice.library.columns.cycles import (
+    CYCLE_JOB_COLUMNS,
+    CYCLE_POD_COLUMNS,
+    DECISION_COLUMNS,
+    cycle_job_rows,
+    cycle_pod_rows,
+    decision_rows,
+)
 from pumice.library.html import html_facts
 from pumice.library.table import Table
 from pumice.library.text import screen
@@ -32,6 +39,11 @@ class Cycle:
     def jobs(self) -> Table:
         """A row for each PodGroup."""
         return Table("jobs", CYCLE_JOB_COLUMNS, lambda: cycle_job_rows(self.answer, self._pod_rows))
+
+    @cached_property
+    def decisions(self) -> Table:
+        """A row for each decision, in the order in which they were taken, and then for each reservation."""
+        return Table("decisions", DECISION_COLUMNS, lambda: decision_rows(self.answer))
 
     @property
     def faults(self) -> tuple[str, ...]:

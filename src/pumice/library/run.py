@@ -47,6 +47,7 @@ class Run:
 
     @cached_property
     def summary(self) -> Summary:
+        """The figures as values, from which the report and the text of ``pumice simulate`` are made."""
         return summarise(self.run)
 
     @cached_property

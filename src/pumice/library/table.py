@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from pumice.library.column import Column, Kind, text
 from pumice.library.html import html_table
+from pumice.library.row import Row
 from pumice.library.text import Cell, text_table
+from pumice.sim.traces.trace import did_you_mean
 
 #: Rows of a table that its text and its HTML show: a table is no longer than a screen.
 ROWS_SHOWN = 20
@@ -61,6 +63,17 @@ class Table:
         if name not in self._by_column:
             raise KeyError(f"{self.name} has no column {name!r}; it has {', '.join(self._by_column)}")
         return list(self._by_column[name])
+
+    def row(self, name: str) -> Row:
+        """Return the first row whose first column has this value: one job, queue or node by name, say.
+
+        Raises: LookupError.
+        """
+        for row in self._rows:
+            if row[0] == name:
+                return Row(self.name, self.columns, row)
+        hint = did_you_mean(name, [str(row[0]) for row in self._rows])
+        raise LookupError(f"{self.name} has no row {name!r}{hint}")
 
     def to_dict(self) -> Mapping[str, Values]:
         """Return columns by name: lists of text, and arrays of numbers in which NaN marks a missing value."""
@@ -115,6 +128,7 @@ class Table:
 
     @property
     def columns_shown(self) -> tuple[str, ...]:
+        """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def _shown(self) -> list[tuple[Cell, ...]]:

@@ -13,14 +13,19 @@ CELL_MAX = 32
 LINES_MAX = 24
 
 
-def cell_text(value: Cell) -> str:
+def cell_text(value: Cell, length: int = CELL_MAX) -> str:
     """Return a value on one line, cut to a bounded length; nothing for a missing one."""
     if value is None:
         return ""
     if isinstance(value, float) and not isinstance(value, bool):
         return f"{value:.6g}"
-    shown = escaped(str(value)).replace("\n", " ")
-    return shown if len(shown) <= CELL_MAX else shown[: CELL_MAX - 1] + "…"
+    return one_line(str(value), length)
+
+
+def one_line(text: str, length: int) -> str:
+    """Return a text on one line, cut to a length."""
+    shown = escaped(text).replace("\n", " ")
+    return shown if len(shown) <= length else shown[: length - 1] + "…"
 
 
 def text_table(names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:

@@ -65,6 +65,13 @@ def test_one_fill_is_near_the_published_mean(name: str, monkeypatch: pytest.Monk
     assert row["allocated"] == pytest.approx(row["published"], abs=3 * row["published_deviation"])
 
 
+@pytest.mark.slow
+@with_traces
+def test_one_fill_of_shared_gpus_is_near_the_published_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = ran("fgd-shares", monkeypatch, traces=str(OPENB), repeats=1, shares=(40,)).values()
+    assert row["allocated"] == pytest.approx(row["published"], abs=3 * row["published_deviation"])
+
+
 @with_traces
 @pytest.mark.parametrize("name", ["theta-2022-fcfs", "theta-2023-fcfs", "theta-2023-easy"])
 def test_a_day_of_theta_waits_in_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +91,13 @@ def test_hours_of_philly_are_shown_beside_the_published_waits(monkeypatch: pytes
 def test_fills_are_within_the_published_deviation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: pumice.Fill = ran(name, monkeypatch, traces=str(OPENB))
     assert len(found.policies) == 6 and all(found.policies["within"])
+
+
+@pytest.mark.long
+@with_traces
+def test_fills_of_shared_gpus_are_within_the_published_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ran("fgd-shares", monkeypatch, traces=str(OPENB))
+    assert len(rows) == 4 and all(row["within"] for row in rows.values())
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import pumice
 from pumice.cli.main import main
+from pumice.library.html import html_facts
 from tests.tidy import repo
 
 DEMO = str(repo.ROOT / "examples" / "demo")
@@ -157,11 +158,33 @@ def test_what_cannot_be_used_is_warned_of(tmp_path: Path) -> None:
 
 def test_no_text_of_a_result_is_longer_than_a_screen(run: pumice.Run) -> None:
     cluster = pumice.load(DEMO)
-    results = (cluster, run, cluster.schedule(), cluster.waiting(), pumice.explain("ml/tf", GANG))
-    for each in results:
+    cycle = cluster.schedule()
+    tables = (run.jobs, run.queues, run.events, cycle.decisions)
+    compared = pumice.compare("default", f"{DEMO}/volcano-scheduler.conf", DEMO, repeats=2, until="1h")
+    results = (cluster, run, cycle, cluster.waiting(), pumice.explain("ml/tf", GANG), compared, compared.figures)
+    rows = (run.jobs.row("demo/giant"), run.queues.row("batch"), cycle.decisions.row(next(iter(cycle.binds))))
+    for each in (*results, *tables, *rows):
         lines = repr(each).splitlines()
         assert len(lines) <= 24 and max(map(len, lines)) <= 100, each
-        assert each._repr_html_().startswith("<table>")
+        page = each._repr_html_()
+        assert page.startswith("<table>") and page.count("<tr>") <= 25 and len(page) < 30_000
+    assert "volcano-scheduler.conf" in compared._repr_html_()
+
+
+def test_decisions_are_those_of_the_digest() -> None:
+    cycle = pumice.load(repo.ROOT / "examples" / "defragment").schedule()
+    found = [(row["pod"], row["node"]) for row in cycle.decisions if row["decision"] == "bind"]
+    assert found == list(cycle.binds.items())
+    assert [row["pod"] for row in cycle.decisions if row["decision"] == "evict"] == cycle.evicted
+    assert {row["pod"] for row in cycle.decisions if row["decision"] == "reserve"} == set(cycle.pipelined)
+    assert len(cycle.decisions) > 0 and all(row["why"] for row in cycle.decisions if row["decision"] == "evict")
+
+
+@pytest.mark.parametrize("facts", [1, 5, 500])
+def test_facts_are_no_longer_than_a_screen(facts: int) -> None:
+    page = html_facts("x", {f"<{i}>": "long " * 1000 for i in range(facts)})
+    assert page.count("<tr>") == min(facts, 24) and len(page) < 24 * 500 and "<1>" not in page
+    assert ("more" in page) == (facts > 24)
 
 
 def test_objects_of_kai_are_scheduled_under_its_default() -> None:

@@ -63,6 +63,24 @@ def test_columns_by_name_and_rows_as_dictionaries() -> None:
         _ = found["pod"]
 
 
+def test_a_row_by_name_has_its_values_with_units() -> None:
+    row = table(("a", 1, None, True), ("b", 2, 2.5, False)).row("b")
+    assert dict(row) == {"name": "b", "pods": 2, "wait_s": 2.5, "ok": False}
+    assert repr(row).splitlines() == [
+        "row of things",
+        "  name    b",
+        "  pods    2 pods",
+        "  wait_s  2.5 s",
+        "  ok      False",
+    ]
+    assert "2.5 s" in row._repr_html_()
+    assert "wait_s" not in repr(table(("a", 1, None, True)).row("a"))
+    with pytest.raises(KeyError, match="a row of things has no column 'pod'; it has name, pods"):
+        _ = row["pod"]
+    with pytest.raises(LookupError, match=r"things has no row 'default/bett' \(did you mean"):
+        table(("default/bert", 1, 1.0, True)).row("default/bett")
+
+
 def test_no_text_of_a_table_is_longer_than_a_screen() -> None:
     wide = Table("wide", [text(f"column-{i}", "x") for i in range(200)], lambda: [("y" * 500,) * 200] * 5000)
     lines = repr(wide).splitlines()
@@ -73,5 +91,6 @@ def test_no_text_of_a_table_is_longer_than_a_screen() -> None:
 
 def test_names_from_the_input_are_escaped() -> None:
     hostile = table(("<script>\x1b[31m\nx", 1, 1.0, True))
-    assert "<script>" not in hostile._repr_html_()
+    row = Table("<b>", COLUMNS, lambda: [("<script>", 1, 1.0, True)]).row("<script>")
+    assert "<script>" not in hostile._repr_html_() + row._repr_html_() and "<b>" not in row._repr_html_()
     assert "\x1b" not in repr(hostile) and len(repr(hostile).splitlines()) == 3

@@ -28,6 +28,27 @@ CYCLE_JOB_COLUMNS = (
     text("hint", "what would help it; missing if that is not known"),
 )
 
+DECISION_COLUMNS = (
+    text("pod", "namespace/name"),
+    text("decision", "bind, evict, or reserve (a node that others are leaving)"),
+    text("node", "where it is bound, evicted or reserved"),
+    text("job", "its PodGroup; missing if it names none"),
+    text("why", "why it is evicted; missing for others"),
+)
+
+
+def decision_rows(answer: Answer) -> list[tuple[object, ...]]:
+    """Return a row for each decision in order, and then for each reservation."""
+    decided = [
+        (each.pod, "evict", each.node, each.job or None, each.reason)
+        if isinstance(each, Evict)
+        else (each.pod, "bind", each.node, each.job or None, None)
+        for each in answer.decisions
+    ]
+    jobs = {pod.key: pod.group_key or None for pod in answer.objects if isinstance(pod, Pod)}
+    reserved = [(pod, "reserve", node, jobs.get(pod), None) for pod, node in answer.pipelined.items()]
+    return [*decided, *reserved]
+
 
 def cycle_pod_rows(answer: Answer) -> list[tuple[object, ...]]:
     """Return a row for each pod that has not ended, in order of the input."""
