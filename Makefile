@@ -11,13 +11,14 @@ DEMO_REPORT ?= demo.html
 DEMO        ?= $(BIN)/pumice simulate examples/demo --report $(DEMO_REPORT)
 BENCH       ?= $(BIN)/python -m bench
 TEST_ARGS   ?=
+PYTHONS     ?= python3.11 python3.12 python3.13 python3.14
 FUZZ_COUNT  ?= 20000
 FUZZ_SEED   ?= 1
 FUZZ_SEEDS  ?= 0..9999
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo site test conformance test-long test-kube test-pages fuzz fuzz-input kube-assets check format bench lock clean
+.PHONY: help setup demo site test test-pythons conformance test-long test-kube test-pages fuzz fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +38,15 @@ $(VENV)-site/.installed: requirements-site.txt
 
 test: setup ## all tests but the long ones, those of pages, and those that need a Kubernetes API server
 	$(BIN)/python -m pytest -n auto -m "not kube and not long and not web" $(TEST_ARGS)
+
+test-pythons: ## tests/unit on each of PYTHONS that is installed, in an environment of its own (.venv-3.12, …)
+	@for python in $(PYTHONS); do \
+		version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) \
+			|| { echo "$$python is not installed: nothing is tested on it" >&2; continue; }; \
+		echo "tests/unit on Python $$version"; \
+		$(MAKE) --no-print-directory setup VENV="$(VENV)-$$version" PYTHON="$$python" && \
+		"$(VENV)-$$version/bin/python" -m pytest -q -n auto -m "not kube and not long and not web" $(TEST_ARGS) tests/unit || exit 1; \
+	done
 
 conformance: setup ## every recorded case of both references, on all cores; skipped where ../shared is not there
 	$(BIN)/python -m tests.conformance
@@ -112,5 +122,5 @@ lock: ## pin the requirements anew (needs uv; UPGRADE=--upgrade for newer versio
 	printf "furo>=2025,<2027\nmyst-parser>=5,<6\nsphinx>=9,<10\n" | $(subst pyproject.toml,-,$(LOCK)) -o requirements-site.txt
 
 clean: ## remove all that make and the tools made
-	rm -rf $(VENV) $(VENV)-site tests/web/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
+	rm -rf $(VENV) $(VENV)-* tests/web/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,8 +16,6 @@ from pumice.sweeps.universe import Universe
 
 #: No interval is trusted before so many seeds.
 SEEDS_MIN = 4
-#: Seeds of a sweep that names a precision and no seeds.
-SEEDS = "0..199"
 _RULE = re.compile(r"\s*([a-z_.0-9]{1,60})\s*(?:±|\+-|\+/-)\s*([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%\s*")
 
 
@@ -29,11 +27,6 @@ class Precision(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.figure} ± {100 * self.share:g} %"
-
-
-def is_precision(text: str) -> bool:
-    """Return True for a text that is meant as one, and not as a time."""
-    return "±" in text or "+-" in text or "+/-" in text
 
 
 def parse(text: str) -> Precision:

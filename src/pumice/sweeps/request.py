@@ -19,13 +19,16 @@ _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 #: Commas are also within a size such as 16:cpu=32,gpu=4; the next size begins with a count.
 _NEXT_SIZE = re.compile(r",(?=\s*\d+\s*[x:])")
 SEEDS_MAX = 100_000
+#: Seeds of a sweep that names a precision and no seeds.
+PRECISION_SEEDS = "0..199"
 FILE_BYTES_MAX = 1 << 20
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True, rename={"arguments": "set"}):
     """Paths of ``inputs``; ``policies``: files or the word default; ``arguments`` (``set`` in a file): PLUGIN.ARGUMENT
     -> values; ``nodes``: sizes, none for that of the input; ``columns``: of plain tables among the inputs; ``seeds``:
-    such as ``0..19``; times as texts such as ``7d``."""
+    such as ``0..19``; times as texts such as ``7d``; ``precision``: a rule such as ``wait.mean ± 2 %``, until which
+    seeds are taken. In a file, ``until`` may be a list of a time and a rule."""
 
     inputs: list[str]
     policies: list[str] = []
@@ -39,6 +42,21 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True, rename={"argument
     shake: str | float | None = None
     plugins_dir: str = ""
     columns: str = ""
+    precision: str = ""
+
+
+def divided(until: Sequence[str | float]) -> tuple[str | float | None, str]:
+    """Return the time and the precision of what ``until`` says, None and "" for none. Raises: ValueError."""
+    rules = [text for text in until if isinstance(text, str) and _is_precision(text)]
+    times = [text for text in until if text not in rules]
+    if len(rules) > 1 or len(times) > 1:
+        raise ValueError(f"until: found {', '.join(map(repr, until))}, wanted one time and one rule at most")
+    return (times[0] if times else None), (rules[0] if rules else "")
+
+
+def _is_precision(text: str) -> bool:
+    """Return True for a text that is meant as one, and not as a time."""
+    return "±" in text or "+-" in text or "+/-" in text
 
 
 def is_request_file(path: Path) -> bool:
@@ -69,6 +87,8 @@ def read_request(path: Path, folder: Path | None = None) -> Request:
     except msgspec.ValidationError as error:
         known = ", ".join(Request.__struct_encode_fields__)
         raise ValueError(f"{path}: {error}; known: {known}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     folder = path.parent if folder is None else folder
     return msgspec.structs.replace(
         request,
@@ -85,6 +105,11 @@ def _listed(found: Any) -> Any:
     one: dict[str, Any] = {
         key: [found[key]] for key in ("inputs", "policies", "nodes") if isinstance(found.get(key), str)
     }
+    if isinstance(until := found.get("until"), str | list):
+        time, rule = divided([until] if isinstance(until, str) else until)
+        one |= {"until": time} | ({"precision": rule} if rule else {})
+    if (one.get("precision") or found.get("precision")) and "seeds" not in found:
+        one["seeds"] = PRECISION_SEEDS
     values = found.get("set")
     if isinstance(values, Mapping):
         one["set"] = {key: value if isinstance(value, list) else [value] for key, value in values.items()}

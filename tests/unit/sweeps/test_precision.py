@@ -82,6 +82,21 @@ def test_a_sweep_stops_when_the_figure_is_known(tmp_path: Path, monkeypatch: pyt
     assert code == 0 and json.loads(out)["finished"] == 5 and "± 50 % after all 5 seeds; name more with --seeds" in said
 
 
+def test_a_plan_file_names_a_time_and_a_rule(tmp_path: Path) -> None:
+    def run(until: str, *more: str) -> tuple[int, str]:
+        file = tmp_path / "plan.toml"
+        file.write_text(f'inputs = "{DEMO}"\npolicies = "default"\nshake = "60s"\nuntil = {until}\n')
+        words = ["sweep", str(file), "--workers", "2", "--out", str(tmp_path / "out"), *more]
+        result = CliRunner().invoke(main, words)
+        return result.exit_code, result.stderr
+
+    code, said = run('["20m", "wait.mean ± 99 %"]')
+    assert code == 0 and "200 universes, 0 of them" in said and "after 4 seeds" in said
+    assert run('"20m"') == (0, run('["20m"]')[1])
+    assert "each shard would stop for itself" in run('"wait.mean ± 2 %"', "--shard", "1/2")[1]
+    assert "plan.toml: until: found '20m', '30m', wanted one time and one rule" in run('["20m", "30m"]')[1]
+
+
 def setting(nodes: str, weight: int, mean: float) -> Setting:
     return Setting("default", nodes, (("binpack.weight", weight),), Interval(mean, mean, mean, 2), None)
 

@@ -120,10 +120,8 @@ def sweep(
     named, parts = _divided(words)
     inputs = list(ctx.with_resource(readable(named)))
     defaults = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT}
-    precision = _precision_of(given, in_parts=bool(parts or shard))
-    if given["until"] is None:
-        defaults.add("until")  # a rule is no part of a plan file
     request = _request(inputs, given, defaults, Path() if STDIN in named else None)
+    precision = _precision_of(request, in_parts=bool(parts or shard))
     options = _Options(
         out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep"),
         _shard_of(shard),
@@ -157,29 +155,33 @@ def _divided(words: Sequence[str]) -> tuple[list[str], list[Path]]:
     return inputs, parts
 
 
-def _precision_of(given: dict[str, Any], *, in_parts: bool) -> Precision | None:
-    """Take the rule out of ``until``, and name seeds for it where none are named. Raises: InputError."""
-    from pumice.sweeps.precision import SEEDS, is_precision, parse
+def _precision_of(request: Request, *, in_parts: bool) -> Precision | None:
+    """Raises: InputError."""
+    from pumice.sweeps.precision import parse
 
-    rules = [text for text in given["until"] if is_precision(text)]
-    times = [text for text in given["until"] if not is_precision(text)]
-    if len(rules) > 1 or len(times) > 1:
-        raise InputError(f"--until: found {', '.join(map(repr, given['until']))}, wanted one time and one rule at most")
-    given["until"] = times[0] if times else None
-    if not rules:
+    if not request.precision:
         return None
     if in_parts:
-        raise InputError(f"--until {rules[0]}: each shard would stop for itself; wanted no --shard and no merge")
-    given["seeds"] = SEEDS if given["seeds"] == "0" else given["seeds"]
+        raise InputError(
+            f"--until {request.precision}: each shard would stop for itself; wanted no --shard and no merge"
+        )
     try:
-        return parse(rules[0])
+        return parse(request.precision)
     except ValueError as error:
         raise InputError(f"--until: {error}") from None
 
 
 def _request(inputs: list[str], given: dict[str, Any], defaults: set[str], folder: Path | None) -> Request:
     """Return the request of a plan file, or of the flags. ``folder``: see ``read_request``. Raises: InputError."""
-    from pumice.sweeps.request import Request, is_request_file, read_request, settings_of_flags, sizes_of
+    from pumice.sweeps.request import (
+        PRECISION_SEEDS,
+        Request,
+        divided,
+        is_request_file,
+        read_request,
+        settings_of_flags,
+        sizes_of,
+    )
 
     try:
         if len(inputs) == 1 and is_request_file(Path(inputs[0])):
@@ -187,16 +189,19 @@ def _request(inputs: list[str], given: dict[str, Any], defaults: set[str], folde
                 flags = ", ".join(f"--{name.replace('_', '-')}" for name in both)
                 raise InputError(f"{inputs[0]}: the plan says what to run; leave out {flags}")
             return read_request(Path(inputs[0]), folder)
-        shake = given["shake"] or ("60s" if given["seeds"] != "0" else None)
-        times = {name: given[name] for name in _TIMES} | {"shake": shake}
+        until, precision = divided(given["until"])
+        seeds = PRECISION_SEEDS if precision and given["seeds"] == "0" else given["seeds"]
+        shake = given["shake"] or ("60s" if seeds != "0" else None)
+        times = {name: given[name] for name in _TIMES} | {"shake": shake, "until": until}
         return Request(
             inputs=inputs,
             policies=[name for text in given["policies"] for name in text.split(",")],
             arguments=settings_of_flags(given["sets"]),
             nodes=sizes_of(given["nodes"]),
-            seeds=given["seeds"],
+            seeds=seeds,
             plugins_dir=given["plugins_dir"],
             columns=given["columns"],
+            precision=precision,
             **times,
         )
     except ValueError as error:
