@@ -121,17 +121,15 @@ def compare(
       pumice compare old.conf new.conf all.yaml --faults node-gone=6h --repeats 20 --json
       pumice compare old.conf new.conf traces/theta_2023 --blocks 7d
     """
-    is_piped = takes_stdout((report,), as_json=as_json)
+    takes_stdout((report,), as_json=as_json)
     inputs = ctx.with_resource(readable(inputs))
     require_there(inputs)
     if blocks and repeats:
         raise InputError("found --blocks and --repeats, wanted one of them: each block is one universe")
-    confs = (_conf_of(a), _conf_of(b))
     if not blocks:
         flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats != 1 else None))
-    chosen = [choose_policy(conf, (), strict=strict, plugins_dir=plugins_dir) for conf in confs]
-    policies = tuple((each.text, each.where) for each in chosen)
-    job = Job(inputs, policies, plugins_dir, strict, flags, blocks)
+    chosen = [choose_policy(_conf_of(text), (), strict=strict, plugins_dir=plugins_dir) for text in (a, b)]
+    job = Job(inputs, tuple((each.text, each.where) for each in chosen), plugins_dir, strict, flags, blocks)
     found = _checked(inputs, flags)
     repeats = _count_blocks(found, blocks) if blocks else repeats or REPEATS
     with ExitStack() as files:
@@ -146,23 +144,23 @@ def compare(
             from pumice.report.html import render
 
             page.write(render(comparison_data(compared)))
-    if not is_piped:
-        _print(compared, found, as_json=as_json)
-    if report not in (None, STDOUT):
-        say(f"wrote {report}")
+    _print(compared, found, report, as_json=as_json)
     if interrupted:
         say(f"interrupted: {len(compared.pairs)} of {repeats} universes are compared")
         ctx.exit(INTERRUPTED)
     fail_for(ctx, found.scene.problems)
 
 
-def _print(compared: Comparison, found: Inputs, *, as_json: bool) -> None:
+def _print(compared: Comparison, found: Inputs, report: Path | None, *, as_json: bool) -> None:
+    """Print the comparison unless its report is standard output, and say where the report is."""
     if as_json:
         print_json(compared.to_json() | {"problems": described(found.scene.problems)})
-    else:
+    elif report != STDOUT:
         from pumice.cli.comparison import print_comparison
 
         print_comparison(compared)
+    if report not in (None, STDOUT):
+        say(f"wrote {report}")
 
 
 def _checked(inputs: tuple[str, ...], flags: Flags) -> Inputs:

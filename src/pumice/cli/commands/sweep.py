@@ -122,16 +122,9 @@ def sweep(
     defaults = {name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT}
     request = _request(inputs, given, defaults, Path() if STDIN in named else None)
     precision = _precision_of(request, in_parts=bool(parts or shard))
-    options = _Options(
-        out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep"),
-        _shard_of(shard),
-        engine,
-        workers or len(os.sched_getaffinity(0)),
-        figure,
-        as_json,
-        heat,
-        precision,
-    )
+    out = out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep")
+    workers = workers or len(os.sched_getaffinity(0))
+    options = _Options(out, _shard_of(shard), engine, workers, figure, as_json, heat, precision)
     try:
         plan = plan_of(request)
     except Wrong as error:
