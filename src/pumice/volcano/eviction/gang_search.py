@@ -113,17 +113,12 @@ class GangSearch:
         emptied, sets = self._room(self._supply(job).freed()), dict[str, VictimPrefixes]()
         have_victims = self._have_victims(job)
         for place in domains:
-            # Victims are sought only where the gang would fit if all of them left: listing them costs most.
-            if self._budget.is_cut():
-                return {}
             # A domain that sums refute takes about as long as a few pods that are looked at.
-            if not self._budget.spend(DOMAIN_STEPS):
+            if self._budget.is_cut() or not self._budget.spend(DOMAIN_STEPS):
                 return {}
-            if not have_victims[place.nodes.rows].any():
-                self.findings.append(TooFewVictims(place.name, 0))
-                continue
-            if not self._could_place(job, sub_queues, place, emptied):
-                self.findings.append(TooSmall(place.name))
+            # Victims are sought only where the gang would fit if all of them left: listing them costs most.
+            if (refuted := self._refuted(job, sub_queues, place, emptied, have_victims)) is not None:
+                self.findings.append(refuted)
                 continue
             victim_sets = sets[place.name] = self._victims(job, place, need, self._budget.spend)
             for victims in self._that_may_do(job, sub_queues, place, victim_sets):
@@ -253,6 +248,14 @@ class GangSearch:
         queue, running = int(self._ssn.tables.jobs.queue[job]), evictable(self._ssn)
         reclaims = self._kind is EvictionKind.GANG_RECLAIM
         return running.of_other_queues(queue, gangs=True) if reclaims else running.of_queue(queue, gangs=True)
+
+    def _refuted(
+        self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, emptied: GangRoom, have_victims: Bool
+    ) -> Blocker | None:
+        """Return why no evictions in a place make room for the job, None if some may."""
+        if not have_victims[place.nodes.rows].any():
+            return TooFewVictims(place.name, 0)
+        return None if self._could_place(job, sub_queues, place, emptied) else TooSmall(place.name)
 
     def _have_victims(self, job: int) -> Bool:
         """Return the nodes with tasks among which victims may be found. Shape (N,)."""
