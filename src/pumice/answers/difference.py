@@ -11,6 +11,8 @@ from pumice.algorithms.sums import sums_by
 from pumice.answers.codes import Code, code_of
 from pumice.answers.world import Draft, Trial, Trials, World
 from pumice.columns.dtypes import EPS
+from pumice.columns.jobs import PENDING_PHASE
+from pumice.model.status import PodGroupPhase
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 
@@ -36,12 +38,15 @@ class Share(Struct, frozen=True):
 
 class Difference(Struct, frozen=True):
     """``placed``: more pods of these jobs get a node, or a reservation, than as things are; ``not_placed``: fewer do.
-    ``evicted``: pods that are evicted only after the change; ``spared``: only as things are."""
+    ``evicted``: pods that are evicted only after the change; ``spared``: only as things are. ``admitted``: jobs whose
+    pods are created only after the change; ``not_admitted``: only as things are."""
 
     placed: Mapping[str, int]
     not_placed: Mapping[str, int]
     evicted: tuple[str, ...]
     spared: tuple[str, ...]
+    admitted: tuple[str, ...]
+    not_admitted: tuple[str, ...]
     waits: tuple[Waits, ...]
     shares: tuple[Share, ...]
     before: Trial
@@ -51,7 +56,8 @@ class Difference(Struct, frozen=True):
     def is_empty(self) -> bool:
         """True if the change changes no decision."""
         same = self.before.decisions == self.after.decisions
-        return same and self.before.outcome.pipelined == self.after.outcome.pipelined
+        same &= self.before.outcome.pipelined == self.after.outcome.pipelined
+        return same and not self.admitted and not self.not_admitted
 
 
 def compare(world: World, draft: Draft) -> Difference:
@@ -65,17 +71,30 @@ def difference_of(before: Trial, after: Trial) -> Difference:
     was, now = before.placed, after.placed
     keys = sorted(was.keys() | now.keys())
     gone_before, gone_after = ({each.pod for each in trial.evicts} for trial in (before, after))
+    let_before, let_after = set(admitted_in(before)), set(admitted_in(after))
     codes = {job: code for job, code, _ in waiting_in(before)}
     return Difference(
         {key: now.get(key, 0) - was.get(key, 0) for key in keys if now.get(key, 0) > was.get(key, 0)},
         {key: was.get(key, 0) - now.get(key, 0) for key in keys if now.get(key, 0) < was.get(key, 0)},
         tuple(sorted(gone_after - gone_before)),
         tuple(sorted(gone_before - gone_after)),
+        tuple(sorted(let_after - let_before)),
+        tuple(sorted(let_before - let_after)),
         tuple(Waits(job, code, text, codes.get(job)) for job, code, text in waiting_in(after)),
         tuple(_shares(before, after)),
         before,
         after,
     )
+
+
+def admitted_in(trial: Trial) -> list[str]:
+    """Return the jobs without pods that a cycle admits: Volcano's controller creates their pods then."""
+    jobs, found = trial.outcome.tables.jobs, list[str]()
+    for row in trial.outcome.live_jobs.tolist():
+        group = jobs.groups[row]
+        if group is not None and group.gang is None and not jobs.size[row] and jobs.phase[row] != PENDING_PHASE:
+            found += [jobs.uids[row]] * (group.status.phase == PodGroupPhase.PENDING)
+    return found
 
 
 def waiting_in(trial: Trial) -> list[tuple[str, Code, str]]:

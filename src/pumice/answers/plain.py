@@ -90,6 +90,8 @@ def difference_described(found: Difference, before: str, after: str) -> dict[str
         "not_placed": dict(found.not_placed),
         "evicted": list(found.evicted),
         "spared": list(found.spared),
+        "admitted": list(found.admitted),
+        "not_admitted": list(found.not_admitted),
         "waiting": [
             {
                 "job": each.job,

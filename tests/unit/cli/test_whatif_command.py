@@ -50,6 +50,31 @@ def test_a_limit_of_a_queue_is_set(tmp_path: Path) -> None:
     assert [each["code"] for each in waiting] == ["QueueLimit"]
 
 
+def test_a_job_whose_pods_are_created_once_it_is_admitted_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(
+        """
+{apiVersion: v1, kind: Node, metadata: {name: n0}, status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: team}
+spec: {weight: 1, capability: {cpu: "2"}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: later, namespace: ml}
+spec: {minMember: 4, queue: team, minResources: {cpu: "4"}}
+status: {phase: Pending}
+"""
+    )
+    words = ["whatif", str(tmp_path), "--set", "queue/team.capability.cpu=4"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert "1 job admitted, 0 jobs still wait\nadmitted  ml/later" in result.stdout
+    said = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
+    assert (said["admitted"], said["not_admitted"], said["changes_something"]) == (["ml/later"], [], True)
+
+
 def test_an_object_that_is_there_is_changed_by_apply(tmp_path: Path) -> None:
     node = {"name": "n0", "labels": {"kubernetes.io/hostname": "n0"}}
     room = {"cpu": "3", "memory": "16Gi", "pods": "110"}

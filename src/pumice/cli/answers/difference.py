@@ -30,6 +30,9 @@ def print_difference(found: Difference, before: str, after: str) -> None:
     for what, style, pods in (("evicted", "red", found.evicted), ("spared", "green", found.spared)):
         for pod in pods[:_SHOWN_MAX]:
             lines.add((what, style), escaped(pod))
+    for what, style, jobs in (("admitted", "green", found.admitted), ("not admitted", "red", found.not_admitted)):
+        for job in jobs[:_SHOWN_MAX]:
+            lines.add((what, style), escaped(job))
     for each in found.waits[:_SHOWN_MAX]:
         changed = f" (before: {each.before.value})" if each.before not in (None, each.code) else ""
         lines.add(("waits", "yellow"), escaped(f"{each.job}  {each.code.value}: {each.sentence}{changed}"))
@@ -48,6 +51,8 @@ def _summary(found: Difference) -> str:
         (len(found.not_placed), "job no longer placed", "jobs no longer placed"),
         (len(found.evicted), "pod evicted", "pods evicted"),
         (len(found.spared), "pod spared", "pods spared"),
+        (len(found.admitted), "job admitted", "jobs admitted"),
+        (len(found.not_admitted), "job no longer admitted", "jobs no longer admitted"),
     ]
     texts = [f"{count:,} {one if count == 1 else many}" for count, one, many in parts if count]
     waiting = f"{counted(len(found.waits), 'job')} still wait{'s' if len(found.waits) == 1 else ''}"

@@ -1,0 +1,113 @@
+"""``python -m bench.records``: what a record of cycles costs the loop that writes it, how large it is, and whether its
+cycles decide the same again.
+
+The loop is that of ``pumice simulate --record`` on a trace. CPU time of the recorder is measured around its calls in
+that loop, and compared with the rest of the same run. ``--profile`` prints where that time goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import io
+import pstats
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pumice.cli.main import main as pumice
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.runtime.record.recorder import Recorder
+from pumice.runtime.record.replay import ReplayedCycle, replay
+
+#: What the loop calls.
+_CALLS = ("use_conf", "begin_anew", "take", "begin_cycle", "listening", "end_cycle", "flush", "close")
+
+
+class Meter:
+    """Sums the CPU seconds of calls of all recorders, those within another call once."""
+
+    def __init__(self, profile: cProfile.Profile | None) -> None:
+        self.seconds, self.recorder = 0.0, list[Recorder]()
+        self._depth, self._profile = 0, profile
+
+    def install(self) -> None:
+        """Measure the calls of recorders from now on."""
+        for name in _CALLS:
+            setattr(Recorder, name, self._measured(getattr(Recorder, name)))
+
+    def _measured(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def measured(recorder: Recorder, *args: Any, **more: Any) -> Any:
+            if self._depth:
+                return call(recorder, *args, **more)
+            self._depth += 1
+            self.recorder[:] = [recorder]
+            if self._profile is not None:
+                self._profile.enable()
+            began = time.process_time()
+            try:
+                return call(recorder, *args, **more)
+            finally:
+                self.seconds += time.process_time() - began
+                if self._profile is not None:
+                    self._profile.disable()
+                self._depth -= 1
+
+        return measured
+
+
+def simulate(words: Sequence[str]) -> float:
+    """Run ``pumice simulate`` in this process. Return its CPU seconds."""
+    began = time.process_time()
+    with redirect_stdout(io.StringIO()):
+        pumice(["simulate", *words], standalone_mode=False)
+    return time.process_time() - began
+
+
+def equal_again(folder: Path, most: int) -> tuple[int, int]:
+    """Return how many of the first cycles of a record were run again, and how many decided the same."""
+    registry = builtin_registry()
+    cycles = (
+        each
+        for each in replay(folder, lambda text, lenient: policy_of(text, registry, strict=not lenient))
+        if isinstance(each, ReplayedCycle)
+    )
+    equal = [each.is_equal for each in islice(cycles, most)]
+    return len(equal), sum(equal)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m bench.records", description=__doc__)
+    parser.add_argument("--trace", default="../shared/traces/philly-gavel", help="default %(default)s")
+    parser.add_argument("--nodes", default="125x4gpu", help="default %(default)s")
+    parser.add_argument("--until", default="17d", help="default %(default)s")
+    parser.add_argument("--cycles", type=int, default=1_000, help="that are run again (default %(default)s)")
+    parser.add_argument("--profile", action="store_true", help="print where the time of the recorder goes")
+    wanted = parser.parse_args(words)
+    profile = cProfile.Profile() if wanted.profile else None
+    meter = Meter(profile)
+    meter.install()
+    with TemporaryDirectory() as name:
+        folder = Path(name, "record")
+        given = [wanted.trace, "--nodes", wanted.nodes, "--until", wanted.until, "--record", str(folder), "--json"]
+        whole = simulate(given)
+        rest = whole - meter.seconds
+        (recorder,) = meter.recorder
+        each = recorder.bytes / max(recorder.events, 1)
+        print(f"the recorder: {meter.seconds:.2f} of {rest:.2f} CPU s, {100 * meter.seconds / rest:.1f} %, at most 3 %")
+        print(f"{recorder.events:,} events, {each:.0f} bytes each, at most 200")
+        found, equal = equal_again(folder, wanted.cycles)
+        print(f"{found:,} cycles run again, {equal:,} equal")
+    if profile is not None:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+    return 0 if equal == found else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
