@@ -15,6 +15,7 @@ from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
 from pumice.kai.engine.parts import amount_of
 from pumice.kai.engine.tree_order import QueueTree
+from pumice.model.devices.gpu import GPU_RESOURCE
 
 #: Demand of 1 MiB of GPU memory in milli-devices. Quirk of KAI, kept on purpose: it takes each GPU for one of 100 MiB.
 _DEMAND = 10.0
@@ -99,11 +100,19 @@ def _of_shared_gpus(tables: Tables) -> F64:
     # Row by row is slow, so it is limited to tasks of classes whose charge can differ from the request.
     others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
     if len(tables.claims):
-        others |= np.array([spec is not None and bool(spec.resource_claims) for spec in classes.specs], dtype=bool)
+        others |= classes.claims
     if others.any():
         held = (tasks.alive & (tasks.job >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
-        for row in held[others[tasks.cls[held]]].tolist():
+        held = held[others[tasks.cls[held]]]
+        # A share of GPU memory is charged by the node that it is on; all other charges follow from class and claims.
+        of_memory = classes.share_mib[tasks.cls[held]] > 0
+        for row in held[of_memory].tolist():
             found[tasks.job[row]] += amount_of(tables, (row,)) - classes.req[tasks.cls[row]]
+        rest = held[~of_memory]
+        more = classes.charge[tasks.cls[rest]] - classes.req[tasks.cls[rest]]
+        if len(tables.claims) and GPU_RESOURCE in tables.axis.column:
+            more[:, tables.axis.column[GPU_RESOURCE]] += claimed_gpus(tables, rest.tolist())
+        np.add.at(found, tasks.job[rest], more)
     return found
 
 

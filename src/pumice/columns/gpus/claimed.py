@@ -27,9 +27,16 @@ def claimed_gpus(tables: Tables, rows: Sequence[int]) -> F64:
     # Most clusters have no claims, and the loop over tasks is skipped.
     if len(tables.claims):
         classes, tasks = tables.classes, tables.tasks
+        # Pods of a class in a namespace name the same claims and templates.
+        known: dict[tuple[int, str], float] = {}
         for i, row in enumerate(rows):
-            if classes.specs[tasks.cls[row]].resource_claims:
-                found[i] = _MILLI * sum(_gpus(claim) for claim in _claims_of(tables, tasks.pods[row]))
+            cls = int(tasks.cls[row])
+            if classes.claims[cls]:
+                pod = tasks.pods[row]
+                key = cls, pod.namespace
+                if key not in known:
+                    known[key] = _MILLI * sum(map(_gpus, _claims_of(tables, pod)))
+                found[i] = known[key]
     return found
 
 

@@ -24,6 +24,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
 from pumice.kai.engine.budget import SUBSET_STEPS, steps_of
+from pumice.kai.engine.choices import nodes_in_turn
 from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets, subs_in
 from pumice.kai.engine.parts import Part, active_of
@@ -290,7 +291,15 @@ class Placer:
             self.feasible.check_scores(Task(self.ssn.tables, rows[0]), key[node])
             self.why = NoNode()
             return []
-        return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
+        if count == 1 or (self._single and len(rows) == 1):
+            return [node]
+        if not self._single:
+            return self._pick(cls, fit, key, within, count)
+        of_class = np.where(
+            self._fits(fit, within), fit.score if within.score is None else fit.score + within.score, -np.inf
+        )
+        picked = nodes_in_turn(self.ssn, self.feasible, rows, cls, of_class, within.score, self._best) or [node]
+        return picked[: self._as_the_first(cls, fit, picked)]
 
     def _starts_at_once(self, row: int, cls: int, node: int) -> bool:
         """Return True if a node has idle resources for a task, and not only resources that are being released."""
@@ -303,10 +312,7 @@ class Placer:
     def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
         """Return the score of each node for a task, -inf where it cannot run, or None if it can run nowhere.
         Shape (N,)."""
-        fits = fit.allowed & fit.future_fits
-        for mask in (within.nodes, None if self._outside is None else ~self._outside, more):
-            if mask is not None:
-                fits &= mask
+        fits = self._fits(fit, within, more)
         if not fits.any():
             self.why = NoRoom()
             return None
@@ -314,6 +320,14 @@ class Placer:
         if self._single:
             fits, score = self._of_task(row, fits, fit)
         return np.where(fits, score if within.score is None else score + within.score, -np.inf)
+
+    def _fits(self, fit: ClassFit, within: Subset, more: Bool | None = None) -> Bool:
+        """Return where a class fits, now or later. Shape (N,)."""
+        fits = fit.allowed & fit.future_fits
+        for mask in (within.nodes, None if self._outside is None else ~self._outside, more):
+            if mask is not None:
+                fits &= mask
+        return fits
 
     def _place_shared(
         self, stmt: Statement, row: int, cls: int, share: GpuShare, within: Subset, virtual: bool

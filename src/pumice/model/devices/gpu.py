@@ -39,6 +39,7 @@ _MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,2})g\.[0-9]{1,4}gb.*")
 _GPU_DOMAINS = ("nvidia.com", "amd.com", "intel.com")
 
 
+@lru_cache(maxsize=256)
 def is_gpu(name: str) -> bool:
     """Return True if a driver, or a device class named after it, is one of GPUs: ``gpu.nvidia.com``,
     ``nvidia.com/gpu``."""

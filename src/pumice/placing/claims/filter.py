@@ -11,9 +11,10 @@ from collections.abc import Hashable
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
+from pumice.framework.plugin.incremental import FilterInTurn, TaskFilter
 from pumice.model.devices.claims import CLAIM_USERS_MAX, ResourceClaim
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.ledger import ClaimLedger, Free
@@ -25,7 +26,11 @@ CUT_REASON = "resourceclaim needs too long a search"
 USED_UP = Unfit("resourceclaim has as many consumers as it may have")
 
 
-class ClaimFilter:
+#: Tasks of a class that a node takes without devices.
+_ANY_NUMBER = np.iinfo(np.int64).max
+
+
+class ClaimFilter(TaskFilter):
     """Filters rows of nodes by claims."""
 
     def __init__(self, ledger: ClaimLedger) -> None:
@@ -58,6 +63,51 @@ class ClaimFilter:
         cut = Unfit(CUT_REASON, steps=found.steps)
         return FilterResult(codes, ((), (NO_DEVICES,), (ELSEWHERE,), (cut,)))
 
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
+        """Return a filter that counts how many more of the tasks each node has devices for, or None if a search must
+        find them for each."""
+        free = self._ledger.free()
+        # What is being left may serve one task and not the next, which then starts at once or waits.
+        if free.now is not free.soon:
+            return None
+        rows = tasks.rows.tolist()
+        count = next((i for i, row in enumerate(rows) if not self._is_like(row, rows[0])), len(rows))
+        room = self._tasks_by_node(rows[0], free.now) if count else None
+        return None if room is None else _Room(room[nodes.rows], count)
+
+    def _is_like(self, row: int, first: int) -> bool:
+        """Return True if a task has one claim to itself, without devices, that asks for what the first task's does."""
+        ledger = self._ledger
+        numbers, others = ledger.of_task.get(row, ()), ledger.of_task.get(first, ())
+        if len(numbers) != 1 or len(others) != 1 or not ledger.is_only_user(row, numbers[0]):
+            return False
+        claim, other = ledger.claims[numbers[0]], ledger.claims[others[0]]
+        return (claim.requests, claim.same) == (other.requests, other.same) and not ledger.is_given(row, numbers[0])
+
+    def _tasks_by_node(self, row: int, free: Bool) -> AnyArray | None:
+        """Return how many tasks like this one each node has devices for, or None if counting does not tell.
+        Shape (N,)."""
+        ledger = self._ledger
+        (number,) = ledger.of_task[row]
+        kind_of = ledger.extended.kind_of
+        found = np.zeros(len(kind_of), dtype=np.int64)
+        for kind in range(ledger.extended.kinds):
+            form = ledger.form(number, kind)
+            if not form.requests:
+                found[kind_of == kind] = _ANY_NUMBER
+                continue
+            options = form.requests[0].options
+            mask = ledger.offers.matching(options[0])
+            if not _is_plain([form]) or len(options) > 1 or isinstance(mask, str) or _consume(ledger, [form]):
+                return None
+            # Devices that several nodes reach are fewer on the others once one node has them.
+            if any(mask[device] for device in ledger.offers.near):
+                return None
+            if options[0].count:
+                here = kind_of == kind
+                found[here] = _counts(ledger, mask & free, len(kind_of))[here] // options[0].count
+        return found
+
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
         """Return the nodes on which the task must wait for devices that others still hold, or None for none. Shape
         (rows,)."""
@@ -70,7 +120,7 @@ class ClaimFilter:
             return np.ones(len(nodes), dtype=bool)
         free = ledger.free()
         # No devices are being released, so there is nothing to wait for.
-        if (free.now == free.soon).all():
+        if free.now is free.soon:
             return None
         return ~self._find(row, numbers, soon=False).room[nodes.rows]
 
@@ -125,6 +175,24 @@ class ClaimFilter:
         if _is_plain(claims) and not _consume(ledger, claims):
             return NodesFound(room, None, 0)
         return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), free, count, left)
+
+
+class _Room(FilterInTurn):
+    """How many more tasks each node has devices for. Shape (rows,)."""
+
+    def __init__(self, room: AnyArray, count: int) -> None:
+        self.count, self._room, self._open = count, room, room > 0
+
+    def open_to(self, step: int) -> Bool:
+        return self._open
+
+    def placed(self, step: int, place: int) -> bool:
+        self._room[place] -= 1
+        if self._room[place]:
+            return False
+        # Replaced and not changed: the last answer may be in use.
+        self._open = self._room > 0
+        return True
 
 
 def _consume(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:

@@ -72,6 +72,8 @@ class ClaimLedger:
         self.extended = ExtendedClaims(ssn.tables)
         self._extended_row = found.extended
         self.searches = Searches(self.offers, [form for n in range(len(self.claims)) for form in self._forms(n)])
+        # Devices that a claim has or had in this session, also those that a rollback took from it: where to look.
+        self._ever_held: dict[int, set[int]] = {}
         held = np.full((len(self.offers), 3), _NO_CLAIM, dtype=np.int32)
         consumption = self.offers.consumption
         taken = np.zeros((len(self.offers), consumption.width))
@@ -80,6 +82,7 @@ class ClaimLedger:
                 # A device that no slice lists any more needs no row: no other claim can get it.
                 device = self._unheld(each, held)
                 if device is not None:
+                    self._ever_held.setdefault(number, set()).add(device)
                     held[device] = number, _NO_CLAIM, _NO_CLAIM
                     if consumption.width:
                         taken[device] += consumption.vector(device, each.consumed)
@@ -169,7 +172,13 @@ class ClaimLedger:
 
     def held_by(self, number: int) -> I32:
         """Return the rows of devices that a claim holds."""
-        return np.flatnonzero(self.held.array[:, 0] == number).astype(np.int32)
+        # A claim is asked about several times for each pod, and there are thousands of devices.
+        ever = self._ever_held.get(number)
+        if ever is None:
+            return _NO_DEVICES
+        rows = np.array(sorted(ever), dtype=np.int32)
+        found: I32 = rows[self.held.array[rows, 0] == number]
+        return found
 
     def promised_to(self, number: int) -> I32:
         """Return the rows of devices that a claim is promised."""
@@ -191,6 +200,14 @@ class ClaimLedger:
         # If the task moves and no other task holds the claim in place, the claim is allocated again for the new node.
         moves = self.tables.tasks.status[row] == _RELEASING or int(self.tables.tasks.leaving[row]) >= 0
         return has and not (moves and self.is_leaving_but_for(row, number))
+
+    def is_only_user(self, row: int, number: int) -> bool:
+        """Return True if a claim is for one task alone, which is not placed."""
+        return (
+            self._users[number] == [row]
+            and not self.claims[number].reserved_for
+            and int(self.tables.tasks.status[row]) not in (_RELEASING, _PIPELINED)
+        )
 
     def is_leaving_but_for(self, row: int, number: int) -> bool:
         """Return True if no other task holds the claim in place."""
@@ -217,25 +234,29 @@ class ClaimLedger:
 
     def free(self) -> Free:
         """Return the free devices. The same object while nothing changes."""
-        version = (self.held.version, self.promised.version, self.tables.tasks["status"].version)
+        version = self._versions()
         if self._free is None or self._free[0] != version:
             holders, open_to = self.held.array[:, 0], self.promised.array[:, 0] < 0
-            now = (holders < 0) & open_to
-            soon = now.copy()
+            now = soon = (holders < 0) & open_to
             leaving = [number for number in self._losing_users() if self.is_leaving(number)]
             if leaving:
                 # One more than there are claims: the last one is the holder of free devices, -1.
                 leaves = np.zeros(len(self.claims) + 1, dtype=bool)
                 leaves[leaving] = True
-                soon |= leaves[holders] & open_to
+                soon = now | (leaves[holders] & open_to)
             self._free = version, Free(now, soon, *self._left(now, soon))
         return self._free[1]
+
+    def _versions(self) -> tuple[int, int, int]:
+        """Return what free devices rest on."""
+        return self.held.version, self.promised.version, self.tables.tasks["status"].version
 
     def _left(self, now: Bool, soon: Bool) -> tuple[F64, F64]:
         """Return what is left of what devices consume, now and soon. Shapes (K,)."""
         consumption = self.offers.consumption
         if not consumption.width:
-            return consumption.left(now), consumption.left(soon)
+            left = consumption.left(now)
+            return left, left if soon is now else consumption.left(soon)
         promised = self.promised.array[:, :1] >= 0
         due = np.where(promised, self.due.array, 0.0)
         held = np.where(self.held.array[:, :1] >= 0, self.taken.array, 0.0)
@@ -274,10 +295,18 @@ class ClaimLedger:
         for number, claim, each in zip(numbers, claims, given, strict=True):
             if each:
                 rows = [device for device, _, _ in each]
+                if not waits:
+                    self._ever_held.setdefault(number, set()).update(rows)
                 self.ssn.journal.put(column, rows, [(number, request, option) for _, request, option in each])
                 if self.offers.consumption.width:
                     amounts = [self._amounts(claim, *one) for one in each]
                     self.ssn.journal.put(self.due if waits else self.taken, rows, amounts)
+        # Nothing is being left and nothing is consumed, so only these devices are no longer free. That is what ``free``
+        # would find, for the next of the tasks that are placed together.
+        if not waits and free.now is free.soon and not self.offers.consumption:
+            now = free.now.copy()
+            now[[device for each in given for device, _, _ in each]] = False
+            self._free = self._versions(), Free(now, now, free.left, free.left_soon)
         return True
 
     def _amounts(self, claim: ResourceClaim, device: int, request: int, option: int) -> list[float]:

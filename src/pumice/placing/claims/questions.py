@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
-from pumice.columns.views import Node, Task
+from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
+from pumice.framework.plugin.filter_result import Code, Unfit
+from pumice.framework.plugin.incremental import TaskFilter
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.decisions import CLAIMS
 from pumice.placing.claims.filter import ClaimFilter
 from pumice.placing.claims.ledger import COLUMNS, ClaimLedger, claim_ledger
+from pumice.placing.claims.resolve import asking_by_devices
 from pumice.placing.claims.searches import LOOKS_MAX
 
 #: What the answers rest on.
@@ -28,11 +30,12 @@ class Claiming:
     def __init__(self, ledger: ClaimLedger) -> None:
         self.ledger = ledger
         self._filter = ClaimFilter(ledger)
+        self._claims = ledger.tables.classes.claims | asking_by_devices(ledger.tables)
 
     def register(self, ssn: Session, refused: Callable[[Task], Unfit | None]) -> None:
         """Register hooks for the plugin that is being opened."""
         ssn.add(points.pre_predicate, refused, CLAIM_READS)
-        ssn.add(points.predicate, self.filter_result, CLAIM_READS)
+        ssn.add(points.predicate, self.filter_of, CLAIM_READS)
         ssn.add(points.waits, self.waits, CLAIM_READS)
         ssn.add(points.on_allocate, self.ledger.placed)
         ssn.add(points.on_deallocate, self.ledger.left)
@@ -46,9 +49,9 @@ class Claiming:
         problem = self.ledger.problem(task.row)
         return Unfit(prefix + problem, Code.UNRESOLVABLE) if problem else None
 
-    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
-        """Return what the claims of the task reject, or None for a task without claims. Shape (rows,)."""
-        return self._filter.filter_result(task, nodes)
+    def filter_of(self, cls: TaskClass) -> TaskFilter | None:
+        """Return the filter for tasks of a class by their claims, or None if they have none."""
+        return self._filter if self._claims[cls.row] else None
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
         """Return the nodes on which the task must wait for devices, or None for none. Shape (rows,)."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.dtypes import F64, I32, Bool
-from pumice.model.devices.claims import DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
+from pumice.model.devices.claims import CLAIM_DEVICES_MAX, DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.placing.claims.allocator import STEPS_MAX, Given, Steps, allocate
 from pumice.placing.claims.offers import Offers
 
@@ -120,12 +120,27 @@ class Searches:
     def on_node(self, claims: Sequence[ResourceClaim], node: int, free: Bool, left: F64) -> list[Given] | None:
         """Return devices of a node for each claim out of the free ones, or None if they were not found. ``left``: of
         what devices consume."""
+        if len(claims) == 1 and not self._offers.consumption and (plain := _plain_options(claims[0])):
+            return self._first_free(plain, node, free)
         (face,) = self._faces(claims, np.array([node], dtype=np.int32), free, left)
         given = self._answer(claims, node, face, free, left).given
         if given is None:
             return None
         devices = self._offers.placed[node].tolist()
         return [[(devices[at], request, option) for at, request, option in each] for each in given]
+
+    def _first_free(self, options: Sequence[DeviceOption], node: int, free: Bool) -> list[Given] | None:
+        """Return what a search finds for a claim of one plain request: the first devices that match an option."""
+        rows = self._offers.placed[node]
+        rows = rows[rows >= 0]
+        for number, option in enumerate(options):
+            mask = self._offers.matching(option)
+            if isinstance(mask, str):
+                continue
+            fit = rows[free[rows] & mask[rows]]
+            if len(fit) >= option.count:
+                return [[(device, 0, number) for device in fit[: option.count].tolist()]]
+        return None
 
     def _answer(self, claims: Sequence[ResourceClaim], node: int, face: bytes, free: Bool, amounts: F64) -> _Answer:
         bound = min(STEPS_MAX, self.bound(claims))
@@ -171,6 +186,14 @@ class Searches:
             face.tobytes() + offers.consumption.looks((row for row in devices if row >= 0), left)
             for face, devices in zip(table, rows.tolist(), strict=True)
         ]
+
+
+def _plain_options(claim: ResourceClaim) -> Sequence[DeviceOption]:
+    """Return the options of a claim of one request whose devices need not be searched for, () if they must be."""
+    if len(claim.requests) != 1 or claim.same:
+        return ()
+    options = claim.requests[0].options
+    return () if any(each.every or each.count > CLAIM_DEVICES_MAX for each in options) else options
 
 
 def _options(claim: ResourceClaim) -> Iterator[DeviceOption]:

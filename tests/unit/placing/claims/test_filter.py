@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Unfit
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.model.blockers import SearchCut
 from pumice.model.devices.claims import (
     CLAIM_USERS_MAX,
@@ -30,9 +30,15 @@ from tests.unit.placing.claims.kit import CONF, asking, claiming, nodes, on, one
 Against = list[tuple[Unfit, ...]]
 
 
+def filter_result(claims: Claiming, ssn: Session, name: str) -> FilterResult | None:
+    """Return what the filter says of a task on both nodes."""
+    its = claims.filter_of(task(ssn, name).cls)
+    return None if its is None else its.filter_result(task(ssn, name), nodes(ssn))
+
+
 def against(ssn: Session, name: str = "a") -> Against:
     """Return why n1 and n2 are refused."""
-    found = Claiming(claim_ledger(ssn)).filter_result(task(ssn, name), nodes(ssn))
+    found = filter_result(Claiming(claim_ledger(ssn)), ssn, name)
     assert found is not None
     return [found.why[code] for code in found.codes.tolist()]
 
@@ -69,7 +75,7 @@ def test_where_claims_can_be_used(claims: list[ResourceClaim], names: list[str],
 def test_a_task_without_claims_is_not_looked_at() -> None:
     ssn = opened(world(SLICES, claim("c", gpu_com=1), claiming("b", "c"), pod("a", "a"), names="ab"))
     claims = Claiming(claim_ledger(ssn))
-    assert (claims.filter_result(task(ssn, "a"), nodes(ssn)), claims.waits(task(ssn, "a"), nodes(ssn))) == (None, None)
+    assert (filter_result(claims, ssn, "a"), claims.waits(task(ssn, "a"), nodes(ssn))) == (None, None)
 
 
 def leaving(*more: Pod) -> Session:
@@ -86,7 +92,7 @@ def test_devices_of_those_who_leave_are_waited_for_and_promised_once() -> None:
     with ssn.statement() as stmt:
         stmt.evict([task(ssn, "x").row], "make room")
         assert against(ssn) == [(), NO]
-        assert claims.filter_result(task(ssn, "a"), nodes(ssn)) is not None
+        assert filter_result(claims, ssn, "a") is not None
         waits = claims.waits(task(ssn, "a"), nodes(ssn))
         assert waits is not None
         assert waits.tolist() == [True, True]

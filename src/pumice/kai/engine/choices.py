@@ -1,0 +1,61 @@
+"""Nodes for equal tasks of which filters look at each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.framework.cycle.session import Session
+from pumice.placing.feasibility import Feasibility
+from pumice.placing.fill_state import said_of
+
+
+def nodes_in_turn(
+    ssn: Session,
+    feasible: Feasibility,
+    rows: Sequence[int],
+    cls: int,
+    key: F64,
+    on_top: F64 | None,
+    best: Callable[[F64], int],
+) -> list[int]:
+    """Return nodes for the first of equal tasks, as if each were placed before the next, or [] if a hook must be asked
+    about each of them.
+
+    ``key`` (N,): the score of each node for the class, -inf where it does not fit; it is changed. ``on_top`` (N,): what
+    is added to scores. ``best``: returns the node with the highest score.
+    """
+    tables = ssn.tables
+    said = said_of(ssn.hooks, TaskRows(tables, np.array(rows)), feasible.all_nodes)
+    # Scores of single tasks would have to be added in the order of their hooks; none of KAI's plugins has one that
+    # follows placements.
+    if said is None or said.scores:
+        return []
+    filters = [each for _, each in said.filters]
+    picked: list[int] = []
+    count = said.count(len(rows))
+    #: By node that was picked: its score with one more task on it, and one more, and so on.
+    scores: dict[int, list[float]] = {}
+    for step in range(count):
+        current = key
+        for each in filters:
+            current = np.where(each.open_to(step), current, -np.inf)
+        node = best(current)
+        if not isfinite(current[node]):
+            break
+        picked.append(node)
+        for each in filters:
+            each.placed(step, node)
+        # Only this node is another one for the class than before.
+        if node not in scores:
+            # For all that may follow at once, because a hook costs about the same for several rows.
+            after = np.arange(1.0, count - step + 1)
+            look = feasible.look(cls, NodeRows(tables, np.full(len(after), node), after=after, cls=cls))
+            score = look.score if on_top is None else look.score + on_top[node]
+            scores[node] = np.where(look.allowed & look.future_fits, score, -np.inf).tolist()
+        key[node] = scores[node].pop(0)
+    return picked
