@@ -7,6 +7,8 @@ placement for gangs of equal pods only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,8 @@ from pumice.placing.feasibility import Feasibility
 
 #: Pods of a gang for which all placements are searched. Larger ones are only packed.
 PODS_MAX = 16
+#: Choices of groups of a tree that are searched, and for all trees in one run of an action.
+CHOICES_MAX, CHOICES_IN_ALL_MAX = 16, 1_000
 #: Steps for one gang, and for all gangs in one run of an action. A step is a node that is looked at for a pod.
 STEPS_MAX, STEPS_IN_ALL_MAX = 20_000, 200_000
 
@@ -51,6 +55,7 @@ class SmallGangs:
 
     def __init__(self, ssn: Session, feasible: Feasibility, *, for_all: bool = False) -> None:
         self._ssn, self._feasible, self._for_all, self._left = ssn, feasible, for_all, STEPS_IN_ALL_MAX
+        self._choices_left = CHOICES_IN_ALL_MAX
 
     def concerns(self, job: int, rows: list[int]) -> bool:
         """Return True if these waiting tasks of a job are searched for: different ones of a gang."""
@@ -67,6 +72,22 @@ class SmallGangs:
             return Searched([], is_refuted=True)
         found = _packed(kinds, wanted)
         return Searched(found) if found else self._searched(kinds, wanted)
+
+    def search_groups(self, groups: Sequence[list[int]], wanted: int) -> Searched:
+        """Return nodes with idle resources for all tasks of ``wanted`` of these groups, those with the fewest tasks
+        first. Choices with more tasks than are searched for are left out, and so are those beyond a number."""
+        if not 0 < wanted <= len(groups):
+            return Searched([], is_refuted=True)
+        cut: SearchCut | None = None
+        ordered, most = sorted(groups, key=len), min(CHOICES_MAX, self._choices_left)
+        for chosen in islice(combinations(ordered, wanted), most):
+            self._choices_left -= 1
+            rows = [row for each in chosen for row in each]
+            found = self.search(rows, len(rows)) if len(rows) <= PODS_MAX else Searched([])
+            if found.places:
+                return found
+            cut = cut or found.cut
+        return Searched([], cut)
 
     def _kinds(self, rows: list[int]) -> _Kinds:
         """Return what is to be placed."""

@@ -16,7 +16,7 @@ from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.other_groups import place_other_groups
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.place_part import placer
-from pumice.kai.engine.small_gang import place_small_gang
+from pumice.kai.engine.small_gang import place_small_gang, place_small_tree
 from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
 from pumice.placing.small_gangs import SmallGangs
 
@@ -84,5 +84,5 @@ def _allocate(ssn: Session, small: SmallGangs, part: Part) -> list[str] | None:
     """Place and commit a chunk. Return the pods whose binding was refused, or None if the chunk found no place."""
     with ssn.statement() as stmt:
         placed = placer(ssn).place(stmt, part) or place_other_groups(ssn, stmt, part)
-        placed = placed or place_small_gang(ssn, small, stmt, part)
+        placed = placed or place_small_tree(ssn, small, stmt, part.job) or place_small_gang(ssn, small, stmt, part)
         return stmt.commit() if placed else None

@@ -8,9 +8,10 @@ from pumice.columns.counting import PENDING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.chunks import tasks_in_order
-from pumice.kai.engine.parts import Part
+from pumice.kai.engine.members import is_tree, members
+from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.place_part import placer
-from pumice.placing.small_gangs import SmallGangs
+from pumice.placing.small_gangs import Searched, SmallGangs
 
 
 def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Part) -> bool:
@@ -25,9 +26,36 @@ def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Par
     ]
     if len(part.rows) < 2 or not small.concerns(part.job, rows):
         return False
-    why, found = placing.why, small.search(rows, len(part.rows))
+    return _put(ssn, stmt, part.job, small.search(rows, len(part.rows)))
+
+
+def place_small_tree(ssn: Session, small: SmallGangs, stmt: Statement, job: int) -> bool:
+    """Place groups of a tree that make up its minimum, on idle resources. Return False with nothing changed."""
+    tables, placing = ssn.tables, placer(ssn)
+    root = members(ssn, job)
+    # Flat trees alone: how groups of an inner set are chosen would multiply the choices.
+    if not is_tree(tables.jobs.groups[job]) or placing.is_grouped(job) or ssn.ledger.devices is not None:
+        return False
+
+    def active(sub: int) -> int:
+        return active_of(tables, sub)
+
+    groups = []
+    for each in root.inside:
+        if each.sub >= 0 and not each.is_satisfied(active):
+            rows = [row for row in tasks_in_order(ssn, each.sub) if tables.tasks.status[row] == PENDING]
+            needed = [row for row in rows if not tables.tasks.gate[row]][: each.least - active(each.sub)]
+            if len(needed) + active(each.sub) >= each.least:
+                groups.append(needed)
+    return _put(ssn, stmt, job, small.search_groups(groups, root.least - root.reached(active)))
+
+
+def _put(ssn: Session, stmt: Statement, job: int, found: Searched) -> bool:
+    """Place tasks where a search found room for them, all or none. Return False with nothing changed."""
+    placing, tables = placer(ssn), ssn.tables
+    why = placing.why
     if found.cut is not None:
-        ssn.trace.tell_of_jobs(np.array([part.job]), found.cut)
+        ssn.trace.tell_of_jobs(np.array([job]), found.cut)
     if not found.places:
         return False
     with stmt.trial() as trial:
@@ -35,7 +63,7 @@ def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Par
             there = np.zeros(tables.nodes.capacity, dtype=bool)
             there[node] = True
             # The search has counted resources only. Here the plugins answer, and one may refuse the node that it chose.
-            if not placing.place(stmt, Part(part.job, {sub: [row]}), there):
+            if not placing.place(stmt, Part(job, {int(tables.tasks.sub[row]): [row]}), there):
                 # The reasons against the gang are those that were found pod by pod.
                 placing.why = why
                 return False

@@ -264,7 +264,10 @@ class _Allocation:
     def _in_tree(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
         """Place tasks of the tree of a CompositePodGroup. Return True if it has tasks left."""
         ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)
-        placed = TreePlacer(ssn, stmt, job, pending_tasks, attempt, self.budget).advance()
+        placer = TreePlacer(ssn, stmt, job, pending_tasks, attempt, self.budget)
+        placed = placer.advance()
+        if not placed and placer.search(self.small):
+            placed, pending_tasks = True, PendingTasks(ssn, job)
         if placed and job_ready(ssn, job):
             self._commit(stmt, job, attempt)
             self.pending[job] = pending_tasks

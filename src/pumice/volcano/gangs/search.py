@@ -8,7 +8,7 @@ from pumice.columns.rows import NodeRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.placing.batch import placing_of
-from pumice.placing.small_gangs import SmallGangs
+from pumice.placing.small_gangs import Searched, SmallGangs
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.readiness import sub_missing
 
@@ -21,16 +21,23 @@ def place_small_gang(
     # What a search found rests on all nodes and all tasks, so an equal gang may not share it. Where counting refutes
     # the gang it fails as it would without.
     attempt.unlike_others = attempt.unlike_others or not found.is_refuted
+    return put_found(ssn, stmt, found, attempt)
+
+
+def put_found(ssn: Session, stmt: Statement, found: Searched, attempt: OpenAttempt) -> bool:
+    """Place tasks where a search found room for what their sub-jobs lack. Return False if nothing was placed."""
     if found.cut is not None:
         attempt.findings.append(found.cut)
     if not found.places:
         return False
     # All or nothing: half of a gang placed here might take the nodes that pod-by-pod placement of another needs.
-    mark = stmt.mark()
-    if not all(_put(ssn, stmt, row, node, attempt) for row, node in found.places) or sub_missing(ssn, sub):
+    mark, subs = stmt.mark(), sorted({int(ssn.tables.tasks.sub[row]) for row, _ in found.places})
+    placed = all(_put(ssn, stmt, row, node, attempt) for row, node in found.places)
+    if not placed or any(sub_missing(ssn, sub) for sub in subs):
         stmt.rollback(mark)
         return False
-    attempt.forget(sub)
+    for sub in subs:
+        attempt.forget(sub)
     return True
 
 

@@ -18,8 +18,11 @@ from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.model.workloads.gang import Gang, SubGroup
+from pumice.placing.small_gangs import SmallGangs
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
+from pumice.volcano.gangs.readiness import sub_missing
+from pumice.volcano.gangs.search import put_found
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks
 from pumice.volcano.topology.label_domains import domains_with_room
 
@@ -71,6 +74,24 @@ class TreePlacer:
         placed."""
         before = len(self._stmt.operations)
         return self._in_domain(self._root, None, self._advance) and len(self._stmt.operations) > before
+
+    def search(self, small: SmallGangs) -> bool:
+        """Place groups that make up the minimum of a flat tree without topology, where placing them in order found no
+        room. Return True if they were placed."""
+        inside = self._root.inside
+        # How groups of an inner set are chosen would multiply the choices.
+        if self._root.label or any(each.inside or each.label for each in inside):
+            return False
+        groups = []
+        for each in inside:
+            if each.sub in self._queues and not self._is_met(each):
+                rows = [row for row in self._left(each.sub) if not self._queues[each.sub].is_gated(row)]
+                needed = rows[: sub_missing(self._ssn, each.sub)]
+                if len(needed) == sub_missing(self._ssn, each.sub):
+                    groups.append(needed)
+        found = small.search_groups(groups, self._root.least - sum(map(self._is_met, inside)))
+        self._attempt.unlike_others = self._attempt.unlike_others or not found.is_refuted
+        return put_found(self._ssn, self._stmt, found, self._attempt)
 
     def _advance(self, member: _Member, nodes: Bool | None) -> bool:
         if not self._is_met(member):

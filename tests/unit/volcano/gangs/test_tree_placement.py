@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.native_groups import CONFS
-from bench.native_trees import can_start, case_of, first_groups, places
+from bench.native_trees import can_start, case_of, one_pass, places
 from pumice.runtime.policy.conf import loaded_from_text
 from pumice.runtime.policy.languages import builtin_registry
 from tests.unit.cli.test_native_groups import SCHEDULERS, Raw, node, schedule
@@ -252,7 +252,8 @@ def test_misspelt_fields_are_named(tmp_path: Path) -> None:
 
 
 @both
-def test_random_trees_start_by_whole_groups_and_more_often_than_with_the_first_ones(dialect: str) -> None:
+def test_random_trees_start_by_whole_groups_wherever_there_is_a_placement(dialect: str) -> None:
     policy, dice = loaded_from_text(CONFS[dialect], builtin_registry(), where=dialect).policy, random.Random(7)
     cases = [each for each in (case_of(dice) for _ in range(80)) if can_start(each)]
-    assert sum(places(each, dialect, policy) for each in cases) > 1.5 * sum(map(first_groups, cases)) > 0
+    assert all(places(each, dialect, policy) for each in cases)
+    assert 0 < sum(map(one_pass, cases)) < len(cases), "some are hard to place"
