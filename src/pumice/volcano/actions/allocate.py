@@ -82,6 +82,17 @@ def _least_steps(ssn: Session) -> Callable[[int], int]:
     return found
 
 
+def _kept_nominations(ssn: Session) -> AnyArray:
+    """Return the jobs that have a task whose nominated node has room for it, now or when what leaves has left."""
+    tasks, feasible = ssn.tables.tasks, placing_of(ssn).feasible
+    # A nomination is not taken back when others get the node. Then nothing is kept for the job, and going first, it
+    # would take for ever what was freed for another one (decision 0016).
+    kept = [
+        row for row in tasks.awaiting().tolist() if feasible.of(int(tasks.cls[row])).future_fits[tasks.nominated[row]]
+    ]
+    return distinct(tasks.job[kept])
+
+
 class _Allocation:
     """One run of the action."""
 
@@ -156,10 +167,9 @@ class _Allocation:
     def _promised_first(self, rows: AnyArray) -> AnyArray:
         """Place jobs that have nominated tasks, and return the jobs that are left for the regular order."""
         ssn = self.ssn
-        nominated = ssn.tables.tasks.nominated_jobs()
-        if not len(nominated):
+        promised = np.intersect1d(_kept_nominations(ssn), rows)
+        if not len(promised):
             return rows
-        promised = np.intersect1d(nominated, rows)
         # An overused queue may not take more, even if nodes were vacated for it.
         over = {
             queue: ssn.ask(points.overused, Queue(ssn.tables, queue))

@@ -226,6 +226,18 @@ def test_what_was_freed_is_held_over_cycles(promised_first: str, who: str, leave
     assert (found.pipelined if leaves else found.binds) == {f"ns/{who}-0": "a"}
 
 
+def test_a_nomination_to_a_node_that_others_took_puts_no_job_first() -> None:
+    """What was freed for ``late`` on a is not ``early``'s, whose own node b is full."""
+    state = cluster(
+        [node("a", cpu=2), node("b", cpu=2)],
+        [podgroup("old", 1, phase="Running"), pod("old-0", "old", cpu=2, on="b", phase="Running")],
+        [podgroup("early", 1, phase="Inqueue"), pod("early-0", "early", cpu=2, nominated_node="b")],
+        podgroup("late", 1, phase="Inqueue", creation=1.0),
+        pod("late-0", "late", cpu=2, creation=1.0, nominated_node="a"),
+    )
+    assert run(state, TIER, actions="allocate").binds == {"ns/late-0": "a"}
+
+
 def test_a_promise_is_no_way_around_a_queue_that_has_too_much() -> None:
     state = cluster(
         node("a", cpu=4),
