@@ -17,6 +17,7 @@ import aiohttp
 import numpy as np
 from msgspec.structs import replace
 
+from pumice.answers.everyone import TRIALS_MAX, overview
 from pumice.answers.world import Trial, Trials, World
 from pumice.model.events import Object
 from pumice.runtime.cycle_end import CycleEnd
@@ -25,6 +26,7 @@ from pumice.testing.build import node, pod, podgroup, policy, queue, resource
 from pumice.volcano.table import DEFAULT_CONF
 from pumice.web.assets import asset, shell
 from pumice.web.feed import Feed
+from pumice.web.job_times import JobTimes, job_states
 from pumice.web.jobs_query import JobsIndex, query_of
 from pumice.web.sample import amounts_of, sample_of
 from pumice.web.server import serving
@@ -47,9 +49,14 @@ def objects(nodes: int, jobs: int, queues: int = 20) -> Iterator[Object]:
         yield pod(f"{name}-0", name, gpu=1)
 
 
+def cluster(nodes: int, jobs: int) -> World:
+    """Return a cluster of that size."""
+    return World(objects(nodes, jobs), policy(DEFAULT_CONF), 100.0, ("volcano",))
+
+
 def cycle(nodes: int, jobs: int) -> Trial:
     """Return a cycle on a cluster of that size."""
-    return Trials(World(objects(nodes, jobs), policy(DEFAULT_CONF), 100.0, ("volcano",)), 1).base
+    return Trials(cluster(nodes, jobs), 1).base
 
 
 def cpu_of(do: Callable[[], object]) -> float:
@@ -135,6 +142,10 @@ def main() -> None:
     show(f"1,000 nodes, {len(summary.jobs):,} jobs, of which wait", f"{waits:,}")
     show("a summary", f"{cpu_of(lambda: summarize(trial.outcome, trial.decisions, 'd')):.3f} CPU s")
     show("sums of a cycle", f"{1000 * cpu_of(lambda: amounts_of(trial.outcome)):.2f} CPU ms")
+    states, times = job_states(trial.outcome), JobTimes()
+    took = cpu_of(lambda: job_states(trial.outcome)), cpu_of(lambda: times.take(states))
+    show("states of its jobs; taking them in", f"{1000 * took[0]:.1f}; {1000 * took[1]:.1f} CPU ms")
+    show("history of a scheduler, at most", f"{(feed.history.nbytes + times.nbytes) / 1e6:.1f} MB of arrays")
     parts = [shell("Overview"), asset("pages.css"), asset("pages.js")]
     sent = [*(part.encode() for part in parts), feed.document("overview"), feed.curves("nvidia.com/gpu")]
     size = sum(len(gzip.compress(each, compresslevel=1)) for each in sent)
@@ -144,6 +155,10 @@ def main() -> None:
         show("first paint; all drawn", f"{painted:.2f} s; {drawn:.2f} s", "at most 1 s")
     show("filter and sort of 100,000 jobs", f"{1000 * query_cost(summary, 100_000):.0f} CPU ms", "at most 200 ms")
     show(f"{_VIEWERS} viewers read a new cycle", f"{asyncio.run(viewers(feed, summary)):.3f} CPU s", "clients included")
+    began = time.process_time()
+    found = overview(Trials(cluster(1000, 10_000), TRIALS_MAX))
+    spent = time.process_time() - began
+    show(f"the change that helps most, of {found.trials}", f"{spent:.1f} CPU s", "in a process of its own")
     large = cycle(5000, 2000)
     both = cpu_of(lambda: summarize(large.outcome, large.decisions, "d"))
     show("5,000 nodes, 2,000 jobs: a summary", f"{1000 * both:.0f} CPU ms", "of 300 ms to the page")

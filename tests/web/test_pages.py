@@ -27,7 +27,7 @@ from pumice.web.seen import as_seen
 from pumice.web.server import serving
 from pumice.web.shared_work import SharedWork
 from pumice.web.simulation import results_in
-from pumice.web.told_starts import ToldStart
+from pumice.web.start_checks import StartCheck
 from tests.unit.web.worlds import CONF, base, expected, sample, summary_of, world
 from tests.web.axe import AXE, WITHOUT_AXE, violations
 from tests.web.browser import CHROMIUM, WITHOUT_CHROMIUM, Page, chromium
@@ -67,11 +67,11 @@ async def relief() -> dict[str, Any]:
     return {"at": 100.0, "best_change": best, "waiting": [{}], "proof": {"trials": 3}}
 
 
-async def told() -> dict[str, Any]:
-    row = ToldStart("ns/large", 50.0, 90.0, 80.0, None, 100.0)
+async def start_checks() -> dict[str, Any]:
+    row = StartCheck("ns/large", 50.0, 90.0, 80.0, None, 100.0)
     return {
         "moments": [50.0],
-        "told": 1,
+        "expected": 1,
         "started": 1,
         "within": 1,
         "median_error_s": 10.0,
@@ -90,7 +90,7 @@ async def served() -> AsyncIterator[Served]:
     shared = replace(device_rows(), node=np.array([2], dtype=np.int32))
     feed.publish(replace(summary_of(found), devices=shared))
     feed.relief = SharedWork(relief, time.monotonic, changes=False)
-    feed.told = SharedWork(told, time.monotonic, changes=False)
+    feed.start_checks = SharedWork(start_checks, time.monotonic, changes=False)
     feed.starts = ExpectedStarts(expected, time.monotonic, changes=False)
     policies = trials_here(lambda: CONF, policy, in_world(found))
     async with serving(feed, Place(), Questions(found, "d").explain, policies) as url:
@@ -138,9 +138,8 @@ async def arrived(page: Page, condition: str) -> None:
     async with asyncio.timeout(WAIT_MAX_S):
         while True:
             with suppress(AssertionError):  # what is asked while it goes there has no answer
-                if await page.js(f"Boolean({condition})"):
+                if await page.js(f"new Promise(requestAnimationFrame).then(() => Boolean({condition}))"):
                     return
-            await asyncio.sleep(0.1)
 
 
 async def test_a_job_is_explained_with_ways_out(served: Served, page: Page) -> None:
@@ -324,7 +323,7 @@ async def test_another_policy_is_tried(served: Served, page: Page) -> None:
     await page.js("document.querySelector('#try form').requestSubmit()")
     await wait_for(page, "document.querySelector('#difference')")
     text = await page.js("document.querySelector('#try').innerText")
-    assert "1 decide otherwise" in text and "ns/starts (2 pods)" in text
+    assert "1 decides otherwise" in text and "ns/starts (2 pods)" in text
     await page.js("document.querySelector('textarea').value = 'actions: \"alocate\"'")
     await page.js("document.querySelector('#try form').requestSubmit()")
     await wait_for(page, "document.querySelector('#try').innerText.includes('It cannot be used')")

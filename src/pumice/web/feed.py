@@ -45,7 +45,7 @@ class Feed:
         #: The one change that lets most jobs start, as ``pumice explain --all --json`` prints it, with ``at``.
         self.relief: SharedWork | None = None
         #: Expected starts against those that happened, of a record.
-        self.told: SharedWork | None = None
+        self.start_checks: SharedWork | None = None
         self.notes: list[str] = []
         #: Results of a simulation, of which there is one page and no cycle.
         self.simulation: dict[str, Any] | None = None

@@ -134,7 +134,7 @@ class JobTimes:
     # -- taking in -----------------------------------------------------------------------------------------------------
 
     def take(self, states: JobStates) -> None:
-        """Take in the jobs after a cycle. A clock that was put back counts as one that stood still."""
+        """Take in the jobs after a cycle. A time before the last one counts as that."""
         at = self.at = max(states.at, self.at)
         slots = self._slots_of(states)
         followed = slots >= 0

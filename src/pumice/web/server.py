@@ -92,7 +92,7 @@ class Pages:
                 web.get("/data/job", self._job),
                 web.get("/data/node", self._node),
                 web.get("/data/relief", self._relief),
-                web.get("/data/told", self._told),
+                web.get("/data/start-checks", self._start_checks),
                 web.get("/data/policy", self._policy),
                 web.post("/data/policy/try", self._try_policy),
                 web.get("/events", self._events),
@@ -234,10 +234,10 @@ class Pages:
         await self._of_all_jobs(request)
         return await self._of_work(request, self._feed.relief)
 
-    async def _told(self, request: web.Request) -> web.Response:
+    async def _start_checks(self, request: web.Request) -> web.Response:
         """Answer how expected starts compare with those that happened."""
         await self._of_all_jobs(request)
-        return await self._of_work(request, self._feed.told)
+        return await self._of_work(request, self._feed.start_checks)
 
     async def _of_work(self, request: web.Request, work: SharedWork | None) -> web.Response:
         if work is None:

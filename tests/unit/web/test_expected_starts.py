@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pumice.cli.answers import starts
 from pumice.web.expected_starts import NOT_LOOKED_AT, ExpectedStarts, JobStart
 from pumice.web.shared_work import NoResult
-from tests.unit.web.worlds import expected
+from tests.unit.web.worlds import expected, world
 
 
 class At:
@@ -80,3 +81,17 @@ async def test_why_nothing_can_be_said_is_said() -> None:
     await at.starts.renew()
     assert at.starts.of("ns/below").why_not == "in 8 of 8 simulations it does not start"
     assert at.starts.of("ns/new").why_not == NOT_LOOKED_AT
+
+
+@pytest.mark.parametrize(("jobs_in_all", "samples"), [(40, 8), (24, 6), (1, 4)])
+def test_four_jobs_are_simulated_as_often_as_the_jobs_in_all_simulations_allow(
+    monkeypatch: pytest.MonkeyPatch, jobs_in_all: int, samples: int
+) -> None:
+    monkeypatch.setattr(starts, "_PAGE_BUILT_MAX", jobs_in_all)
+    assert starts.page_starts(world())["samples"] == samples
+
+
+def test_for_too_many_jobs_no_start_is_worked_out_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts, "_PAGE_JOBS_MAX", 3)
+    with pytest.raises(NoResult, match="4 jobs are more than the 3"):
+        starts.page_starts(world())

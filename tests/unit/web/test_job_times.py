@@ -86,7 +86,7 @@ def test_more_changes_at_once_than_there_is_room_for_are_survived() -> None:
     assert [times.of(name) is not None for name in "abc"] == [True, True, True]
 
 
-def test_a_clock_that_is_put_back_stands_still() -> None:
+def test_a_time_before_the_last_look_counts_as_that_of_the_last_look() -> None:
     found = seen(look(10, a=WAITS), look(5, a=ROOM), look(12, a=ROOM)).of("a")
     assert found is not None and found.seconds == {ROOM: 2.0}
 

@@ -25,6 +25,10 @@ SAMPLES_MAX = 200
 _NAMES_MAX = 3
 #: About ten CPU seconds on 100 nodes with 1,000 jobs, and less on more of both.
 _PAGE_STEPS_MAX = 300_000
+#: To begin a simulation costs about as much as eight steps for each of its jobs: so many jobs are put into all of them.
+_PAGE_BUILT_MAX = 40_000
+#: Fewer simulations say nothing about an interval of 80 %, and more jobs than this take longer than an answer may.
+_PAGE_SAMPLES, _PAGE_SAMPLES_MIN, _PAGE_JOBS_MAX = 8, 4, 10_000
 
 
 def starts_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,8 +78,15 @@ def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:
 
 def page_starts(world: World, part: int = 1) -> dict[str, Any]:
     """Return what pages show of starts: in bounded steps, with ``at``, the time that they count from. ``part``: in one
-    of so many parts of these steps."""
-    return starts_described(_predicted(world, steps_max=_PAGE_STEPS_MAX // part)) | {"at": world.now}
+    of so many parts of these steps. Raises: NoResult if there are too many jobs."""
+    from pumice.web.shared_work import NoResult
+
+    jobs = len(world.groups)
+    if jobs > _PAGE_JOBS_MAX // part:
+        most = f"{_PAGE_JOBS_MAX // part:,}"
+        raise NoResult(f"{jobs:,} jobs are more than the {most} for which a page works them out")
+    samples = max(_PAGE_SAMPLES_MIN, min(_PAGE_SAMPLES, _PAGE_BUILT_MAX // part // max(jobs, 1)))
+    return starts_described(_predicted(world, samples=samples, steps_max=_PAGE_STEPS_MAX // part)) | {"at": world.now}
 
 
 def print_starts(found: Predictions, job: str = "") -> None:

@@ -103,11 +103,15 @@ async def _print(source: Source, document: str, seen: frozenset[str] | None) -> 
     from pumice.web.feed import Feed
     from pumice.web.jobs_query import JobsQuery
     from pumice.web.seen import SeenJobs
+    from pumice.web.shared_work import NoResult
 
     if document == "starts":
         if source.starts is None:
             raise InputError("--print starts: wanted files or a snapshot, of one cycle")
-        print_json(source.starts())
+        try:
+            print_json(source.starts())
+        except NoResult as error:
+            raise InputError(f"--print starts: {error}") from None
         return
     feed = Feed()
     await source.fill(feed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pumice.web.questions import Questions
 
 #: At so many cycles of a record it is worked out what was to be expected then.
-_TOLD_AT = 4
+_CHECKED_AT = 4
 #: While cycles are run again, summaries take at most half of the time.
 _SHARE = 1.0
 
@@ -40,7 +40,7 @@ def recorded_source(folder: Path, plugins_dir: str) -> Source:
         raise InputError(str(error)) from None
     found = _Recorded(folder, recorded_policy(plugins_dir))
     policies = trials_here(found.text, policy_reader(plugins_dir), on_cycles(found.kept), CYCLES_MAX)
-    return Source(found.fill, found.explain, policies, found.starts, found.relief, found.told)
+    return Source(found.fill, found.explain, policies, found.starts, found.relief, found.start_checks)
 
 
 class _Recorded:
@@ -51,7 +51,7 @@ class _Recorded:
         self._stop, self._ended = Event(), Event()
         self._questions: Questions | None = None
         self._last: tuple[World, str] | None = None
-        self._earlier = _Spread(_TOLD_AT)
+        self._earlier = _Spread(_CHECKED_AT)
         self._text = ""
         self._cycles: list[CycleInput] = []
 
@@ -89,13 +89,13 @@ class _Recorded:
         """Return the change that lets most jobs start in the last cycle. Raises: NoResult."""
         return relief_of(*self._world())
 
-    async def told(self, times: JobTimes) -> dict[str, Any]:
+    async def start_checks(self, times: JobTimes) -> dict[str, Any]:
         """Return the starts that were expected at some cycles, against those that happened. Raises: NoResult."""
-        from pumice.web.told_starts import compared
+        from pumice.web.start_checks import compared
 
-        return compared(await asyncio.to_thread(self._told), times)
+        return compared(await asyncio.to_thread(self._earlier_starts), times)
 
-    def _told(self) -> list[dict[str, Any]]:
+    def _earlier_starts(self) -> list[dict[str, Any]]:
         self._world()
         earlier = self._earlier.kept
         return [page_starts(_world_of(each), len(earlier)) for each in earlier]

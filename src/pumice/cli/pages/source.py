@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Source(Struct, frozen=True):
     """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job.
     ``policies``: tries policies. ``starts``: works out when waiting jobs are expected to start, as JSON; ``relief``:
-    the change that lets most start. Both may raise NoResult. ``told``: compares expected starts with real ones.
+    the change that lets most start. Both may raise NoResult. ``start_checks``: compares expected starts with real ones.
     """
 
     fill: Callable[[Feed], Awaitable[None]]
@@ -36,7 +36,7 @@ class Source(Struct, frozen=True):
     policies: PolicyTrials | None = None
     starts: Callable[[], dict[str, Any]] | None = None
     relief: Callable[[], dict[str, Any]] | None = None
-    told: Callable[[JobTimes], Awaitable[dict[str, Any]]] | None = None
+    start_checks: Callable[[JobTimes], Awaitable[dict[str, Any]]] | None = None
 
     def ask(self, feed: Feed) -> None:
         """Let a feed work out once, in a thread, what can be."""
@@ -47,8 +47,8 @@ class Source(Struct, frozen=True):
             feed.starts = ExpectedStarts(partial(asyncio.to_thread, self.starts), time.monotonic, changes=False)
         if self.relief is not None:
             feed.relief = SharedWork(partial(asyncio.to_thread, self.relief), time.monotonic, changes=False)
-        if self.told is not None:
-            feed.told = SharedWork(partial(self.told, feed.job_times), time.monotonic, changes=False)
+        if self.start_checks is not None:
+            feed.start_checks = SharedWork(partial(self.start_checks, feed.job_times), time.monotonic, changes=False)
 
 
 def relief_of(world: World, digest: str) -> dict[str, Any]:

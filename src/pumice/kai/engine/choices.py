@@ -1,4 +1,5 @@
-"""Nodes for equal tasks of which filters look at each."""
+"""Which nodes are left to choose from: for equal tasks of which filters look at each, and for a share of a GPU under
+a quota."""
 
 from __future__ import annotations
 
@@ -7,9 +8,14 @@ from math import isfinite
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
+from pumice.algorithms.groups import distinct
+from pumice.columns.dtypes import F64, Bool
+from pumice.columns.gpus.devices import DeviceLedger, charge_of_memory
 from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Queue
 from pumice.framework.cycle.session import Session
+from pumice.kai.engine.points import may_take
+from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 from pumice.placing.feasibility import Feasibility
 from pumice.placing.fill_state import said_of
 
@@ -59,3 +65,22 @@ def nodes_in_turn(
             scores[node] = np.where(look.allowed & look.future_fits, score, -np.inf).tolist()
         key[node] = scores[node].pop(0)
     return picked
+
+
+def within_quota(ssn: Session, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
+    """Return the nodes on which the queue of a task may take the part of a GPU that its memory request amounts to.
+    Shape (N,).
+
+    Source: KAI, which asks again for every node.
+    """
+    tables = ssn.tables
+    found = np.ones(len(devices.mib), dtype=bool)
+    if share.memory_mib:
+        job = int(tables.tasks.job[row])
+        queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
+        # The charge depends on the GPU memory of the node only, so plugins are asked once per size.
+        for mib in distinct(devices.mib).tolist():
+            amount = tables.classes.charge[tables.tasks.cls[row]].copy()
+            amount[tables.axis.column[GPU_RESOURCE]] += share.devices * charge_of_memory(share.memory_mib, mib)
+            found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
+    return found

@@ -13,10 +13,9 @@ from math import isfinite
 
 import numpy as np
 
-from pumice.algorithms.groups import distinct
 from pumice.algorithms.top_k import top_k
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.gpus.devices import Choice, DeviceLedger, charge_of_memory
+from pumice.columns.gpus.devices import Choice, DeviceLedger
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Node, Queue, Task
@@ -24,7 +23,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
 from pumice.kai.engine.budget import SUBSET_STEPS, steps_of
-from pumice.kai.engine.choices import nodes_in_turn
+from pumice.kai.engine.choices import nodes_in_turn, within_quota
 from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets, subs_in
 from pumice.kai.engine.parts import Part, active_of
@@ -44,7 +43,7 @@ from pumice.model.blockers import (
     Refused,
     SearchCut,
 )
-from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
+from pumice.model.devices.gpu import GpuShare
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import nodes_by_name
 from pumice.placing.feasibility import ClassFit, Feasibility
@@ -336,7 +335,7 @@ class Placer:
         devices, fit = self.ssn.ledger.devices, self.feasible.of(cls)
         assert devices is not None
         room = self._devices_for(share, devices) >= share.devices
-        key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
+        key = self._key(row, fit, within, room & within_quota(self.ssn, row, share, devices))
         if key is None:
             return False
         while isfinite(key[node := self._best(key)]):
@@ -366,24 +365,6 @@ class Placer:
         tables = self.ssn.tables
         answers = self.ssn.ask(device_order, Task(tables, row), Node(tables, node), used)
         found: F64 = np.sum(answers or [0 * used], axis=0)
-        return found
-
-    def _within_quota(self, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
-        """Return the nodes on which the queue may take the part of a GPU that the memory request amounts to.
-        Shape (N,).
-
-        Source: KAI, which asks again for every node.
-        """
-        ssn, tables = self.ssn, self.ssn.tables
-        found = np.ones(len(devices.mib), dtype=bool)
-        if share.memory_mib:
-            job = int(tables.tasks.job[row])
-            queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
-            # The charge depends on the GPU memory of the node only, so plugins are asked once per size.
-            for mib in distinct(devices.mib).tolist():
-                amount = tables.classes.charge[tables.tasks.cls[row]].copy()
-                amount[tables.axis.column[GPU_RESOURCE]] += share.devices * charge_of_memory(share.memory_mib, mib)
-                found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
         return found
 
     def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> bool:

@@ -19,7 +19,7 @@ async function ganttPage() {
   const kept = data.reserves_from === null ? "" : ` The plugin reserve keeps room for the job that waits longest from ${when(data.reserves_from)} UTC on (dashed line).`;
   const more = Object.entries(data.left_out).filter(([, count]) => count).map(([kind, count]) => `${number(count)} more that ${kind}`).join(", ");
   const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} ${startsAbout()} ${more ? `Left out: ${more}.` : ""}`;
-  const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]));
+  const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]).concat(data.rows.some((row) => row.start && row.start.middle !== null) ? [["expected start", "var(--good)"]] : []));
   return [card("Jobs over time", "Those that run and wait longest, and the last that ended since these pages were started.", [form], true, "filter"),
     timeControls([{ values: holdersOver(data.rows), colour: "var(--accent)" }]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" }), toldCard()];
 }
@@ -119,7 +119,7 @@ const TOLD = { found: null, why_not: null, asked: false };
 function toldCard() {
   if (!TOLD.asked && !TOLD.found) {
     TOLD.asked = true;
-    fetch("/data/told").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((answer) => {
+    fetch("/data/start-checks").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((answer) => {
       Object.assign(TOLD, answer ? answer.data : { why_not: "" });
       document.getElementById("told-place")?.replaceChildren(...toldParts());
     });
@@ -131,8 +131,8 @@ function toldParts() {
   if (!found) return why_not ? [card("Expected against real starts", "", [nothing(`Not yet: ${why_not}`)], true, "told")] : [];
   const moments = found.moments.map((at) => when(at)).join(", ");
   const about = found.started
-    ? `At ${moments} UTC the record was simulated on. Of ${counted(found.told, "start")} that were expected then, ${number(found.started)} happened in the record, ${number(found.within)} of these within their 80 % interval; the median error is ${duration(found.median_error_s)}.`
-    : `At ${moments} UTC the record was simulated on. None of the ${number(found.told)} starts that were expected then happened before it ends.`;
+    ? `At ${moments} UTC the record was simulated on. Of ${counted(found.expected, "start")} that were expected then, ${number(found.started)} happened in the record, ${number(found.within)} of these within their 80 % interval; the median error is ${duration(found.median_error_s)}.`
+    : `At ${moments} UTC the record was simulated on. None of the ${number(found.expected)} starts that were expected then happened before it ends.`;
   const columns = [
     { name: "Job", left: true, cell: (row) => jobLink(row.job) }, { name: "Told at (UTC)", left: true, cell: (row) => when(row.at) }, { name: "Expected", left: true, cell: (row) => when(row.middle) },
     { name: "80 %", left: true, cell: (row) => `${when(row.low)} to ${row.high === null ? "later than simulated" : when(row.high)}` },

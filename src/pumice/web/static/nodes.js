@@ -17,15 +17,17 @@ async function nodesPage() {
   };
   draw();
   const groupings = [...data.groupings.map((each) => shortLabel(each.name)), "no group"];
+  const resources = choice("resource", HEAD.resources.map((_, i) => resourceLabel(i)), chosen, (i) => { chosen = i; go({ resource: i }); draw(); });
+  resources.hidden = devices;
   const side = h("div", { class: "choices" },
-    data.devices.names.length ? choice("cells", ["nodes", "devices"], devices ? 1 : 0, (i) => { devices = i === 1; go({ cells: devices ? "devices" : "" }); draw(); }) : null,
-    choice("resource", HEAD.resources.map((_, i) => resourceLabel(i)), chosen, (i) => { chosen = i; go({ resource: i }); draw(); }),
+    data.devices.names.length ? choice("cells", ["nodes", "devices"], devices ? 1 : 0, (i) => { devices = i === 1; resources.hidden = devices; go({ cells: devices ? "devices" : "" }); draw(); }) : null,
+    resources,
     groupings.length > 1 ? choice("group by", groupings, group, (i) => { group = i; go({ group: i }); draw(); }) : null,
     h("div", { class: "ramp" }, "idle", h("i", {}), "full"));
   const more = data.devices.left_out ? ` ${number(data.devices.left_out)} more devices are left out.` : "";
   const find = h("form", { class: "form", role: "search", onsubmit: (event) => { event.preventDefault(); location.href = link("/node", { name: event.target.elements.name.value }); } },
     h("label", {}, "Name of a node", h("input", { name: "name", type: "search", maxlength: 300, required: "" })), h("button", { type: "submit", class: "plain" }, "Open it"));
-  return [figure("Nodes", `A cell for each of ${counted(data.names.length, "node")}, by the share of one resource that is used${data.devices.names.length ? ", or for each of its devices that are known one by one" : ""}. A red frame: the node takes no new pod. Click a cell to open the node.${more}`,
+  return [figure("Nodes", `A cell for each of ${counted(data.names.length, "node")}, by the share of one resource that is used${data.devices.names.length ? ", or for each of its devices, a line for a node" : ""}. A red frame: the node takes no new pod. Click a cell to open the node.${more}`,
     [data.names.length ? place : nothing("No node.")], { wide: true, id: "nodes", side }),
   h("div", { class: "grid" }, card("Nodes that take no new pod", "Whatever a pod asks for, unless it tolerates the reason.", [closedList(data.kinds)], false, "closed"),
     card("One node", "Its pods and devices, and what waiting jobs lack on it.", [find], false, "find"))];
@@ -37,7 +39,7 @@ function nodeCells(data, chosen) {
 }
 function deviceCells(data) {
   const { node, names, kinds, share, holders } = data.devices;
-  return names.map((name, i) => ({ node: node[i], name: data.names[node[i]], closed: data.closed[node[i]], share: share[i],
+  return names.map((name, i) => ({ node: node[i], line: node[i], name: data.names[node[i]], closed: data.closed[node[i]], share: share[i],
     facts: () => [[null, "device", name], [null, "kind", kinds[i]], ["var(--accent)", "held", percent(share[i])], [null, "by", counted(holders[i], "holder")]] }));
 }
 // The cells of each group, in the order of its name; those in no group come last.
@@ -51,9 +53,20 @@ function grouped(cells, data, group) {
   const name = (of) => (by ? (of < 0 ? "in no group" : by.groups[of]) : "all");
   return [...found].sort(([a], [b]) => (a < 0) - (b < 0) || a - b).map(([of, members]) => ({ name: name(of), cells: members }));
 }
+// Where each cell is, [column, line]: one after the other, or a line for each node where cells are its devices.
+function placed(cells, columns) {
+  if (cells.every((each) => each.line === undefined)) return cells.map((_, i) => [i % columns, Math.floor(i / columns)]);
+  const lines = new Map();
+  return cells.map(({ line }) => {
+    if (!lines.has(line)) lines.set(line, [lines.size, 0]);
+    const of = lines.get(line);
+    return [of[1]++, of[0]];
+  });
+}
 function cellMap({ name, cells }, cell, columns, alone) {
-  const size = cell + GAP, wide = Math.min(columns, cells.length), lines = Math.ceil(cells.length / wide);
-  const square = (i, inset) => `M${(i % wide) * size + inset} ${Math.floor(i / wide) * size + inset}h${cell - 2 * inset}v${cell - 2 * inset}h${2 * inset - cell}z`;
+  const size = cell + GAP, places = placed(cells, columns), wide = 1 + maximum(places.map(([column]) => column)), lines = 1 + maximum(places.map(([, line]) => line));
+  const index = new Map(places.map(([column, line], i) => [line * wide + column, i]));
+  const square = (i, inset) => `M${places[i][0] * size + inset} ${places[i][1] * size + inset}h${cell - 2 * inset}v${cell - 2 * inset}h${2 * inset - cell}z`;
   const shades = new Map(), closed = [];
   cells.forEach((each, i) => {
     const shade = each.share === null ? null : Math.round(each.share * LEVELS);
@@ -66,12 +79,12 @@ function cellMap({ name, cells }, cell, columns, alone) {
   let shown = null;
   const open = () => { if (shown !== null) location.href = link("/node", { name: cells[shown].name }); };
   const at = (px, py) => {
-    const ratio = wide * size / (svg.getBoundingClientRect().width || 1), i = Math.floor((py * ratio) / size) * wide + Math.floor((px * ratio) / size);
-    return i >= 0 && i < cells.length ? i : null;
+    const ratio = wide * size / (svg.getBoundingClientRect().width || 1), column = Math.floor((px * ratio) / size);
+    return column >= 0 && column < wide ? index.get(Math.floor((py * ratio) / size) * wide + column) ?? null : null;
   };
   const show = (i, px, py) => {
     const each = cells[shown = i], box = svg.getBoundingClientRect();
-    showTip(px ?? box.left + (i % wide) * size, py ?? box.top + Math.floor(i / wide) * size, each.name, [...each.facts(), ...(each.closed ? [["var(--bad)", "takes no new pod", each.closed]] : [])]);
+    showTip(px ?? box.left + places[i][0] * size, py ?? box.top + places[i][1] * size, each.name, [...each.facts(), ...(each.closed ? [["var(--bad)", "takes no new pod", each.closed]] : [])]);
   };
   explore(svg, 0, cells.length - 1, at, show, () => { shown = null; });
   svg.addEventListener("click", open);

@@ -46,7 +46,7 @@ function tried(found) {
   const list = (name, entries) => (entries.length ? [h("li", {}, h("b", {}, `${name}: `), entries.join(", "))] : []);
   const pods = (held) => Object.entries(held).map(([job, count]) => `${job} (${counted(count, "pod")})`);
   const last = found.last, shares = last.queues.map((each) => `${each.queue} ${each.resource}: ${number(each.before)} → ${number(each.after)}`);
-  return [h("ul", { class: "notes" }, ...warnings), h("h3", {}, `${counted(found.cycles.length, "cycle")} tried, ${same === found.cycles.length ? "all decide the same" : `${number(found.cycles.length - same)} decide otherwise`}${found.is_cut ? "; the time for more was up" : ""}`),
+  return [h("ul", { class: "notes" }, ...warnings), h("h3", {}, `${counted(found.cycles.length, "cycle")} tried, ${same === found.cycles.length ? "all decide the same" : `${number(found.cycles.length - same)} ${found.cycles.length - same === 1 ? "decides" : "decide"} otherwise`}${found.is_cut ? "; the time for more was up" : ""}`),
     table(columns, found.cycles, { label: "Cycles under the other policy" }), h("h3", {}, "In the newest of them"),
     h("ul", { class: "notes", id: "difference" }, ...list("Placed", pods(last.placed)), ...list("No longer placed", pods(last.not_placed)), ...list("Evicted", last.evicted), ...list("Spared", last.spared),
       ...list("Queues hold, in milli-cores, bytes and milli-devices", shares), ...last.waiting.map((each) => h("li", {}, h("b", {}, `${each.job} waits: `), h("span", { class: "code" }, each.code), ` ${each.sentence}`, each.code_before && each.code_before !== each.code ? ` (before: ${each.code_before})` : "")),

@@ -1,4 +1,4 @@
-"""Expected starts that were told at some cycles of a record, against the starts that the record then has."""
+"""Starts that were expected at some cycles of a record, against the starts that the record then has."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROWS_MAX = 100
 _EXACT_S = 1.0
 
 
-class ToldStart(Struct, frozen=True):
-    """What was told of a job at a moment, and when it started. Seconds since the epoch; ``low`` to ``high`` has the
+class StartCheck(Struct, frozen=True):
+    """What was expected of a job at a moment, and when it started. Seconds since the epoch; ``low`` to ``high`` has the
     start with a probability of 80 %, None for not within the time that was simulated. ``started``: None if it had not
     when the record ended."""
 
@@ -35,15 +35,15 @@ class ToldStart(Struct, frozen=True):
         return self.started is not None and self.low - _EXACT_S <= self.started <= high + _EXACT_S
 
 
-def compared(told: Sequence[Mapping[str, Any]], times: JobTimes) -> dict[str, Any]:
-    """Return what was told, each with what happened. ``told``: expected starts, as ``ExpectedStarts`` asks for them."""
-    rows = [row for document in told for row in _of_one(document, times)]
+def compared(expected: Sequence[Mapping[str, Any]], times: JobTimes) -> dict[str, Any]:
+    """Return what was expected, each with what happened. ``expected``: as ``ExpectedStarts`` asks for them."""
+    rows = [row for document in expected for row in _of_one(document, times)]
     known = [row for row in rows if row.started is not None]
     errors = [abs(row.middle - row.started) for row in known if row.started is not None]
     rows.sort(key=lambda row: (row.started is None, -abs(row.middle - (row.started or 0.0)), row.job, row.at))
     return {
-        "moments": sorted({document["at"] for document in told}),
-        "told": len(rows),
+        "moments": sorted({document["at"] for document in expected}),
+        "expected": len(rows),
         "started": len(known),
         "within": sum(row.is_within for row in known),
         "median_error_s": median(errors) if errors else None,
@@ -52,8 +52,8 @@ def compared(told: Sequence[Mapping[str, Any]], times: JobTimes) -> dict[str, An
     }
 
 
-def _of_one(document: Mapping[str, Any], times: JobTimes) -> list[ToldStart]:
-    at, found = document["at"], list[ToldStart]()
+def _of_one(document: Mapping[str, Any], times: JobTimes) -> list[StartCheck]:
+    at, found = document["at"], list[StartCheck]()
     for job, start in document["jobs"].items():
         time = times.of(job)
         low, high = start["interval_80_s"]
@@ -61,5 +61,5 @@ def _of_one(document: Mapping[str, Any], times: JobTimes) -> list[ToldStart]:
             continue
         started = time.started_after(at)
         ends = None if high is None else at + high
-        found.append(ToldStart(job, at, at + start["middle_s"], at + low, ends, started))
+        found.append(StartCheck(job, at, at + start["middle_s"], at + low, ends, started))
     return found
