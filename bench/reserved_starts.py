@@ -5,6 +5,11 @@
 Each world is a cluster of 3 to 5 nodes and ten gangs of equal pods, under EASY backfilling. Where estimates hold no
 gang may start later than was said. Where jobs run from half to three times as long as they say, each start that moves
 later must have a cause, and the cause must be true. Fails at the first world in which that does not hold.
+
+    python -m bench.reserved_starts --trace theta_2023 --policy aged
+
+On a trace, with the estimates of its users: how many of the starts that were said were kept, of all and of the first of
+each job.
 """
 
 from __future__ import annotations
@@ -18,13 +23,20 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+import pumice
+from bench.waits import POLICIES, TRACES
+from pumice.columns.snapshot import Snapshot
 from pumice.framework.plugin.policy_file import read_policy
+from pumice.library.policies import policy_of
 from pumice.model.blockers import AHEAD, OVERRUN, STARTED, MovedBy, StartReserved
 from pumice.model.node import Node
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroupStatus
+from pumice.ours.reservation_delay import said_starts
 from pumice.ours.room_over_time import Demand, fits
 from pumice.runtime.policy.languages import builtin_registry
+from pumice.sim.run import simulate
+from pumice.sim.settings import Observers
 from pumice.testing.build import cluster, node, podgroup, pods, run
 
 POLICY = read_policy(
@@ -165,11 +177,41 @@ def check_moves(world: World) -> int:
     return moves
 
 
+def kept_on_trace(trace: str, policy: str) -> dict[str, Any]:
+    """Simulate a trace once, and count starts that were said, by job, and those that were kept."""
+    said: dict[str, list[float]] = {}
+
+    def began(number: int, now: float, snapshot: Snapshot) -> None:
+        for job, each in said_starts(snapshot.notes).items():
+            starts = said.setdefault(job, [])
+            if not starts or starts[-1] != each.start:
+                starts.append(each.start)
+
+    scene = pumice.load(f"swf:{TRACES / trace}.swf").inputs.scene
+    found = simulate(scene, policy_of(POLICIES[policy]).policy, observers=Observers(began=began))
+    started = {job.key: job.started for job in found.history.jobs}
+    # A cycle is run each second, and binds what fits a second later.
+    kept = {job: [started[job] is not None and started[job] <= at + 2 for at in starts] for job, starts in said.items()}
+    every = [each for starts in kept.values() for each in starts]
+    firsts = [starts[0] for starts in kept.values()]
+    return {
+        "jobs": len(kept),
+        "said": len(every),
+        "kept": round(float(np.mean(every)), 4) if every else None,
+        "first_kept": round(float(np.mean(firsts)), 4) if firsts else None,
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first world; the next ones count up")
+    parser.add_argument("--trace", default="", metavar="TRACE", help="a year of Theta, in place of random worlds")
+    parser.add_argument("--policy", choices=("easy", "reserved", "aged"), default="aged")
     given = parser.parse_args(arguments)
+    if given.trace:
+        print(json.dumps(kept_on_trace(given.trace, given.policy)))
+        return 0
     said = moved = 0
     for seed in range(given.seed, given.seed + given.worlds):
         try:
