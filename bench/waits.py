@@ -36,7 +36,8 @@ POLICIES = {
     "easy": _conf("after: 0s", ""),
     "shortest": _conf("", 'oldestAfter: ""'),
     "reserved": _conf("after: 96h", "oldestAfter: 96h"),
-    "aged": _conf("after: 120h", "oldestAfter: 120h, aging: 6h"),
+    # Of the jobs of 2022 that run longer than they asked for, 95 % do so by less than 3 minutes.
+    "aged": _conf("after: 120h, grace: 3m", "oldestAfter: 120h, aging: 6h"),
 }
 
 

@@ -37,10 +37,18 @@ class Plan:
     """
 
     def __init__(
-        self, ssn: Session, *, after_s: float, holds_s: float, unknown_s: float, trusts_s: float, backfill: bool
+        self,
+        ssn: Session,
+        *,
+        after_s: float,
+        holds_s: float,
+        unknown_s: float,
+        grace_s: float,
+        trusts_s: float,
+        backfill: bool,
     ) -> None:
         self.ssn, self.after_s, self.holds_s, self.unknown_s = ssn, after_s, holds_s, unknown_s
-        self._trusts_s, self._backfill = trusts_s, backfill
+        self._grace_s, self._trusts_s, self._backfill = grace_s, trusts_s, backfill
         jobs, classes = ssn.tables.jobs.capacity, ssn.tables.classes.capacity
         self.rank, self.late, self.lost = np.zeros(jobs), np.zeros(jobs), np.zeros(classes)
         self.reservation: Reservation | None = None
@@ -98,7 +106,7 @@ class Plan:
                 room.take(demands, until)
                 continue
             self._reserve(job, demands, room, start, until)
-            estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s)
+            estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s) + self._grace_s
             # Those that were planned before it are part of the room that its plan rests on.
             self.late[:] = ((now + estimates > start) | (not self._goes_before(job))) & (self.rank == 0)
             self._count_lost(demands)
@@ -245,7 +253,7 @@ class Plan:
         return found
 
     def _estimate(self, job: int) -> float:
-        return float(self.ssn.tables.jobs.estimate_s[job]) or self.unknown_s
+        return (float(self.ssn.tables.jobs.estimate_s[job]) or self.unknown_s) + self._grace_s
 
     def _awaited(self, start: float) -> tuple[str, ...]:
         """Return the keys of some jobs whose ends the reservation waits for, the latest last."""

@@ -298,3 +298,12 @@ def test_estimates_that_cannot_be_used_count_as_none() -> None:
     for wrong in ("-1h", "0s", "9999d", "1e30", "NaN"):
         # As 24 h, after the reservation begins.
         assert started(four(job("whole", 4, "1h"), job("small", 1, wrong, 60.0))) == []
+
+
+def test_jobs_may_take_a_grace_to_end() -> None:
+    store = four(job("whole", 4, "1h"), job("small", 1, "8h", 60.0), job("late", 1, "9h", 90.0))
+    first, notes = said(store, {}, HOUR, grace="5m")
+    assert first is not None and first.start == 10 * HOUR + 300
+    # Within the grace nothing moves, and a job that ends with its grace before the start goes before.
+    assert said(four(job("whole", 4, "1h")), notes, 10 * HOUR + 200, grace="5m")[0] == first
+    assert started(store, grace="5m") == ["late", "small"] and started(store, now=HOUR + 1, grace="5m") == ["small"]

@@ -38,9 +38,10 @@ class Reserve:
 
     ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one always, as in EASY).
     ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``: estimate of jobs that have
-    none. ``trustsFor``: for how long after the start that was said first others may still start before the job because
-    of their estimates. ``backfill`` False: no job starts before the reserved one (with ``after: 0s`` that is first
-    come, first served). Jobs with a topology or sub-groups get no reservation yet.
+    none. ``grace``: for how long after its estimate a job may take to end. ``trustsFor``: for how long after the start
+    that was said first others may still start before the job because of their estimates. ``backfill`` False: no job
+    starts before the reserved one (with ``after: 0s`` that is first come, first served). Jobs with a topology or
+    sub-groups get no reservation yet.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Reserve:
         after: str = "96h",
         holdsUpTo: str = "10d",
         withoutEstimate: str = "24h",
+        grace: str = "0s",
         trustsFor: str = "24h",
         backfill: bool = True,
     ) -> None:
@@ -59,6 +61,7 @@ class Reserve:
             after_s=self.after,
             holds_s=seconds_of(holdsUpTo),
             unknown_s=seconds_of(withoutEstimate),
+            grace_s=seconds_of(grace),
             trusts_s=seconds_of(trustsFor),
             backfill=backfill,
         )
@@ -79,10 +82,13 @@ class Reserve:
         self.unused_points = (points.allocatable, points.on_allocate) if self.reservation is None else ()
 
     @staticmethod
-    def problems(*, after: str, holdsUpTo: str, withoutEstimate: str, trustsFor: str, backfill: bool) -> Iterator[str]:
+    def problems(
+        *, after: str, holdsUpTo: str, withoutEstimate: str, grace: str, trustsFor: str, backfill: bool
+    ) -> Iterator[str]:
         yield from wrong_seconds("after", after, least=0)
         yield from wrong_seconds("holdsUpTo", holdsUpTo)
         yield from wrong_seconds("withoutEstimate", withoutEstimate)
+        yield from wrong_seconds("grace", grace, least=0)
         yield from wrong_seconds("trustsFor", trustsFor, least=0)
 
     def figures(self) -> Mapping[str, AnyArray]:
