@@ -24,7 +24,7 @@ import numpy as np
 from msgspec.structs import replace
 
 import pumice
-from bench.waits import POLICIES, TRACES
+from bench.waits import HOUR, POLICIES, TRACES
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.plugin.policy_file import read_policy
 from pumice.library.policies import policy_of
@@ -194,7 +194,10 @@ def kept_on_trace(trace: str, policy: str) -> dict[str, Any]:
     kept = {job: [started[job] is not None and started[job] <= at + 2 for at in starts] for job, starts in said.items()}
     every = [each for starts in kept.values() for each in starts]
     firsts = [starts[0] for starts in kept.values()]
+    waits_h = [(job.started - job.submitted) / HOUR for job in found.history.jobs if job.started is not None]
     return {
+        "wait_mean_h": round(float(np.mean(waits_h)), 3),
+        "wait_longest_h": round(max(waits_h), 1),
         "jobs": len(kept),
         "said": len(every),
         "kept": round(float(np.mean(every)), 4) if every else None,
