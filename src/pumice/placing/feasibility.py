@@ -420,7 +420,7 @@ def _against(
     if unfit.steps:
         return SearchCut(plugin, unfit.steps, count, unfit.reason)
     if plugin or not unfit.resource:
-        return NodeFilter(plugin, count, len(nodes), unfit.reason)
+        return NodeFilter(plugin, count, len(nodes), unfit.reason, unfit.changes)
     axis = cls.tables.axis
     d = axis.column.get(unfit.resource, axis.unoffered)
     # A node may be overbooked, for example by pods that were bound by others; that must not lower the sum of the rest.

@@ -32,6 +32,7 @@ from pumice.model.blockers import (
     Domain,
     GangIncomplete,
     GangPartial,
+    NodeFilter,
     NoNode,
     NoRoom,
     NotAdmitted,
@@ -41,6 +42,7 @@ from pumice.model.blockers import (
     Shortage,
     Unreadable,
 )
+from pumice.model.blockers.changes import ChangeNodes, NotKnown
 from pumice.model.status import TaskStatus
 from pumice.reasons import domains, gangs, nodes, queues, room
 from pumice.reasons.view import View
@@ -190,6 +192,8 @@ class Blockers:
             nearest = nearest or nodes.against(view, job, rows[0])
         else:
             nearest = None
+        if nearest is None and row is not None:
+            nearest = nodes.on_nearest(view, job, row)
         errors = () if row is None else tuple(self.of_task(row, self._trace.errors_of(job)[row]))
         first = nearest or (errors[0] if errors else None)
         count, needed = len(nodes.placed(view, job)), view.needed(job)
@@ -201,13 +205,16 @@ class Blockers:
         yield from (each for each in errors if not (isinstance(each, Shortage) and each.resource == short))
 
     def of_task(self, row: int, errors: FitErrors) -> Iterator[Blocker]:
-        """What blocked one task, that which most nodes say first."""
+        """What blocked one task, that which most nodes say first; before all others what a change is known for."""
         if errors.message:
             yield Refused(TASK, errors.message)
         job = int(self._tables.tasks.job[row])
         wanted = max(1, self._view.needed(job) - len(nodes.placed(self._view, job)))
-        for each in sorted(errors.against, key=lambda each: -each.nodes):
-            yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
+        for each in sorted(errors.against, key=lambda each: (not _names_change(each), -each.nodes)):
+            if isinstance(each, NodeFilter):
+                yield nodes.for_pods(each, wanted)
+            else:
+                yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
 
     @cached_property
     def _found(self) -> dict[str, list[Entry]]:
@@ -293,6 +300,13 @@ class Blockers:
         if all(group is None or group.gang is None for group in self._tables.jobs.groups):
             return {}
         return why_not_placed(self._trace) | why_not_tried(self._tables, QueueTree(self._tables))
+
+
+def _names_change(blocker: Blocker) -> bool:
+    """Return True if it is known what to change, beside that a plugin must no longer refuse."""
+    return not any(
+        isinstance(change, NotKnown) or (isinstance(change, ChangeNodes) and change.plugin) for change in blocker.lift
+    )
 
 
 def blockers_of(outcome: Outcome) -> dict[str, tuple[Blocker, ...]]:

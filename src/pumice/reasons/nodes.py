@@ -6,7 +6,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, Bool
-from pumice.model.blockers import Blocker, Domain, GangPartial, Shortage, TooManyPods
+from pumice.model.blockers import Blocker, Domain, GangPartial, NodeFilter, Shortage, TooManyPods
+from pumice.model.blockers.changes import AttachMore, OfferDevices, OfferVolume
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
 from pumice.reasons import domains, room, selection
@@ -33,19 +34,41 @@ def against(view: View, job: int, row: int) -> Blocker | None:
     return room.in_one_hypernode(view, job) or _among(view, job, row, nodes, may)
 
 
+def on_nearest(view: View, job: int, row: int) -> Shortage | None:
+    """Return what is short on the node that lacks least of what a task asks for, of those that do not refuse it for
+    good, or None if one of them has room."""
+    spec, request = view.spec(row), view.request(row)
+    may = selection.selected(view, spec) & selection.open_to(view, spec) & (view.tables.nodes.quarantined_by == 0)
+    rows, asked = (may & view.not_given_up(job, row)).nonzero()[0], view.asked_in(request)
+    if not len(rows) or not asked or view.fits(request, view.future)[rows].any():
+        return None
+    lacks = (1 - view.future[rows][:, asked].clip(min=0) / request[asked]).clip(min=0)
+    at = int(lacks.sum(axis=1).argmin())
+    node, d = int(rows[at]), asked[int(lacks[at].argmax())]
+    found = room.shortage(view, request, rows[at : at + 1], d, 1)
+    return replace(found, node=view.facts.names[node])
+
+
 def _among(view: View, job: int, row: int, nodes: Bool, may: Bool) -> Blocker | None:
     """Return why of the nodes that it ``may`` use none has room, or why the room is no use."""
-    spec, request, rows = view.spec(row), view.request(row), may.nonzero()[0]
+    spec, request = view.spec(row), view.request(row)
     fits = view.fits(request, view.future)
+    closed = (nodes & fits & ~may).nonzero()[0].tolist()
+    # Claims of volumes and devices refuse nodes too, which are of no use then.
+    left = may & view.not_given_up(job, row)
+    may = left if left.any() else may
+    rows = may.nonzero()[0]
     wanted = view.needed(job) - len(placed(view, job))
     if (may & fits).any():
+        claims = _claims(view, job, row)
+        if claims is not None:
+            return claims
         despite = _despite_room(view, job, row, may, fits) or _in_hypernodes(view, job, row)
         despite = despite or _after_some(view, job, row)
         if despite is not None:
             return despite
         too_few = Places(view, job, row).in_the_way()
         return None if too_few is None else too_few.first
-    closed = (nodes & fits & ~may).nonzero()[0].tolist()
     if closed:
         return selection.room_on_closed(view, spec, closed, rows, request)
     own = view.tables.tasks.pods[row].scheduler_name
@@ -57,6 +80,25 @@ def _among(view: View, job: int, row: int, nodes: Bool, may: Bool) -> Blocker | 
     rows = nodes.nonzero()[0]
     short = room.shortage(view, request, rows, view.shortest(request, view.future[rows]), wanted)
     return _of_selected(short, spec, nodes)
+
+
+def _claims(view: View, job: int, row: int) -> NodeFilter | None:
+    """Return what keeps a task off nodes and would be lifted by volumes or devices that a plugin names, or None."""
+    errors, wanted = view.trace.errors_of(job).get(row), view.needed(job) - len(placed(view, job))
+    against = () if errors is None else errors.against
+    found = next((each for each in against if isinstance(each, NodeFilter) and each.changes), None)
+    return None if found is None else for_pods(found, max(1, wanted))
+
+
+def for_pods(found: NodeFilter, wanted: int) -> NodeFilter:
+    """Return an objection with the changes for so many pods that claim alike."""
+    each = tuple(
+        replace(change, count=wanted * change.count)
+        if isinstance(change, OfferDevices | OfferVolume | AttachMore)
+        else change
+        for change in found.changes
+    )
+    return replace(found, changes=each) if each else found
 
 
 def _after_some(view: View, job: int, row: int) -> Blocker | None:

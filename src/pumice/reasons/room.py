@@ -88,9 +88,9 @@ def in_one_hypernode(view: View, job: int) -> Domain | Missing | None:
     rows = [row for row in range(len(tree) - 1) if tree.tier[row] <= bound]
     if not rows:
         return Missing(LOW_HYPERNODES, str(bound))
-    for room, is_size in ((view.facts.allocatable, True), (view.future, False)):
+    for is_size in (True, False):
         for d in view.asked_in(asked):
-            sums = [float(room[tree.nodes[row], d].clip(min=0).sum()) for row in rows]
+            sums = [view.in_hypernodes(d, of_size=is_size)[row] for row in rows]
             most = max(sums)
             if asked[d] - most >= EPS:
                 free = float(view.future[:, d].clip(min=0).sum())

@@ -24,9 +24,9 @@ from pumice.model.blockers import (
     Taints,
 )
 from pumice.model.node import Taint
-from pumice.model.pod import HostPort, LabelSelector, PodAffinityTerm, PodSpec, Requirement
+from pumice.model.pod import HostPort, LabelSelector, NodeSelectorTerm, PodAffinityTerm, PodSpec, Requirement
 from pumice.model.selectors import matches
-from pumice.placing.filters.nodes import BLOCKING, CORDON, node_affinity, tolerated, tolerates
+from pumice.placing.filters.nodes import BLOCKING, CORDON, node_affinity, node_term, tolerated, tolerates
 from pumice.reasons.view import View
 from pumice.reasons.words import joined, meant
 
@@ -91,7 +91,7 @@ def no_such_node(view: View, spec: PodSpec) -> NoSuchNode:
     wanted = wanted_labels(spec)
     texts = tuple(requirement_text(each) for each in wanted)
     for requirement, text in zip(wanted, texts, strict=True):
-        if not any(matches(LabelSelector((requirement,)), node.labels) for node in view.facts.objs):
+        if not node_term(view.derived, NodeSelectorTerm((requirement,))).any():
             return _on_no_node(view, requirement, text)
     return NoSuchNode(texts)
 

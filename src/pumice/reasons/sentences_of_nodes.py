@@ -8,6 +8,7 @@ from typing import Any
 from pumice.columns.dtypes import EPS
 from pumice.framework.cycle.trace import Finding
 from pumice.model import blockers as b
+from pumice.model.blockers import changes as c
 from pumice.reasons.words import amount, are, counted, is_free, joined, names, number, unit, verb
 
 _HOST = "kubernetes.io/hostname"
@@ -36,6 +37,21 @@ def _shortage(found: b.Shortage) -> str:
         return f"{is_free(name, found.free)}, {most}, it asks for {ask} a pod"
     total, count = number(name, found.total), number(name, found.free)
     return f"{count} of {total} {unit(name, total)} {are(count)} free, it asks for {ask} a pod"
+
+
+def _node_filter(found: b.NodeFilter) -> str:
+    refuse = f"{found.nodes} of {counted(found.looked_at, 'node')}: {found.detail}"
+    needs = [_NEEDS[type(change)](change) for change in found.changes]
+    return f"{refuse}; it needs {joined(needs)}" if needs else refuse
+
+
+_NEEDS: Mapping[type[c.Change], Callable[[Any], str]] = {
+    c.OfferDevices: lambda each: f"{counted(each.count, 'free device')} of class {each.device_class}",
+    c.OfferVolume: lambda each: (
+        f"{counted(each.count, 'volume')} of class {each.storage_class} with {amount('memory', each.size)}"
+    ),
+    c.AttachMore: lambda each: f"nodes that can attach {counted(each.count, 'more volume')} of {each.driver}",
+}
 
 
 def _of_selected(found: b.Shortage) -> str:
@@ -160,7 +176,7 @@ def _domain(found: b.Domain) -> str:
 
 
 SENTENCES: Mapping[type[Finding], Callable[[Any], str]] = {
-    b.NodeFilter: lambda found: f"{found.nodes} of {counted(found.looked_at, 'node')}: {found.detail}",
+    b.NodeFilter: _node_filter,
     b.Shortage: _shortage,
     b.Fragments: _fragments,
     b.NoSuchNode: _no_such_node,

@@ -14,6 +14,7 @@ from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.views import Job
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
+from pumice.framework.plugin.filter_result import Code
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.model.pod import PodSpec
@@ -28,6 +29,7 @@ class View:
         self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
         self.axis = outcome.tables.axis
         self.facts = outcome.tables.nodes.facts
+        self._in_hypernodes: dict[tuple[int, bool], list[float]] = {}
         self.derived = Derived(self.facts, Memo(), outcome.tables.classes)
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -98,6 +100,14 @@ class View:
         found: AnyArray = np.minimum(left, self.future[:, self.axis.pods]).clip(min=0).astype(np.int64)
         return found
 
+    def in_hypernodes(self, d: int, *, of_size: bool) -> list[float]:
+        """Return how much of a resource each hypernode will have free, or with ``of_size`` has when it is empty."""
+        found = self._in_hypernodes.get((d, of_size))
+        if found is None:
+            column = (self.facts.allocatable if of_size else self.future)[:, d].clip(min=0)
+            found = self._in_hypernodes[d, of_size] = [float(column[rows].sum()) for rows in self.tables.tree.nodes]
+        return found
+
     @cached_property
     def idle(self) -> F64:
         return self.tables.nodes.books[:, IDLE]
@@ -135,6 +145,14 @@ class View:
         """Return the first task for which nodes were examined in vain, or None."""
         errors = self.trace.errors_of(job)
         return next((row for row, error in errors.items() if not error.skipped), None)
+
+    def not_given_up(self, job: int, row: int) -> Bool:
+        """Return the nodes that no filter has refused to a task for a reason that no other pod can lift. Shape
+        (N,)."""
+        found, errors = np.ones(len(self.facts), dtype=bool), self.trace.errors_of(job).get(row)
+        if errors is not None and errors.node_rows is not None and errors.codes is not None:
+            found[errors.node_rows[errors.codes == Code.UNRESOLVABLE]] = False
+        return found
 
     def spec(self, row: int) -> PodSpec:
         found: PodSpec = self.tables.classes.specs[self.tables.tasks.cls[row]]

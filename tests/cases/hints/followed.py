@@ -33,6 +33,7 @@ from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import hint_of
+from tests.cases.hints.claimed import offered
 from tests.cases.hints.lifts import is_known, lifted
 from tests.properties.answers.answer_worlds import LANGUAGES, random_world
 
@@ -166,6 +167,8 @@ def _changed(world: World, trial: Trial, job: str, blocker: Blocker, change: c.C
         case c.AddNode():
             for made in lifted(objects, change, job=job):
                 yield [_labelled(each, blocker) if each not in objects else each for each in made]
+        case c.OfferDevices() | c.OfferVolume() | c.AttachMore():
+            yield from offered(objects, change)
         case _ if is_known(change):
             yield from lifted(objects, change, job=job)
 
@@ -256,8 +259,7 @@ def followed(language: str, worlds: int, start: int = 0) -> Iterator[tuple[int, 
     """Yield how each job that waits in the random worlds of a language ends, with the seed of its world. ``start``: the
     first seed."""
     for seed in range(start, start + worlds):
-        # Without claims: hints about volumes and devices name no change yet, so nothing of theirs can be followed.
-        world = random_world(random.Random(seed), language, claims=False)
+        world = random_world(random.Random(seed), language)
         trial = Trials(world, 0).base
         for job in sorted(world.groups):
             waits = any(not pod.node_name for pod in world.pods_of.get(job, ()))

@@ -8,7 +8,7 @@ from typing import Any
 
 from pumice.answers.world import key_of
 from pumice.model.decisions import Bind, Decision
-from pumice.model.devices.claims import ResourceClaim
+from pumice.model.devices.claims import Device, DeviceAttribute, ResourceClaim
 from pumice.model.events import Object
 from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.runtime.files.known_objects import all_objects_in
@@ -71,6 +71,11 @@ def _devices(dice: random.Random, pod: Raw) -> list[Raw]:
         exactly["selectors"] = [{"cel": {"expression": f'device.attributes["{_CLASS}"].model == "{_MODELS[0]}"'}}]
     requests = [{"name": "gpu", "exactly": exactly}]
     return [_raw("resource.k8s.io/v1", "ResourceClaim", name, "ns", spec={"devices": {"requests": requests}})]
+
+
+def device_that_all_select(name: str) -> Device:
+    """Return a device that satisfies each claim of these worlds."""
+    return Device(name, (DeviceAttribute("model", "string", _MODELS[0]),))
 
 
 def _part_of_gpu(dice: random.Random, pod: Raw) -> list[Raw]:

@@ -204,7 +204,7 @@ def test_each_kind_has_a_lift_or_says_why_it_has_none(kind: type[Blocker]) -> No
 
 def test_blockers_inside_blockers_are_dictionaries_too() -> None:
     found = NotAdmitted((NodeFilter("mine", 1, 2, "no"),)).plain
-    inner = {"code": "NodeFilter", "plugin": "mine", "nodes": 1, "looked_at": 2, "detail": "no"}
+    inner = {"code": "NodeFilter", "plugin": "mine", "nodes": 1, "looked_at": 2, "detail": "no", "changes": []}
     assert found == {"code": "NotAdmitted", "by": [inner]}
 
 

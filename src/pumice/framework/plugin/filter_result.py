@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import I8, I32, Bool
 from pumice.model.blockers import Blocker, NodeFilter, SearchCut, Shortage
+from pumice.model.blockers.changes import Change
 
 
 # The numbers are kube-scheduler's, so that codes in recorded cases of Volcano can be read as they are.
@@ -27,13 +28,14 @@ class Code(IntEnum):
 class Unfit(Struct, frozen=True):
     """One reason. ``resource``: the one of which there is too little. ``steps``: those of a search that was cut, so
     that the node may fit. ``blocker``: the reason as a value, where a hook at ``allocatable`` has one; the trace keeps
-    it in place of the text."""
+    it in place of the text. ``changes``: those after which a node would not refuse, if they are known."""
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
     resource: str = ""
     steps: int = 0
     blocker: Blocker | None = None
+    changes: tuple[Change, ...] = ()
 
 
 class Invalid(Struct, frozen=True):
@@ -137,8 +139,9 @@ class FitErrors(Struct, frozen=True, eq=False):
         """Return the errors of a task for which a plugin refuses every node."""
         if unfit.steps:
             return FitErrors((SearchCut(plugin, unfit.steps, node_count, unfit.reason),), node_count)
-        refuses = (NodeFilter(plugin, node_count, node_count, unfit.reason),) if node_count and unfit.reason else ()
-        return FitErrors(refuses, node_count)
+        if not (node_count and unfit.reason):
+            return FitErrors((), node_count)
+        return FitErrors((NodeFilter(plugin, node_count, node_count, unfit.reason, unfit.changes),), node_count)
 
     @property
     def said(self) -> tuple[object, ...]:

@@ -68,6 +68,30 @@ class FreePort(Change, frozen=True):
     protocol: str
 
 
+# Of a class and not of a claim: equal pods whose claims have names of their own share what is said.
+class OfferDevices(Change, frozen=True):
+    """So many more devices of a class that the claims select are free on nodes that take the pods."""
+
+    device_class: str
+    count: int
+
+
+class OfferVolume(Change, frozen=True):
+    """So many more volumes of a storage class can be used on nodes that take the pods. ``size``: what each has at
+    least, in bytes."""
+
+    storage_class: str
+    size: float
+    count: int = 1
+
+
+class AttachMore(Change, frozen=True):
+    """So many more volumes of a CSI driver can be attached to nodes that take the pods."""
+
+    driver: str
+    count: int
+
+
 class RunPod(Change, frozen=True):
     """A pod with these labels runs."""
 

@@ -25,17 +25,19 @@ from pumice.model.blockers.changes import (
 # A count and not the nodes: the blocker of a thousand equal pods is one value, and a text names no single node.
 class NodeFilter(Blocker, frozen=True):
     """So many ``nodes`` of the ``looked_at`` refuse a pod. ``plugin``: empty for a rule of the core. ``detail``: the
-    reason in the plugin's words, which is shown and never read."""
+    reason in the plugin's words, which is shown and never read. ``changes``: those after which a node would not
+    refuse, where the plugin names them."""
 
     code: ClassVar[str] = "NodeFilter"
     plugin: str
     nodes: int
     looked_at: int
     detail: str
+    changes: tuple[Change, ...] = ()
 
     @property
     def lift(self) -> tuple[Change, ...]:
-        return (ChangeNodes(self.plugin, 1, self.detail),)
+        return self.changes or (ChangeNodes(self.plugin, 1, self.detail),)
 
 
 # Amounts of one resource, since each resource is mended by itself. ``best`` beside ``free`` tells a full cluster from

@@ -6,7 +6,9 @@ For equal claims, all nodes are examined once, and again when devices move. Sour
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,12 +17,13 @@ from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn, TaskFilter
-from pumice.model.devices.claims import CLAIM_USERS_MAX, ResourceClaim
+from pumice.model.blockers.changes import OfferDevices
+from pumice.model.devices.claims import CLAIM_USERS_MAX, DeviceRequest, ResourceClaim
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.ledger import ClaimLedger, Free
 from pumice.placing.claims.searches import NodesFound
 
-NO_DEVICES = Unfit("cannot allocate all claims")
+_NO_DEVICES = "cannot allocate all claims"
 ELSEWHERE = Unfit("resourceclaim not available on the node", Code.UNRESOLVABLE)
 CUT_REASON = "resourceclaim needs too long a search"
 USED_UP = Unfit("resourceclaim has as many consumers as it may have")
@@ -61,7 +64,8 @@ class ClaimFilter(TaskFilter):
             if ledger.is_given(row, number):
                 codes[~ledger.nodes_of(number)[nodes.rows]] = 2
         cut = Unfit(CUT_REASON, steps=found.steps)
-        return FilterResult(codes, ((), (NO_DEVICES,), (ELSEWHERE,), (cut,)))
+        asked = (ledger.claims[number].requests for number in numbers if not ledger.is_given(row, number))
+        return FilterResult(codes, ((), (_no_devices(tuple(asked)),), (ELSEWHERE,), (cut,)))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
         """Return a filter that counts how many more of the tasks each node has devices for, or None if a search must
@@ -193,6 +197,17 @@ class _Room(FilterInTurn):
         # Replaced and not changed: the last answer may be in use.
         self._open = self._room > 0
         return True
+
+
+@lru_cache(maxsize=1024)
+def _no_devices(asked: tuple[tuple[DeviceRequest, ...], ...]) -> Unfit:
+    """Return the reason against a node that lacks devices. ``asked``: the requests of each claim that has none."""
+    counts = Counter[str]()
+    for request in (each for requests in asked for each in requests):
+        # The first of the alternatives, which the author of the claim prefers.
+        first = request.options[0]
+        counts[first.device_class] += 1 if first.every else first.count
+    return Unfit(_NO_DEVICES, changes=tuple(OfferDevices(name, count) for name, count in counts.items()))
 
 
 def _consume(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:

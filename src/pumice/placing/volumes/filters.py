@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.columns.dtypes import I32, Bool
 from pumice.columns.rows import NodeRows
@@ -14,6 +17,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.point import PODS, ROWS
+from pumice.model.blockers.changes import AttachMore, Change, OfferVolume
 from pumice.model.decisions import VOLUMES
 from pumice.placing.derived import Derived, derived
 from pumice.placing.volumes.ledger import COLUMNS, VolumeLedger, volume_ledger, volume_tasks
@@ -44,6 +48,13 @@ _ZONES = (
 _ZONE_LABELS = frozenset(label for each in _ZONES for label in each)
 
 
+@lru_cache(maxsize=1024)
+def _why_with(offers: tuple[Change, ...], attached: tuple[Change, ...]) -> tuple[tuple[Unfit, ...], ...]:
+    """Return ``_WHY`` with the changes after which a node has volumes for a task, and can attach them."""
+    changes = {_FULL: attached, _NOTHING: offers, _NO_ROOM: offers}
+    return tuple(tuple(replace(unfit, changes=changes.get(unfit, ())) for unfit in reasons) for reasons in _WHY)
+
+
 class VolumeFilters:
     """Filters nodes by volumes. ``on``: names of the filters that are used; the ReadWriteOncePod rule always is."""
 
@@ -72,7 +83,15 @@ class VolumeFilters:
         # Before all others, as in VolumeRestrictions: the claim is in use, so no node will do.
         if self._ledger.others_use_alone(row):
             return FilterResult.of(np.zeros(len(nodes), dtype=bool), _USED)
-        return FilterResult(self._codes(row)[nodes.rows], _WHY)
+        return FilterResult(self._codes(row)[nodes.rows], self._why(row))
+
+    def _why(self, row: int) -> tuple[tuple[Unfit, ...], ...]:
+        """Return ``_WHY`` with what would help the task."""
+        ledger = self._ledger
+        claims = [ledger.claims[number] for number in ledger.of_task[row]]
+        offers = tuple(OfferVolume(each.class_name, each.size) for each in claims if not each.bound)
+        drivers = Counter(driver for driver, _ in map(ledger.driver_of, ledger.of_task[row]) if driver in self._limits)
+        return _why_with(offers, tuple(AttachMore(driver, count) for driver, count in drivers.items()))
 
     def _codes(self, row: int) -> I32:
         """Return the first filter that rejects each node, cached for tasks with the same claims. Shape (N,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pumice.framework.cycle.outcome import Outcome
-from pumice.kube.writers.hint_conditions import AGAIN_S, HINT, HintConditions, without_hint
+from pumice.kube.writers.hint_conditions import AGAIN_S, GROUPS_MAX, HINT, HintConditions, without_hint
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.events import Object
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
@@ -56,6 +56,22 @@ def test_it_is_not_said_again_for_a_while_and_only_where_it_differs() -> None:
     assert said(hints.updates(outcome_of(reports, cpu=6))) == {"ns/g": "asks for 8 cores a pod; the largest node has 6"}
     clock.now = 2 * AGAIN_S
     assert hints.updates(outcome_of(reports)) == []
+
+
+def test_hints_take_a_small_part_of_the_time_and_each_group_has_its_turn() -> None:
+    clock, work = Clock(), Clock()
+
+    def cpu() -> float:
+        work.now += 0.01 * GROUPS_MAX
+        return work.now
+
+    names = [f"g{i:03d}" for i in range(GROUPS_MAX + 5)]
+    hints, outcome = HintConditions(lambda _: False, clock, cpu), outcome_of(*map(waiting, names))
+    assert len(hints.updates(outcome)) == GROUPS_MAX, "what one of them costs is not known before"
+    clock.now = 2.0
+    assert len(hints.updates(outcome)) == 4, "0.01 s for each of them, of 0.02 s in each second"
+    clock.now = 2.1
+    assert len(hints.updates(outcome)) == 1, "at least one, whatever it costs"
 
 
 def test_what_is_being_written_to_a_group_is_not_written_over() -> None:

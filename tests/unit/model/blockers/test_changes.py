@@ -47,6 +47,7 @@ from pumice.model.blockers.changes import (
     FreePort,
     FreeRoom,
     NotKnown,
+    OfferDevices,
     OpenQueue,
     RaiseLimit,
     RemoveGates,
@@ -80,6 +81,7 @@ WITHIN = ResourceLimit("memory", 8.0, 1.0, 1.0, 1.0)
             (RaiseLimit("q", CAPABILITY, "cpu", 3000.0), RaiseLimit("q", CAPABILITY, "memory", 2.0)),
         ),
         (NodeFilter("predicates", 2, 3, "cordoned"), (ChangeNodes("predicates", 1, "cordoned"),)),
+        (NodeFilter("claims", 2, 3, "none", (OfferDevices("gpu", 2),)), (OfferDevices("gpu", 2),)),
         (
             Fragments(
                 (Amount("cpu", 4.0), Amount("gpu", 1.0)), (Part("a", Amount("gpu", 2.0), (Amount("cpu", 1.0),)),)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.model.blockers import SearchCut
+from pumice.model.blockers.changes import OfferDevices
 from pumice.model.devices.claims import (
     CLAIM_USERS_MAX,
     AllocatedDevice,
@@ -18,7 +19,7 @@ from pumice.model.devices.claims import (
 )
 from pumice.model.pod import Pod
 from pumice.placing.claims.allocator import STEPS_MAX
-from pumice.placing.claims.filter import ELSEWHERE, NO_DEVICES, USED_UP
+from pumice.placing.claims.filter import ELSEWHERE, USED_UP
 from pumice.placing.claims.ledger import claim_ledger
 from pumice.placing.claims.questions import Claiming
 from pumice.reasons.blockers import Blockers
@@ -50,7 +51,12 @@ def held(name: str, node_name: str, users: int = 0) -> ResourceClaim:
     return ResourceClaim("ns", name, claim(name, gpu_com=1).requests, allocation=allocation, reserved_for=reserved)
 
 
-NO, OUT = (NO_DEVICES,), (ELSEWHERE,)
+def no(count: int) -> tuple[Unfit, ...]:
+    """The reason against a node that has not so many devices."""
+    return (Unfit("cannot allocate all claims", changes=(OfferDevices("gpu.com", count),)),)
+
+
+NO, OUT = no(1), (ELSEWHERE,)
 SLICES = offered("n1", 1), offered("n2", 3)
 
 
@@ -58,10 +64,10 @@ SLICES = offered("n1", 1), offered("n2", 3)
     ("claims", "names", "found"),
     [
         pytest.param([claim("c", gpu_com=1)], ["c"], [(), ()], id="enough"),
-        pytest.param([claim("c", gpu_com=2)], ["c"], [NO, ()], id="enough on one"),
-        pytest.param([claim("c", gpu_com=4)], ["c"], [NO, NO], id="on none"),
-        pytest.param([claim("c", gpu_com=1), claim("d", gpu_com=1)], ["c", "d"], [NO, ()], id="two want one"),
-        pytest.param([asking(one("a"), one("b"))], ["c"], [NO, ()], id="two requests want one"),
+        pytest.param([claim("c", gpu_com=2)], ["c"], [no(2), ()], id="enough on one"),
+        pytest.param([claim("c", gpu_com=4)], ["c"], [no(4), no(4)], id="on none"),
+        pytest.param([claim("c", gpu_com=1), claim("d", gpu_com=1)], ["c", "d"], [no(2), ()], id="two want one"),
+        pytest.param([asking(one("a"), one("b"))], ["c"], [no(2), ()], id="two requests want one"),
         pytest.param([held("c", "n2")], ["c"], [OUT, ()], id="where it is"),
         pytest.param([held("c", "n1"), claim("d", gpu_com=1)], ["c", "d"], [NO, OUT], id="and where the other can be"),
         pytest.param([held("c", "n2", CLAIM_USERS_MAX - 1)], ["c"], [OUT, ()], id="one more user"),
