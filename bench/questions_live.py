@@ -1,7 +1,7 @@
 """``python -m bench.questions_live``: how long pods wait from creation to binding while clients ask questions.
 
-A scheduler runs in ``pumice serve --schedule``, and pods come one after the other at a fixed rate. In turns there are no
-questions, and so many clients ask ``/explain``, ``/whatif`` and ``/jobs``, with no pause but that which a 429 names.
+A scheduler runs in ``pumice serve --schedule``, and pods come one after the other at a fixed rate. In turns there are
+no questions, and so many clients ask ``/explain``, ``/whatif`` and ``/jobs``, with no pause but that which a 429 names.
 A pod's time begins when the request that creates it is sent and ends when a watch shows its node.
 """
 

@@ -28,12 +28,14 @@ class ClaimGrant(NamedTuple):
 
     ``claim``: ``namespace/name``, or ``namespace/pod/number`` while the pod's status does not name the claim that is
     made for it, or ``namespace/pod/extended-resources`` for the claim that is to be made. ``extended``: what the claim
-    for the extended resources of the pod asks for, None for other claims.
+    for the extended resources of the pod asks for, None for other claims. ``group``: the PodGroup that the claim is
+    reserved for in place of the pod, as (name, UID), None for other claims.
     """
 
     claim: str
     allocation: Allocation | None
     extended: ExtendedRequests | None = None
+    group: tuple[str, str] | None = None
 
 
 #: Volumes that the claims of the pod must have before it is bound: a tuple of ``VolumeGrant``.

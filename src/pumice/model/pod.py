@@ -212,8 +212,9 @@ class Pod(Struct, frozen=True):
     ``unparsable``: fields that could not be read, and why; all other fields are right. ``closes_node``: the pod is on
     its node and may hold more than ``spec`` says, so the node takes no new pods while it is there. ``stays``: its
     eviction was refused recently, so no plan rests on it. ``made_claims``: names of the claims made for it from
-    templates, at the positions of ``spec.resource_claims``. ``finish_time``: when its last container ended, None while
-    one runs. ``active_deadline_s``: the kubelet ends it so long after its start.
+    templates, and ``claim_entries``: names of claims within the pod, both at the positions of ``spec.resource_claims``;
+    the latter only for pods with a PodGroup of Kubernetes, which may share claims. ``finish_time``: when its last
+    container ended, None while one runs. ``active_deadline_s``: the kubelet ends it so long after its start.
     """
 
     namespace: str
@@ -237,6 +238,7 @@ class Pod(Struct, frozen=True):
     closes_node: bool = False
     stays: bool = False
     made_claims: tuple[str, ...] = ()
+    claim_entries: tuple[str, ...] = ()
     finish_time: float | None = None
     active_deadline_s: float | None = None
 

@@ -169,3 +169,30 @@ def test_the_mark_of_an_author_is_none() -> None:
     raw = pod("", **{"pumice.dev/scheduling-group": "x"})
     found = READ.decode(raw | {"spec": {"containers": [{"name": "c", "image": "i"}]}})
     assert isinstance(found, Pod) and NATIVE_GROUP_MARK not in found.annotations
+
+
+@pytest.mark.parametrize("version", NATIVE_VERSIONS)
+def test_claims_that_pods_of_a_group_share_are_read_with_those_that_were_made(version: str) -> None:
+    claims = [
+        {"name": "a", "resourceClaimTemplateName": "t"},
+        {"name": "b", "resourceClaimName": "own"},
+    ]
+    status = {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "g-a-x"}]}
+    native = read(group(version, status, resourceClaims=claims)).native
+    assert native is not None
+    assert [(each.entry, each.source, each.made) for each in native.claims] == [
+        ("a", "template/t", "g-a-x"),
+        ("b", "own", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claims", "why"),
+    [
+        ([{"name": "a"}], r"spec\.resourceClaims\[0\]: found .*, wanted one of resourceClaimName and"),
+        ([{"name": str(i), "resourceClaimName": "c"} for i in range(5)], r"found a list of 5, wanted at most 4"),
+    ],
+)
+def test_claims_of_a_group_that_cannot_be_read_are_named(claims: Any, why: str) -> None:
+    with pytest.raises(ManifestError, match=why):
+        READ.decode(group(resourceClaims=claims))

@@ -13,11 +13,12 @@ from weakref import WeakValueDictionary
 from pumice.kube.api.client import Client
 from pumice.kube.api.encode_claims import allocation_object, extended_allocation_object
 from pumice.kube.api.errors import ApiError
-from pumice.kube.api.kinds import PODS, RESOURCE_CLAIMS
+from pumice.kube.api.kinds import NATIVE_POD_GROUPS, PODS, RESOURCE_CLAIMS
 from pumice.kube.binding.extended_claims import claim_of, is_unmade, make_claim, mappings_of, remove_claim, write_to_pod
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 from pumice.model.devices.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
 from pumice.model.manifest import Decoder, ManifestError
+from pumice.model.workloads.native_group import NATIVE_GROUP
 
 #: Keeps a claim with devices from being deleted while they are in use.
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -79,6 +80,9 @@ class ClaimBinding:
             if grant.extended is not None:
                 await remove_claim(self._client, key)
                 continue
+            # Reserved for the group, of which other pods may be bound with it.
+            if grant.group is not None:
+                continue
             try:
                 await self._write(key, partial(_released, bind, grant))
             except ClaimProblem:
@@ -92,6 +96,8 @@ class ClaimBinding:
         namespace, name, *place = grant.claim.split("/")
         if not place:
             return grant.claim
+        if grant.group is not None:
+            return await self._key_of_group(namespace, grant.group[0], place[-1])
         pod = await self._client.get(PODS.path(bind.pod))
         if is_unmade(grant.claim):
             made = claim_of(pod)
@@ -103,6 +109,14 @@ class ClaimBinding:
         if not found:
             raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} does not exist yet")
         return f"{namespace}/{found}"
+
+    async def _key_of_group(self, namespace: str, group: str, entry: str) -> str:
+        """Return the key of a claim that is made for a PodGroup, which its status names."""
+        found = await self._client.get(NATIVE_POD_GROUPS.path(f"{namespace}/{group}"))
+        for each in (found.get("status") or {}).get("resourceClaimStatuses") or []:
+            if each.get("name") == entry and each.get("resourceClaimName"):
+                return f"{namespace}/{each['resourceClaimName']}"
+        raise ClaimProblem(f"the claim {entry!r} of PodGroup {namespace}/{group} does not exist yet")
 
     async def _write(self, key: str, change: Callable[[Claim], Claim | None]) -> None:
         """Read a claim, change it, and write it if it has not been written meanwhile; otherwise try again."""
@@ -191,13 +205,17 @@ def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
         raise ClaimProblem(f"claim {grant.claim} has lost its devices")
     if given is not None and grant.allocation is not None and not _is(given, grant.allocation):
         raise ClaimProblem(f"claim {grant.claim} was given other devices in the meantime")
-    if any(user.get("uid") == bind.uid for user in users) and given is not None:
+    user = {"resource": "pods", "name": bind.pod.partition("/")[2], "uid": bind.uid}
+    if grant.group is not None:
+        name, uid = grant.group
+        user = {"apiGroup": NATIVE_GROUP, "resource": "podgroups", "name": name, "uid": uid}
+    if any(each.get("uid") == user["uid"] for each in users) and given is not None:
         return None
     if len(users) >= CLAIM_USERS_MAX:
         raise ClaimProblem(f"claim {grant.claim} has as many users as it may have")
     if given is None and grant.allocation is not None:
         given = allocation_object(grant.allocation, f"{grant.claim}/{bind.uid}")
-    users.append({"resource": "pods", "name": bind.pod.partition("/")[2], "uid": bind.uid})
+    users.append(user)
     return {**claim, "status": {**status, "allocation": given, "reservedFor": users}}
 
 

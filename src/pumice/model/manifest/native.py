@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
 from pumice.model.manifest.kai import times_of
@@ -26,11 +26,13 @@ from pumice.model.manifest.reading.fields import (
 )
 from pumice.model.workloads.composite import COMPOSITE_PREFIX, CompositePodGroup
 from pumice.model.workloads.gang import Gang, TopologyConstraint, gang_at
-from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, NativeGroup
+from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, GroupClaim, NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
 #: Label with the queue, if the annotation of Volcano's is not there. Source: KAI.
 QUEUE_LABEL = "kai.scheduler/queue"
+#: Claims of a PodGroup. Source: kubernetes/api.
+_CLAIMS_MAX = 4
 #: Conditions that are read. Bounded, because a status has no limit of its own.
 _CONDITIONS_MAX = 64
 
@@ -66,8 +68,30 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
             leaves_whole=_leaves_whole(spec),
             never_preempts=_never_preempts(spec),
             generation=whole(metadata, "generation", "metadata", 0, 0),
+            claims=tuple(_claims(own_name, metadata, spec, status)),
         ),
     )
+
+
+def _claims(group: str, metadata: Obj, spec: Obj, status: Obj) -> Iterator[GroupClaim]:
+    """Yield the claims that the pods of a PodGroup share. Raises: FieldError."""
+    made = {
+        short_text(each, "name", where): short_text(each, "resourceClaimName", where)
+        for i, each in enumerate(tables(status, "resourceClaimStatuses", "status"))
+        for where in (f"status.resourceClaimStatuses[{i}]",)
+    }
+    listed = tables(spec, "resourceClaims", "spec")
+    if len(listed) > _CLAIMS_MAX:
+        raise FieldError("spec.resourceClaims", f"a list of {len(listed)}", f"at most {_CLAIMS_MAX}")
+    for i, each in enumerate(listed):
+        where = f"spec.resourceClaims[{i}]"
+        entry = short_text(each, "name", where)
+        own = short_text(each, "resourceClaimName", where)
+        template = short_text(each, "resourceClaimTemplateName", where)
+        if bool(own) == bool(template):
+            raise FieldError(where, shown(each), "one of resourceClaimName and resourceClaimTemplateName")
+        uid = text(metadata, "uid", "metadata")
+        yield GroupClaim(group, uid, entry, own or f"template/{template}", made.get(entry, ""))
 
 
 def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> CompositePodGroup:

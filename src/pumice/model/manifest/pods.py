@@ -66,6 +66,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         owner=controller_of(metadata),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         made_claims=_made_claims(spec, status),
+        claim_entries=_claim_entries(spec) if spec.get("schedulingGroup") else (),
         finish_time=_finish_time(status),
         active_deadline_s=maybe_whole(spec, "activeDeadlineSeconds", "spec", 1),
     )
@@ -99,6 +100,12 @@ def _made_claims(spec: Obj, status: Obj) -> tuple[str, ...]:
         made.get(text(each, "name", f"spec.resourceClaims[{i}]"), "")
         for i, each in enumerate(tables(spec, "resourceClaims", "spec"))
     )
+
+
+def _claim_entries(spec: Obj) -> tuple[str, ...]:
+    """Return the names by which the pod knows its claims."""
+    claims = tables(spec, "resourceClaims", "spec")
+    return tuple(short_text(each, "name", f"spec.resourceClaims[{i}]") for i, each in enumerate(claims))
 
 
 def namespace_of(metadata: Obj) -> str:

@@ -17,12 +17,27 @@ COMPOSITE_INITIALLY_SCHEDULED = "CompositePodGroupInitiallyScheduled"
 COMPOSITE_VERSIONS = ("v1", "v1beta1", "v1alpha3")
 
 
+class GroupClaim(Struct, frozen=True):
+    """A claim of devices that the pods of a PodGroup share. Source: KEP-5729.
+
+    ``group`` and ``uid``: of the PodGroup. ``entry``: its name there, and in pods that use it. ``source``: the claim,
+    or ``template/<name>``. ``made``: the claim that was made from the template, "" if that is not known.
+    """
+
+    group: str
+    uid: str
+    entry: str
+    source: str
+    made: str = ""
+
+
 class NativeGroup(Struct, frozen=True):
     """A PodGroup of ``scheduling.k8s.io``. ``api_version``: in which it was read. ``parent``: its CompositePodGroup, ""
     at the top. ``is_gang`` False is the policy ``basic``: pods are scheduled one by one. ``leaves_whole``: its pods are
     evicted only together (disruption mode ``all``). ``never_preempts``: nothing is evicted for it. ``is_tree``: it
     is a CompositePodGroup with all groups below it. ``generation``: of the object, which counts changes of its spec.
-    ``min_count``: the minimum of a group that is in no tree, whose pods are not placed; 0 for others."""
+    ``min_count``: the minimum of a group that is in no tree, whose pods are not placed; 0 for others.
+    ``claims``: those that its pods share."""
 
     api_version: str
     parent: str = ""
@@ -32,6 +47,7 @@ class NativeGroup(Struct, frozen=True):
     is_tree: bool = False
     generation: int = 0
     min_count: int = 0
+    claims: tuple[GroupClaim, ...] = ()
 
     @property
     def condition(self) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.workloads.composite import COMPOSITE_PREFIX, LEVELS_MAX, CompositePodGroup
 from pumice.model.workloads.gang import SUB_GROUPS_MAX, Gang, SubGroup, TopologyConstraint
-from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, NativeGroup
+from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, GroupClaim, NativeGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup, PodGroupStatus
 
 PARENT_FIELD = "spec.parentCompositePodGroupName"
@@ -68,6 +68,7 @@ def tree_gang(root: CompositePodGroup, children: Children) -> PodGroup | None:
             never_preempts=whole.never_preempts,
             is_tree=True,
             generation=root.generation,
+            claims=tuple(_claims(root.key, children, LEVELS_MAX - 1)) if not problems else (),
         ),
         unparsable=problems,
     )
@@ -114,6 +115,7 @@ def tree_members(tree: PodGroup) -> tuple[CompositePodGroup | PodGroup, ...]:
         if each.name in inner:
             found.append(composite(each.name, parent, each.min_sub_group, each.topology))
             continue
+        claims = tuple(claim for claim in native.claims if claim.group == each.name)
         found.append(
             PodGroup(
                 namespace,
@@ -122,10 +124,19 @@ def tree_members(tree: PodGroup) -> tuple[CompositePodGroup | PodGroup, ...]:
                 queue=tree.queue,
                 min_member=each.min_member,
                 gang=Gang(topology=each.topology),
-                native=NativeGroup(version, parent=parent),
+                native=NativeGroup(version, parent=parent, claims=claims),
             )
         )
     return tuple(found)
+
+
+def _claims(composite: str, children: Children, levels: int) -> Iterator[GroupClaim]:
+    """Yield the claims of all PodGroups below a CompositePodGroup."""
+    for each in children(composite) if levels else ():
+        if not isinstance(each, PodGroup):
+            yield from _claims(each.key, children, levels - 1)
+        elif each.native is not None:
+            yield from each.native.claims
 
 
 def _inside(composite: CompositePodGroup, name: str, children: Children, levels: int, left: list[int]) -> _Part | None:

@@ -70,7 +70,7 @@ class ClaimLedger:
                 self._users[number].append(row)
         self._rows: I32 = np.array(list(self.of_task), dtype=np.int32)
         self.extended = ExtendedClaims(ssn.tables)
-        self._extended_row = found.extended
+        self._extended_row, self._of_group = found.extended, found.of_group
         self.searches = Searches(self.offers, [form for n in range(len(self.claims)) for form in self._forms(n)])
         # Devices that a claim has or had in this session, also those that a rollback took from it: where to look.
         self._ever_held: dict[int, set[int]] = {}
@@ -159,12 +159,18 @@ class ClaimLedger:
         """Return how many pods a claim is reserved for, including those of this session."""
         pods = self.tables.tasks.pods
         claim = self.claims[number]
+        # Reserved for the group, however many pods it has.
+        if number in self._of_group:
+            return 1
         there = {pods[row].uid for row in self._users[number]}
         # Pods of the session are counted by their status; the API server's list may still name those that have left it.
         return len(self.users(number)) + sum(uid not in there for uid in claim.reserved_for)
 
     def is_leaving(self, number: int) -> bool:
         """Return True if all users of a claim are about to leave, so that it will lose its devices."""
+        # Devices of a group stay with it until it is deleted, also if all its pods are evicted.
+        if number in self._of_group and self.claims[number].allocation is not None:
+            return False
         rows, status = self._users[number], self.tables.tasks.status
         leaves = any(status[row] in (_RELEASING, _PIPELINED) for row in rows)
         # A claim without users keeps its devices until the API server says otherwise.
@@ -197,6 +203,8 @@ class ClaimLedger:
         if len(self.promised_to(number)):
             return True
         has = self.claims[number].allocation is not None or bool(len(self.held_by(number)))
+        if number in self._of_group and self.claims[number].allocation is not None:
+            return True
         # If the task moves and no other task holds the claim in place, the claim is allocated again for the new node.
         moves = self.tables.tasks.status[row] == _RELEASING or int(self.tables.tasks.leaving[row]) >= 0
         return has and not (moves and self.is_leaving_but_for(row, number))
@@ -205,6 +213,7 @@ class ClaimLedger:
         """Return True if a claim is for one task alone, which is not placed."""
         return (
             self._users[number] == [row]
+            and number not in self._of_group
             and not self.claims[number].reserved_for
             and int(self.tables.tasks.status[row]) not in (_RELEASING, _PIPELINED)
         )
@@ -345,7 +354,7 @@ class ClaimLedger:
                 if not extended.requests:
                     continue
             given = None if claim.allocation is not None else self._allocation(number, node)
-            found.append(ClaimGrant(claim.key, given, extended))
+            found.append(ClaimGrant(claim.key, given, extended, self._of_group.get(number)))
         return tuple(found)
 
     def _allocation(self, number: int, node: int) -> Allocation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -10,10 +10,13 @@ from msgspec.structs import replace
 from pumice.columns.dtypes import Bool
 from pumice.columns.tables import Tables
 from pumice.model.devices.claims import ResourceClaim
-from pumice.model.pod import Pod
+from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_SUB_GROUP_MARK, Pod
+from pumice.model.workloads.native_group import GroupClaim
 from pumice.placing.claims.extended import unmade_claim
 
 TEMPLATE = "template/"
+#: Between namespace and PodGroup in the key of a claim that will be made for a PodGroup.
+GROUP_CLAIM = "podgroup"
 
 
 class Resolved(NamedTuple):
@@ -21,12 +24,14 @@ class Resolved(NamedTuple):
 
     ``claims``: those that a pod uses, or that have devices. ``of_task``: indices into these, by task row. ``missing``:
     what a task lacks, by task row. ``extended``: the task whose extended resources a claim is for, by index.
+    ``of_group``: the PodGroup that a claim is reserved for, as (name, UID), by index.
     """
 
     claims: list[ResourceClaim]
     of_task: dict[int, tuple[int, ...]]
     missing: dict[int, str]
     extended: dict[int, int]
+    of_group: dict[int, tuple[str, str]]
 
 
 def claiming_tasks(tables: Tables) -> list[int]:
@@ -41,15 +46,39 @@ def asking_by_devices(tables: Tables) -> Bool:
     return found
 
 
-def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
-    """Yield the key of each claim of a pod, and the key of its template or "". A claim that is made from a template,
-    and whose name the pod's status does not say yet, is named after the pod and its position: ``namespace/pod/0``."""
+def _shared_claims(tables: Tables, row: int) -> Sequence[GroupClaim]:
+    """Return the claims that the PodGroup of a task lets its pods share."""
+    job = int(tables.tasks.job[row])
+    group = tables.jobs.groups[job] if job >= 0 else None
+    if group is None or group.native is None or not group.native.claims:
+        return ()
+    notes = tables.tasks.pods[row].annotations
+    # In a tree of groups, the one that the pod itself names.
+    own = notes.get(NATIVE_SUB_GROUP_MARK) or notes.get(GROUP_NAME_ANNOTATION)
+    return [each for each in group.native.claims if each.group == own]
+
+
+def claim_keys(pod: Pod, shared: Sequence[GroupClaim] = ()) -> Iterator[tuple[str, str, tuple[str, str] | None]]:
+    """Yield the key of each claim of a pod, the key of its template or "", and the PodGroup that it is reserved for, or
+    None.
+
+    A claim that is made from a template, and whose name no status says yet, is named after the pod and its position,
+    ``namespace/pod/0``, or after the PodGroup: ``namespace/podgroup/<name>/<entry>``. ``shared``: claims of the
+    PodGroup; a pod uses one if its own entry is the same.
+    """
+    of_group = {(each.entry, each.source): each for each in shared}
     for i, name in enumerate(pod.spec.resource_claims):
+        entry = pod.claim_entries[i] if i < len(pod.claim_entries) else ""
+        same = of_group.get((entry, name))
+        group = None if same is None else (same.group, same.uid)
         if not name.startswith(TEMPLATE):
-            yield f"{pod.namespace}/{name}", ""
+            yield f"{pod.namespace}/{name}", "", group
             continue
         made = pod.made_claims[i] if i < len(pod.made_claims) else ""
-        yield f"{pod.namespace}/{made or f'{pod.name}/{i}'}", "" if made else f"{pod.namespace}/{name}"
+        own = f"{pod.name}/{i}"
+        if same is not None:
+            made, own = made or same.made, f"{GROUP_CLAIM}/{same.group}/{entry}"
+        yield f"{pod.namespace}/{made or own}", "" if made else f"{pod.namespace}/{name}", group
 
 
 def resolved_claims(tables: Tables) -> Resolved:
@@ -60,7 +89,7 @@ def resolved_claims(tables: Tables) -> Resolved:
     in_order = sorted(known.values(), key=lambda claim: claim.allocation is not None)
     made_for = {claim.for_pod: claim for claim in in_order if claim.for_pod}
     place: dict[str, int] = {}
-    found = Resolved([], {}, {}, {})
+    found = Resolved([], {}, {}, {}, {})
     # Claims with devices come first even if no pod in the snapshot uses them, because their devices are taken.
     for claim in known.values():
         if claim.allocation is not None:
@@ -68,7 +97,8 @@ def resolved_claims(tables: Tables) -> Resolved:
             found.claims.append(claim)
     for row in claiming_tasks(tables):
         numbers = []
-        for key, template in claim_keys(tables.tasks.pods[row]):
+        shared = _shared_claims(tables, row)
+        for key, template, group in claim_keys(tables.tasks.pods[row], shared):
             if key not in place:
                 # The claim of a template may not exist yet; the session then counts with the one that will be made.
                 made = known.get(key) or _made(known.get(template), key)
@@ -80,6 +110,8 @@ def resolved_claims(tables: Tables) -> Resolved:
                 place[key] = len(found.claims)
                 found.claims.append(made)
             numbers.append(place[key])
+            if group is not None:
+                found.of_group[place[key]] = group
         extended = _extended_claim(tables, row, made_for) if asking[tables.tasks.cls[row]] else None
         if extended is not None:
             if extended.key not in place:
