@@ -47,6 +47,21 @@ def test_a_gang_of_every_version_has_its_minimum(version: str) -> None:
     assert found.gang == Gang()
 
 
+def test_a_group_that_is_being_deleted_and_still_protected_goes_on_being_the_gang_of_its_pods() -> None:
+    obj = group()
+    protection = ["scheduling.k8s.io/podgroup-protection"]
+    obj["metadata"] |= {"deletionTimestamp": "2026-11-01T00:00:00Z", "finalizers": protection}
+    assert read(obj).min_member == 4
+
+
+def test_conditions_keep_the_generation_that_they_are_about() -> None:
+    obj = group(status={"conditions": [{"type": "DisruptionTarget", "status": "True", "observedGeneration": 2}]})
+    obj["metadata"]["generation"] = 3
+    found = read(obj)
+    assert found.native is not None and found.native.generation == 3
+    assert [each.observed_generation for each in found.status.conditions] == [2]
+
+
 def test_pods_of_the_basic_policy_are_scheduled_one_by_one() -> None:
     found = read(group(schedulingPolicy={"basic": {}}))
     assert found.min_member == 1
