@@ -1,8 +1,7 @@
 """Gangs of kinds that have no rule of their own, as a Karta of that kind describes them.
 
 A Karta (``kartas.run.ai``) says of which components a kind consists, where their scale is, and which pods belong to
-them.
-Source: KAI pod-grouper, plugin ``karta``; run-ai/karta, ``CalculateSubtreeScale``.
+them. Source: KAI pod-grouper, plugin ``karta``; run-ai/karta, ``CalculateSubtreeScale``.
 """
 
 from __future__ import annotations
