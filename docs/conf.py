@@ -25,6 +25,7 @@ SECTIONS = {
         "guide/sweep",
         "guide/sizing",
         "guide/fill",
+        "guide/devices",
         "guide/defragment",
         "guide/waiting-time",
         "guide/why-does-my-gang-wait",

@@ -56,6 +56,7 @@ class Consumption:
 
     def amounts(self, row: int, asked: Amounts) -> Amounts | None:
         """Return what a request consumes of a device's capacities, by name, or None if the device cannot serve it."""
+        # By device: the same few requests are asked about for every search on its node.
         key = int(self.first[row]), asked
         if key not in self._known:
             self._known[key] = consumption(self._devices[row], asked)
@@ -78,6 +79,7 @@ class Consumption:
         """Return what is left of each amount if the devices that are not ``free`` (D,) are held. ``taken``
         (D, width): what each share consumes that is held, None for nothing. Shape (K,)."""
         counters, capacities = self.counters.left(free), self._totals
+        # Most clusters share no devices, and their counters say all.
         if taken is not None and self.width:
             held = self.shared & ~free
             used = np.bincount(self._at[held].ravel(), taken[held].ravel(), len(capacities) + 1)

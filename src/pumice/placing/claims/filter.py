@@ -97,6 +97,7 @@ class ClaimFilter(TaskFilter):
         found = np.zeros(len(kind_of), dtype=np.int64)
         for kind in range(ledger.extended.kinds):
             form = ledger.form(number, kind)
+            # Nodes that have the resource by themselves are bounded by their books, and not here.
             if not form.requests:
                 found[kind_of == kind] = _ANY_NUMBER
                 continue
@@ -136,6 +137,7 @@ class ClaimFilter(TaskFilter):
             return self._find_for([ledger.claims[number] for number in waiting], soon=soon)
         kind_of = ledger.extended.kind_of
         room, cut, steps = np.zeros(len(kind_of), dtype=bool), np.zeros(len(kind_of), dtype=bool), 0
+        # A node with a device plugin and one without need different claims of the same task.
         for kind in range(ledger.extended.kinds):
             forms = [ledger.form(number, kind) for number in waiting]
             found = self._find_for([form for form in forms if form.requests], soon=soon)

@@ -131,6 +131,7 @@ class Searches:
 
     def _first_free(self, options: Sequence[DeviceOption], node: int, free: Bool) -> list[Given] | None:
         """Return what a search finds for a claim of one plain request: the first devices that match an option."""
+        # Without a second request or constraint there is nothing to go back for, so no step is counted.
         rows = self._offers.placed[node]
         rows = rows[rows >= 0]
         for number, option in enumerate(options):
