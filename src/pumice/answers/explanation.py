@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from pumice.answers.codes import WORDS, Code, code_of
+from pumice.answers.in_queue import Holder, Place, holders_of, place_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
 from pumice.answers.ways import Way, ways_out
@@ -41,18 +42,20 @@ class Verdict(StrEnum):
 
 class Part(Struct, frozen=True):
     """One obstacle. ``name``: which resource. ``sentence``: with numbers. ``blocker``: what the
-    cycle recorded, None where it recorded nothing."""
+    cycle recorded, None where it recorded nothing. ``holders``: of the limit that it is about."""
 
     code: Code
     name: str
     sentence: str
     blocker: Blocker | None = None
+    holders: tuple[Holder, ...] = ()
 
 
 class Explanation(Struct, frozen=True):
     """Why a job waits. ``parts``: without all of them it starts, without some of them it does not, if ``is_checked``.
     ``not_because``: what was lifted in trials and need not be. ``trials``: how many cycles were run on changed
-    clusters; ``is_cut``: they ran out, so that ways out may be missing."""
+    clusters; ``is_cut``: they ran out, so that ways out may be missing. ``waited_s``: seconds since it was created,
+    None where that is not known. ``place``: in its queue, None for a job that does not wait."""
 
     job: str
     verdict: Verdict
@@ -66,6 +69,8 @@ class Explanation(Struct, frozen=True):
     trials: int = 0
     is_checked: bool = False
     is_cut: bool = False
+    waited_s: float | None = None
+    place: Place | None = None
 
 
 class NoSuchJob(LookupError):
@@ -143,6 +148,8 @@ class _Answer:
             "waiting": sum(1 for pod in pods if not pod.node_name),
             "minimum": group.min_member if group is not None else 0,
         }
+        created = group.creation if group is not None else 0.0
+        self.waited_s = self.world.now - created if created and self.world.now >= created else None
 
     def _make(self, verdict: Verdict, parts: tuple[Part, ...] = (), **more: object) -> Explanation:
         return Explanation(job=self.job, verdict=verdict, parts=parts, **self.facts, **more)  # type: ignore[arg-type]
@@ -199,7 +206,13 @@ class _Answer:
     ) -> Explanation:
         said = Blockers(self.trials.base.outcome).of(row)
         parts = tuple(
-            Part(each.code, each.name, sentence(blocker) if blocker is not None else _meaning(each), blocker)
+            Part(
+                each.code,
+                each.name,
+                sentence(blocker) if blocker is not None else _meaning(each),
+                blocker,
+                holders_of(self.world, self.job, blocker),
+            )
             for each, blocker in zip(reason.lifts, reason.blockers, strict=True)
         )
         return self._make(
@@ -210,6 +223,8 @@ class _Answer:
             trials=trials,
             is_checked=reason.is_minimal,
             is_cut=is_cut,
+            waited_s=self.waited_s,
+            place=place_of(self.trials, self.job),
         )
 
 

@@ -23,6 +23,15 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
         "pods": found.pods,
         "waiting": found.waiting,
         "minimum": found.minimum,
+        "waited_s": found.waited_s,
+        "place": None
+        if found.place is None
+        else {
+            "number": found.place.number,
+            "of": found.place.count,
+            "ahead": list(found.place.ahead),
+            "by": found.place.by,
+        },
         "reason": [
             {
                 "code": part.code.value,
@@ -32,6 +41,9 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
                     who: text for who, text in WORDS[part.code]._asdict().items() if who != "meaning" and text
                 },
                 "blocker": None if part.blocker is None else part.blocker.plain,
+                "held_by": [
+                    {"job": each.job, "resource": each.resource, "amount": each.amount} for each in part.holders
+                ],
             }
             for part in found.parts
         ],

@@ -51,16 +51,21 @@ def hidden_of(world: World, seen: frozenset[str] | None) -> HiddenNames:
 def as_seen(found: Explanation, hidden: HiddenNames) -> Explanation:
     """Return an explanation without the names that a user may not see, and without ways out that consist of them."""
     ways = (_way(each, hidden) for each in found.ways)
-    return replace(
-        found, parts=tuple(_part(each, hidden) for each in found.parts), ways=tuple(way for way in ways if way)
-    )
+    place = found.place
+    if place is not None:
+        place = replace(place, ahead=tuple(hidden.removed(each) for each in place.ahead))
+    parts = tuple(_part(each, hidden) for each in found.parts)
+    return replace(found, parts=parts, ways=tuple(way for way in ways if way), place=place)
 
 
 def _part(part: Part, hidden: HiddenNames) -> Part:
     if part.code is Code.FAULT:  # a plugin writes into its errors what it likes
         return replace(part, sentence=WORDS[part.code].meaning, blocker=None)
     named = part.blocker is not None and hidden.are_in(repr(part.blocker.plain))
-    return replace(part, sentence=hidden.removed(part.sentence), blocker=None if named else part.blocker)
+    holders = tuple(replace(each, job=hidden.removed(each.job)) for each in part.holders)
+    return replace(
+        part, sentence=hidden.removed(part.sentence), blocker=None if named else part.blocker, holders=holders
+    )
 
 
 def _way(way: Way, hidden: HiddenNames) -> Way | None:

@@ -189,10 +189,14 @@ class Trials:
     def is_cut(self) -> bool:
         return self.run_count >= self.most
 
+    def snapshot(self) -> Snapshot:
+        """Return the world as it is, as a cycle sees it."""
+        return self._store.snapshot(self.world.now)
+
     @cached_property
     def base(self) -> Trial:
         """The cycle on the world as it is. It is not counted."""
-        return self._cycle(self._store.snapshot(self.world.now), self.world.policy, self._memo(self.world.policy))
+        return self._cycle(self.snapshot(), self.world.policy, self._memo(self.world.policy))
 
     def run(self, draft: Draft) -> Trial:
         """Run one cycle on the world with these changes."""

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.answers.in_queue import AGE, NAME
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
-from pumice.report.units import counted
+from pumice.reasons.words import amount
+from pumice.report.units import counted, duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from pumice.answers.everyone import Overview
-    from pumice.answers.explanation import Explanation
+    from pumice.answers.explanation import Explanation, Part
+    from pumice.answers.in_queue import Place
     from pumice.answers.ways import Way
 
 _STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yellow", "unknown": "red"}
 
 
-def print_explanation(found: Explanation, digest: str) -> None:
-    """Print the verdict, the reason, and ways out with their commands."""
+def print_explanation(found: Explanation, digest: str, *, ways: bool = True) -> None:
+    """Print the verdict, the reason, and ways out with their commands. ``ways``: they were sought."""
     out = console()
     pods = f"{counted(found.pods, 'pod')}, {found.waiting:,} waiting, minimum {found.minimum:,}"
-    facts = f"queue {found.queue or '-'}, {pods}"
+    facts = f"queue {found.queue or '-'}, {pods}{_since(found)}"
     out.print_parts((escaped(found.job), "bold"), (f"  {escaped(facts)}", "dim"))
     starts = found.verdict == "starts"
     # A job that runs is answered like one that starts, for programs; people would be misled by that word.
@@ -30,17 +33,37 @@ def print_explanation(found: Explanation, digest: str) -> None:
     lines = Table(Column(wraps=False), Column(), gap=2)
     # What speaks for a start is no obstacle, so it has no line with a number and a code; the summary has it.
     for number, part in enumerate(() if starts else found.parts, 1):
-        lines.add((f"{number} {part.code.value}", "red"), escaped(part.sentence))
+        lines.add((f"{number} {part.code.value}", "red"), escaped(part.sentence + _held_by(part)))
     for each in found.not_because:
         lines.add(("not because", "dim"), escaped(each))
+    if found.place is not None and found.place.ahead:
+        lines.add(("ahead", "dim"), escaped(_ahead(found.place)))
     for letter, way in zip("abcdefgh", found.ways, strict=False):
         lines.add((f"way {letter}", "cyan"), escaped(_way(way)))
         for command in way.commands[:4]:
             lines.add("", (escaped(command), "dim"))
     out.print_table(lines)
-    if not found.ways and found.verdict.value in ("not now", "never", "held"):
+    if ways and not found.ways and found.verdict.value in ("not now", "never", "held"):
         out.print("no way out was found by the changes that are known here")
     out.print(f"\ndigest {digest}", style="dim")
+
+
+def _since(found: Explanation) -> str:
+    """Return how long a job has waited and its place in its queue, as far as they are known."""
+    place = found.place
+    waited = f", waiting {duration(found.waited_s)}" if found.waited_s else ""
+    return waited + (f", number {place.number:,} of {place.count:,}" if place is not None and place.count > 1 else "")
+
+
+def _held_by(part: Part) -> str:
+    held = ", ".join(f"{each.job} {amount(each.resource, each.amount)}" for each in part.holders)
+    return f"; held by {held}" if held else ""
+
+
+def _ahead(place: Place) -> str:
+    order = {"": "", AGE: " (older)", NAME: " (by its name)"}.get(place.by, f" (by plugin {place.by})")
+    more = place.number - 1 - len(place.ahead)
+    return f"{', '.join(place.ahead)}{f' and {more:,} more' if more else ''}{order}"
 
 
 def _summary(found: Explanation) -> str:

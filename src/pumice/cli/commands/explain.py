@@ -125,7 +125,7 @@ def _explain_one(
     if as_json:
         print_json(described(found, digest) | ({} if start is None else {"start": starts_described(start, key)}))
     else:
-        print_explanation(found, digest)
+        print_explanation(found, digest, ways=ways)
         if start is not None:
             print_starts(start, key)
 

@@ -82,7 +82,7 @@ def simulate(
       pumice simulate examples/demo --shake 60s --seed 3
       pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
-      pumice simulate examples/demo --record rec && pumice story ml/bert rec
+      pumice simulate examples/demo --record rec && pumice story demo/bert-elastic rec
     """
     is_piped = takes_stdout((*files.paths, save_cycle and save_cycle[1]), as_json=as_json)
     with readable(inputs) as paths:

@@ -37,12 +37,12 @@ def story(ctx: click.Context, job: str, folder: Path, plugins_dir: str, as_json:
 
     \b
     Examples:
-      pumice simulate examples/demo --record rec && pumice story ml/bert rec
+      pumice simulate examples/demo --record rec && pumice story demo/bert-elastic rec
       pumice story ml/bert /var/lib/pumice/record --json
     """
     from pumice.runtime.record.reading import End, RecordError
     from pumice.runtime.record.replay import replay
-    from pumice.runtime.record.story import JobNames, story
+    from pumice.runtime.record.story import JobNames, story, waited_by_code
 
     names = JobNames(job)
     try:
@@ -55,9 +55,9 @@ def story(ctx: click.Context, job: str, folder: Path, plugins_dir: str, as_json:
         hint = f"; did you mean {' or '.join(names.near)}?" if names.near else ""
         raise InputError(f"found no job {job!r} in the record{hint}")
     if as_json:
-        print_json(_described(job, moments, ends))
+        print_json(_described(job, moments, ends) | {"waited_s": waited_by_code(moments, names.until)})
     else:
-        _print(job, moments)
+        _print(job, moments, names.until)
     for end in ends:
         say(f"error: {end.why}")
     if ends:
@@ -84,7 +84,9 @@ def _described(job: str, moments: list[Moment], ends: list[End]) -> dict[str, An
     }
 
 
-def _print(job: str, moments: list[Moment]) -> None:
+def _print(job: str, moments: list[Moment], until: float) -> None:
+    from pumice.runtime.record.story import waited_by_code
+
     out, first = console(), moments[0].now
     out.print(escaped(job), style="bold")
     lines = Table(
@@ -98,3 +100,6 @@ def _print(job: str, moments: list[Moment]) -> None:
         after = f"+{duration(each.now - first)}"
         lines.add(f"cycle {each.cycle:,}", (after, "dim"), (each.state, _STYLES[each.state]), escaped(text))
     out.print_table(lines)
+    if waited := waited_by_code(moments, until):
+        parts = ", ".join(f"{duration(seconds)} {code.value}" for code, seconds in waited.items())
+        out.print(f"waited {duration(sum(waited.values()))}: {parts}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
@@ -65,16 +65,29 @@ def moment_of(cycle: ReplayedCycle, job: str) -> Moment | None:
     return Moment(cycle.number, cycle.now, WAITS, code_of(nearest), sentence(nearest), bound, evicted)
 
 
+def waited_by_code(moments: Sequence[Moment], until: float) -> dict[Code, float]:
+    """Return for how many seconds a job waited for each reason, the longest first. ``until``: time of the last cycle.
+
+    A reason holds from the cycle that found it to the next one that found another."""
+    found: dict[Code, float] = {}
+    ends = [*(each.now for each in moments[1:]), until]
+    for each, end in zip(moments, ends, strict=False):
+        if each.code is not None:
+            found[each.code] = found.get(each.code, 0.0) + max(end - each.now, 0.0)
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
 class JobNames:
-    """The names of jobs that were seen, for a name that no job has."""
+    """The names of jobs that were seen, for a name that no job has. ``until``: time of the last cycle."""
 
     def __init__(self, wanted: str) -> None:
-        self.wanted, self._seen = wanted, dict[str, None]()
+        self.wanted, self._seen, self.until = wanted, dict[str, None](), 0.0
 
     def watch(self, cycles: Iterable[ReplayedCycle | End]) -> Iterator[ReplayedCycle | End]:
         """Yield the cycles as they are."""
         for each in cycles:
             if isinstance(each, ReplayedCycle):
+                self.until = each.now
                 uids = each.outcome.tables.jobs.uids
                 self._seen.update(dict.fromkeys(uids[row] for row in each.outcome.live_jobs.tolist()))
             yield each

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from pumice.answers.codes import Code
 from pumice.cli.main import main
+from pumice.runtime.record.story import HOLDS_NODES, WAITS, Moment, waited_by_code
 
 ROOT = Path(__file__).parents[4]
 GANG = str(ROOT / "examples/debug-gang")
@@ -43,7 +45,19 @@ def test_the_story_of_a_job_names_codes(record: str) -> None:
     found = json.loads(CliRunner().invoke(main, ["story", "ml/tf", record, "--json"]).stdout)
     assert found["schema"] == "pumice.story/1"
     assert found["moments"][-1]["state"] == "waits" and found["moments"][-1]["code"] == "Shortage"
-    assert "Shortage" in CliRunner().invoke(main, ["story", "ml/tf", record]).stdout
+    said = CliRunner().invoke(main, ["story", "ml/tf", record]).stdout
+    assert "Shortage" in said
+    assert set(found["waited_s"]) == {each["code"] for each in found["moments"] if each["code"]}
+    assert "\nwaited " in said
+
+
+def test_time_is_split_by_the_reason_that_held_from_one_change_to_the_next() -> None:
+    def at(now: float, code: Code | None) -> Moment:
+        return Moment(1, now, WAITS if code else HOLDS_NODES, code, "")
+
+    moments = [at(0.0, Code.QUEUE_LIMIT), at(60.0, Code.ROOM), at(80.0, Code.QUEUE_LIMIT), at(100.0, None)]
+    assert waited_by_code(moments, 500.0) == {Code.QUEUE_LIMIT: 80.0, Code.ROOM: 20.0}
+    assert waited_by_code(moments[:2], 500.0) == {Code.ROOM: 440.0, Code.QUEUE_LIMIT: 60.0}
 
 
 @pytest.mark.parametrize(
