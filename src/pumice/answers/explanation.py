@@ -12,9 +12,10 @@ from pumice.answers.codes import WORDS, Code, code_of
 from pumice.answers.in_queue import Holder, Place, holders_of, place_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
+from pumice.answers.step import main_resource
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
-from pumice.model.blockers import Blocker, GangIncomplete, Reserved, SearchCut
+from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut
 from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
@@ -55,7 +56,8 @@ class Explanation(Struct, frozen=True):
     """Why a job waits. ``parts``: without all of them it starts, without some of them it does not, if ``is_checked``.
     ``not_because``: what was lifted in trials and need not be. ``trials``: how many cycles were run on changed
     clusters; ``is_cut``: they ran out, so that ways out may be missing. ``waited_s``: seconds since it was created,
-    None where that is not known. ``place``: in its queue, None for a job that does not wait."""
+    None where that is not known. ``place``: in its queue, None for a job that does not wait. ``each``: what every
+    one of its pods asks for of the resource that it is counted in, in the units of the core, None where they differ."""
 
     job: str
     verdict: Verdict
@@ -71,6 +73,7 @@ class Explanation(Struct, frozen=True):
     is_cut: bool = False
     waited_s: float | None = None
     place: Place | None = None
+    each: Amount | None = None
 
 
 class NoSuchJob(LookupError):
@@ -147,6 +150,7 @@ class _Answer:
             "pods": len(pods),
             "waiting": sum(1 for pod in pods if not pod.node_name),
             "minimum": group.min_member if group is not None else 0,
+            "each": _asked_by_each(pods),
         }
         created = group.creation if group is not None else 0.0
         self.waited_s = self.world.now - created if created and self.world.now >= created else None
@@ -226,6 +230,14 @@ class _Answer:
             waited_s=self.waited_s,
             place=place_of(self.trials, self.job),
         )
+
+
+def _asked_by_each(pods: list[Pod]) -> Amount | None:
+    """Return what every one of some pods asks for of their main resource, None where they differ or ask for nothing."""
+    specs = [pod.spec for pod in pods]
+    name = main_resource(specs)
+    amounts = {spec.request.get(name) for spec in specs}
+    return Amount(name, amounts.pop()) if len(amounts) == 1 and any(amounts) else None
 
 
 def _meaning(each: Lift) -> str:

@@ -21,6 +21,7 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
         "verdict": found.verdict.value,
         "queue": found.queue,
         "pods": found.pods,
+        "each_asks": None if found.each is None else {"resource": found.each.resource, "amount": found.each.value},
         "waiting": found.waiting,
         "minimum": found.minimum,
         "waited_s": found.waited_s,

@@ -62,6 +62,7 @@ def test_the_plugin_is_named_whose_order_decides() -> None:
 def test_programs_read_the_place_and_the_holders() -> None:
     said = described(explained(world(), "ns/w2"), "d")
     assert said["place"] == {"number": 2, "of": 3, "ahead": ["ns/w1"], "by": "age"}
+    assert said["each_asks"] == {"resource": "cpu", "amount": 4_000.0}
     assert said["reason"][0]["held_by"][0] == {"job": "ns/a", "resource": "cpu", "amount": 4_000.0}
 
 

@@ -23,7 +23,8 @@ _STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yell
 def print_explanation(found: Explanation, digest: str, *, ways: bool = True) -> None:
     """Print the verdict, the reason, and ways out with their commands. ``ways``: they were sought."""
     out = console()
-    pods = f"{counted(found.pods, 'pod')}, {found.waiting:,} waiting, minimum {found.minimum:,}"
+    each = f" × {amount(found.each.resource, found.each.value)}" if found.each is not None else ""
+    pods = f"{counted(found.pods, 'pod')}{each}, {found.waiting:,} waiting, minimum {found.minimum:,}"
     facts = f"queue {found.queue or '-'}, {pods}{_since(found)}"
     out.print_parts((escaped(found.job), "bold"), (f"  {escaped(facts)}", "dim"))
     starts = found.verdict == "starts"
