@@ -25,8 +25,9 @@ from pumice.columns.tables import Tables
 from pumice.columns.topology.hypernodes import build_tree
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Evict, Writes
+from pumice.model.devices.claims import ResourceSlice
 from pumice.model.devices.extended import asks_for_any
-from pumice.model.devices.gpu import GPU_RESOURCE
+from pumice.model.devices.gpu import GPU_RESOURCE, is_gpu
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -213,7 +214,9 @@ class Store:
                 self._recount(self._requests.take(obj))
             case _:
                 self._beside.seen(obj)
-                self._stale_axis |= self._beside.offers_gpus and GPU_RESOURCE not in self._tables.axis.column
+                # By this object alone: to ask about all slices with each of them would take the square of their number.
+                offers = isinstance(obj, ResourceSlice) and is_gpu(obj.driver)
+                self._stale_axis |= offers and GPU_RESOURCE not in self._tables.axis.column
 
     def _recount(self, pod: str | None) -> None:
         """Count a pod again after its BindRequest has changed."""

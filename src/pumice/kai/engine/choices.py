@@ -46,16 +46,20 @@ def nodes_in_turn(
     count = said.count(len(rows))
     #: By node that was picked: its score with one more task on it, and one more, and so on.
     scores: dict[int, list[float]] = {}
+    current, differs = key, True
     for step in range(count):
-        current = key
-        for each in filters:
-            current = np.where(each.open_to(step), current, -np.inf)
+        # Most placements change nothing but the node itself.
+        if differs:
+            current = key
+            for each in filters:
+                current = np.where(each.open_to(step), current, -np.inf)
         node = best(current)
         if not isfinite(current[node]):
             break
         picked.append(node)
-        for each in filters:
-            each.placed(step, node)
+        # All of them before any, which would stop at the first, and the others would miss the placement.
+        changes = [each.placed(step, node) for each in filters]
+        differs = any(changes)
         # Only this node is another one for the class than before.
         if node not in scores:
             # For all that may follow at once, because a hook costs about the same for several rows.
@@ -63,7 +67,7 @@ def nodes_in_turn(
             look = feasible.look(cls, NodeRows(tables, np.full(len(after), node), after=after, cls=cls))
             score = look.score if on_top is None else look.score + on_top[node]
             scores[node] = np.where(look.allowed & look.future_fits, score, -np.inf).tolist()
-        key[node] = scores[node].pop(0)
+        key[node] = current[node] = scores[node].pop(0)
     return picked
 
 

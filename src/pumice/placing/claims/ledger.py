@@ -8,7 +8,6 @@ devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -359,8 +358,10 @@ class ClaimLedger:
 
     def _allocation(self, number: int, node: int) -> Allocation:
         """Return the allocation of a claim, as it is written to its status."""
+        near = self.offers.near
         requests, found, bound_to_node = self.form(number, int(self.extended.kind_of[node])).requests, [], False
-        for device in self.held_by(number).tolist():
+        devices = self.held_by(number).tolist()
+        for device in devices:
             _, request, option = self.held.array[device].tolist()
             asked = requests[request]
             chosen = asked.options[option]
@@ -372,11 +373,8 @@ class ClaimLedger:
             bound_to_node |= bool(self.offers.node[device] >= 0)
         # A claim with devices of one node, or of some nodes, names the node. Devices usable everywhere bind it to none.
         here = Requirement(NAME_FIELD, "In", (self.tables.nodes.facts.names[node],))
-        shared = any(not self.offers.near[device].all() for device in self._near(number))
+        shared = any(not near[device].all() for device in devices if device in near)
         return Allocation(tuple(found), (NodeSelectorTerm(fields=(here,)),) if bound_to_node or shared else None)
-
-    def _near(self, number: int) -> Iterable[int]:
-        return (device for device in self.held_by(number).tolist() if device in self.offers.near)
 
 
 def claim_ledger(ssn: Session) -> ClaimLedger:

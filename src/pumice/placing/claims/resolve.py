@@ -48,10 +48,8 @@ def asking_by_devices(tables: Tables) -> Bool:
 
 def _shared_claims(tables: Tables, row: int) -> Sequence[GroupClaim]:
     """Return the claims that the PodGroup of a task lets its pods share."""
-    job = int(tables.tasks.job[row])
-    group = tables.jobs.groups[job] if job >= 0 else None
-    if group is None or group.native is None or not group.native.claims:
-        return ()
+    group = tables.jobs.groups[int(tables.tasks.job[row])]
+    assert group is not None and group.native is not None
     notes = tables.tasks.pods[row].annotations
     # In a tree of groups, the one that the pod itself names.
     own = notes.get(NATIVE_SUB_GROUP_MARK) or notes.get(GROUP_NAME_ANNOTATION)
@@ -66,7 +64,7 @@ def claim_keys(pod: Pod, shared: Sequence[GroupClaim] = ()) -> Iterator[tuple[st
     ``namespace/pod/0``, or after the PodGroup: ``namespace/podgroup/<name>/<entry>``. ``shared``: claims of the
     PodGroup; a pod uses one if its own entry is the same.
     """
-    of_group = {(each.entry, each.source): each for each in shared}
+    of_group = {(each.entry, each.source): each for each in shared} if shared else {}
     for i, name in enumerate(pod.spec.resource_claims):
         entry = pod.claim_entries[i] if i < len(pod.claim_entries) else ""
         same = of_group.get((entry, name))
@@ -95,9 +93,13 @@ def resolved_claims(tables: Tables) -> Resolved:
         if claim.allocation is not None:
             place[claim.key] = len(found.claims)
             found.claims.append(claim)
+    # Few PodGroups have claims to share, and a pod of another one is not asked for its group.
+    sharing = {
+        j for j, group in enumerate(tables.jobs.groups) if group is not None and group.native and group.native.claims
+    }
     for row in claiming_tasks(tables):
         numbers = []
-        shared = _shared_claims(tables, row)
+        shared = _shared_claims(tables, row) if sharing and int(tables.tasks.job[row]) in sharing else ()
         for key, template, group in claim_keys(tables.tasks.pods[row], shared):
             if key not in place:
                 # The claim of a template may not exist yet; the session then counts with the one that will be made.
