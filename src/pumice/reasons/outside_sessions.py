@@ -15,6 +15,7 @@ from pumice.model.blockers import NATIVE_PODGROUP, PODGROUP, QUEUE, Missing
 from pumice.model.decisions import PodGroupUpdate, PodNotice
 from pumice.model.pod import NATIVE_GROUP_MARK
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.native_group import SCHEDULER_ERROR
 from pumice.reasons.sentences import sentence
 
 #: For so long nothing is said: a controller creates the PodGroup of a pod after the pod. Kubernetes' own PodGroups are
@@ -51,5 +52,12 @@ def unreadable_groups(outcome: Outcome) -> Iterator[PodGroupUpdate]:
     jobs = outcome.tables.jobs
     for row in (jobs.alive & jobs.quarantined).nonzero()[0].tolist():
         group = jobs.groups[row]
-        if group is not None and group.native is not None and group.quarantined:
-            yield PodGroupUpdate(group.key, group.status, error="; ".join(group.unparsable))
+        if group is None or group.native is None or not group.quarantined:
+            continue
+        error, type_ = "; ".join(group.unparsable), group.native.condition
+        # A tenant may have thousands of such groups, and usually their conditions are written.
+        if not any(
+            (each.type, each.reason, each.message) == (type_, SCHEDULER_ERROR, error)
+            for each in group.status.conditions
+        ):
+            yield PodGroupUpdate(group.key, group.status, error=error)

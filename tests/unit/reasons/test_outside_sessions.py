@@ -10,7 +10,9 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.events import Object, Seen
 from pumice.model.pod import NATIVE_GROUP_MARK
-from pumice.reasons.outside_sessions import GRACE_S, notices_outside
+from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULER_ERROR, NativeGroup
+from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.reasons.outside_sessions import GRACE_S, notices_outside, unreadable_groups
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
@@ -54,3 +56,33 @@ def test_pods_outside_of_all_sessions(policy: Policy, objects: list[Object], sai
     outcome = run_cycle(store.snapshot(), policy, NOW, ListPlanner())
     found = {each.pod: each.message for each in notices_outside(outcome)}
     assert {key: text.lower() for key, text in found.items()} == {key: text.lower() for key, text in said.items()}
+
+
+PROBLEM = "spec.parentCompositePodGroupName: found a circle"
+BROKEN = replace(
+    podgroup("g"),
+    min_member=OUT_OF_REACH,
+    unparsable=(PROBLEM,),
+    native=NativeGroup("scheduling.k8s.io/v1beta1"),
+)
+WRITTEN = PodGroupStatus(conditions=(PodGroupCondition(INITIALLY_SCHEDULED, "False", SCHEDULER_ERROR, PROBLEM),))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        pytest.param(BROKEN, {"ns/g": PROBLEM}, id="unreadable"),
+        pytest.param(replace(BROKEN, status=WRITTEN), {}, id="its condition is written"),
+        pytest.param(replace(BROKEN, native=None), {}, id="not of Kubernetes"),
+        pytest.param(replace(BROKEN, min_member=1), {}, id="an unreadable field that forbids nothing"),
+    ],
+)
+def test_unreadable_native_groups_say_why_until_it_is_written(
+    policy: Policy, group: PodGroup, said: dict[str, str]
+) -> None:
+    store = Store(scheduler_names=("volcano",))
+    for each in (node("n"), queue("default"), group):
+        store.apply(Seen(each))
+    outcome = run_cycle(store.snapshot(), policy, NOW, ListPlanner())
+    assert {each.job: each.error for each in unreadable_groups(outcome)} == said

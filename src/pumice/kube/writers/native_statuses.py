@@ -18,10 +18,10 @@ from pumice.model.decisions import PodGroupUpdate
 from pumice.model.instants import stamp
 from pumice.model.resources import EMPTY
 from pumice.model.workloads.composite import CompositePodGroup
-from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2
+from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, SCHEDULER_ERROR
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
-SCHEDULED, UNSCHEDULABLE, SCHEDULER_ERROR = "Scheduled", "Unschedulable", "SchedulerError"
+SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"
 DISRUPTION_TARGET, PREEMPTION = "DisruptionTarget", "PreemptionByScheduler"
 Conditions = tuple[PodGroupCondition, ...]
 

@@ -13,6 +13,8 @@ INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
 SCHEDULED_IN_V1ALPHA2 = "PodGroupScheduled"
 #: The condition of a CompositePodGroup: its minimum of groups has nodes.
 COMPOSITE_INITIALLY_SCHEDULED = "CompositePodGroupInitiallyScheduled"
+#: The reason of a condition of a group about which the scheduler could not decide.
+SCHEDULER_ERROR = "SchedulerError"
 #: The versions with CompositePodGroups, the newest first.
 COMPOSITE_VERSIONS = ("v1", "v1beta1", "v1alpha3")
 
