@@ -180,7 +180,7 @@ class SimCluster:
         return [None if why is None else Refusal(why) for why in answers]
 
     def _queue(self, bind: Bind, queued: QueuedBinds) -> str | None:
-        why = self._no_bind(self.pods.get(bind.pod), bind)
+        why = self._not_bindable(self.pods.get(bind.pod), bind)
         if why is None and bind.node not in self.nodes:
             why = f"node {bind.node} does not exist"
         if why is None and (before := queued.of(bind.pod)) is not None:
@@ -209,16 +209,19 @@ class SimCluster:
         return answers
 
     def _no_bind(self, pod: Pod | None, decision: Bind) -> str | None:
+        why = self._not_bindable(pod, decision)
+        # As in Kubernetes, whose binding does not ask for the node. Binds that do not wait are never too late for that.
+        if why is None and decision.node not in self.nodes and self.queued is None:
+            return f"node {decision.node} does not exist"
+        return why if why is not None or self.objection is None else self.objection(decision)
+
+    def _not_bindable(self, pod: Pod | None, decision: Bind) -> str | None:
+        """Return why the present pod cannot be bound, or None."""
         if pod is None or pod.uid != decision.uid or pod.deletion is not None:
             return refusal_of_state(pod, decision)
         if pod.node_name:
             return f"pod {decision.pod} is already on node {pod.node_name}"
-        if pod.phase in ENDED:
-            return f"pod {decision.pod} has {pod.phase.lower()}"
-        # As in Kubernetes, whose binding does not ask for the node. Binds that do not wait are never too late for that.
-        if decision.node not in self.nodes and self.queued is None:
-            return f"node {decision.node} does not exist"
-        return None if self.objection is None else self.objection(decision)
+        return f"pod {decision.pod} has {pod.phase.lower()}" if pod.phase in ENDED else None
 
     def _evict(self, decision: Evict) -> Refusal | None:
         pod = self.pods.get(decision.pod)

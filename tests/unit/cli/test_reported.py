@@ -120,3 +120,19 @@ def test_the_preemption_policy_of_a_priority_class_holds_for_its_pods(
         conf=PREEMPT,
     )
     assert result.json["evicts"] == leaves
+
+
+# -- what cannot be read
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_minimum_that_cannot_be_read_is_no_number(tmp_path: Path, language: str) -> None:
+    """It counts as the largest number, which nobody wrote."""
+    group, *pods = gang("g", {"containers": [container("1")]}, language=language)
+    group["spec"]["minMember"] = "banana"
+    objects = [node(), *queue(language), group, *pods]
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    (tmp_path / "policy").write_text("dialect: kai\n" if language == "kai" else "actions: allocate\n")
+    shown = run("schedule", tmp_path / "all.json", "--conf", tmp_path / "policy").out
+    assert "minMember unreadable" in shown
+    assert "2147483647" not in shown.replace("an integer from 0 to 2147483647", "")

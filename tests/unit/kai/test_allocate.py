@@ -122,3 +122,12 @@ def test_a_promised_job_grows_in_turn_with_others() -> None:
     late = job("late", "q", [""] * 3, minimum=1, pod={"nominated_node": "a"})
     ran = cycle(store(node("a", 2), queue("q"), job("early", "q", [""], age=1), late), ALLOCATE)
     assert sorted(ran.binds) == ["early-0", "late-0"]
+
+
+@pytest.mark.parametrize("actions", [["allocate"], ["allocate", "consolidation", "reclaim", "preempt"]], ids=len)
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_pod_on_a_node_that_is_not_there_takes_part_in_nothing(nodes: int, actions: list[str]) -> None:
+    """Its row of a node is -1, which is not the last node."""
+    found = store(*[node("a", 1)][:nodes], queue("q"), job("lost", "q", ["gone"]), job("waits", "q", [""]))
+    ran = cycle(found, policy(actions))
+    assert (ran.binds, ran.outcome.faults) == ({"waits-0": "a"} if nodes else {}, [])

@@ -26,7 +26,9 @@ def laws_of(shell: Shell, controller: Controller, history: History, *, estimates
         topology="network-topology-aware" in plugins,
         queue_limits=bool(plugins & {"proportion", "capacity"}),
         partial_gangs_first=gang is not None and _finishes_partial_gangs(gang),
-        evictions=EvictionLaws(shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy)),
+        evictions=EvictionLaws(
+            shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy), idle_first=_idle_first(policy)
+        ),
         reservations=(
             ReservationLaws(controller, shell.last_outcome, packs_unlike=_packs_unlike(policy))
             if estimates_hold
@@ -38,6 +40,12 @@ def laws_of(shell: Shell, controller: Controller, history: History, *, estimates
 def _finishes_partial_gangs(gang: PluginOption) -> bool:
     """Return True if partially bound gangs go first. ``halvesFirst`` is the former name of the argument."""
     return all(gang.arguments.get(name, True) is True for name in ("finishPartialGangs", "halvesFirst"))
+
+
+def _idle_first(policy: Policy) -> bool:
+    """Return True if idle room is given to every job that it suits before anyone is evicted: in KAI's language, unless
+    a number of jobs to look at is set."""
+    return policy.dialect.name == "kai" and not policy.sections.get("queueDepthPerAction")
 
 
 def _packs_unlike(policy: Policy) -> bool:

@@ -2,8 +2,8 @@
 
 S5 evictions have a plan: a cycle that evicts for a task reserves a node for it, and the task fits there once the
 victims have left. S6 no eviction leaves a gang below its minimum, unless the whole gang is evicted. S7 no pod is
-evicted that is marked as not preemptable. S14 nothing is evicted for pods that had room: a place was decided for each,
-and the cluster refused the bind.
+evicted that is marked as not preemptable. S18 nobody is evicted for what fits into idle room (``idle_room``). S14
+nothing is evicted for pods that had room: a place was decided for each, and the cluster refused the bind.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pumice.model.decisions import Decision, Evict, Refusal
 from pumice.model.pod import ENDED, PREEMPTABLE_KEY, Pod, is_true
 from pumice.model.resources import MIN_RESOURCE, PODS
 from pumice.sim.cluster import SimCluster
+from pumice.sim.laws.idle_room import needless_evictions
 from pumice.sim.measures.node_usage import amounts_of
 from pumice.volcano import points
 
@@ -26,14 +27,21 @@ VOTES = (points.preemptable, points.reclaimable)
 
 class EvictionLaws:
     """Watches a cluster. ``promised``: pods for which the last cycle reserved a node. ``keeps_gangs``: the gang plugin
-    votes on every victim. ``check``, after each cycle, returns the first broken law in words."""
+    votes on every victim. ``idle_first``: idle room is given out before anyone is evicted. ``check``, after each cycle,
+    returns the first broken law in words."""
 
     def __init__(
-        self, cluster: SimCluster, promised: Callable[[], Mapping[str, str]], *, keeps_gangs: bool = True
+        self,
+        cluster: SimCluster,
+        promised: Callable[[], Mapping[str, str]],
+        *,
+        keeps_gangs: bool = True,
+        idle_first: bool = False,
     ) -> None:
         self.cluster = cluster
         self.promised = promised
         self.keeps_gangs = keeps_gangs
+        self.idle_first = idle_first
         self._evicted: list[Evict] = []
         self._stays: set[str] = set()  # nodes on which an eviction was refused
         self._had_room: set[str] = set()  # pods whose bind was refused
@@ -76,6 +84,10 @@ class EvictionLaws:
         if evicted and beneficiaries and beneficiaries <= had_room:
             names = ", ".join(decision.pod for decision in evicted)
             return f"S14: {names} were evicted for {', '.join(sorted(beneficiaries))}, for which there was room"
+        if self.idle_first and not (stays or had_room):
+            needless = needless_evictions(self.cluster, promised, evicted, before)
+            if needless:
+                return needless
         return self._does_not_fit(promised, stays) or (self._gangs_below(evicted) if self.keeps_gangs else "")
 
     def _does_not_fit(self, promised: Mapping[str, str], stays: set[str]) -> str:

@@ -68,11 +68,11 @@ class QueuedBindLaws:
         return f"S17: {bound.key} was bound, and {left} of minMember {group.min_member} of {group.key} can still run"
 
     def _counts(self, pod: Pod) -> bool:
-        """Return True if a pod is on a node and stays, has succeeded, asks for nothing, or may still be bound."""
+        """Return True if a pod is on a node and stays, has succeeded, asks for nothing, or may still be bound: where it
+        was decided, even if the API server refused that once."""
         if pod.node_name:
             return pod.phase == "Succeeded" or (pod.phase != "Failed" and pod.deletion is None)
         if pod.phase == "Succeeded" or pod.spec.request.is_empty():
             return True
         decided = self._decided.get(pod.uid)
-        waits = self._cluster.queued is not None and self._cluster.queued.of(pod.key) is not None
-        return waits and decided is not None and not self._outdated(pod, decided[0].node, decided[1])
+        return decided is not None and not self._outdated(pod, decided[0].node, decided[1])
