@@ -20,7 +20,7 @@ BROKEN = "S18: ns/old were evicted, and ns/new (1 pods) would have had idle room
 
 def found(
     *,
-    cpu: float = 2,
+    names: str = "ab",
     reason: str = "reclaim",
     gang: Gang | None = None,
     limit: float | None = None,
