@@ -31,8 +31,8 @@ from tests.kube.server import free_port
 
 _CHANGES, _APART_S = 7, 3.0
 _VIEWERS, _CYCLES = 50, 10
-_NICE = 19
-_TURNS, _PODS, _PODS_APART_S = 5, 200, 0.1
+_NICE = 5
+_TURNS, _PODS, _PODS_APART_S = 5, 150, 0.1
 _DOCUMENTS = ("/data/overview", "/data/history?resource=nvidia.com/gpu")
 
 
@@ -149,7 +149,7 @@ async def viewers_cost() -> float:
 
 async def viewers(url: str) -> None:
     """Read what the page Overview reads, each time its stream says that it is new, and print a line then."""
-    os.nice(_NICE)  # browsers are on other machines, and take no time from the scheduler
+    os.nice(_NICE)  # browsers are on other machines, and take little time from the scheduler
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as http:
 

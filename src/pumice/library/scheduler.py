@@ -84,11 +84,12 @@ class Scheduler:
     def nodes(self) -> Table:
         """Return a row for each node."""
         document, resources = self._document("/nodes")
-        names = {"names": "name", "groups": "group", "closed": "closed", "pods": "pods", "offers": "offers",
-                 "used": "used"}  # fmt: skip
-        rows = [
-            dict(zip(names.values(), each, strict=True)) for each in zip(*(document[key] for key in names), strict=True)
-        ]
+        # The first way to group nodes is the narrowest.
+        near = next(iter(document["groupings"]), None)
+        group = [near["groups"][of] if of >= 0 else "" for of in near["of"]] if near else [""] * len(document["names"])
+        columns = {"name": document["names"], "group": group}
+        columns |= {key: document[key] for key in ("closed", "pods", "offers", "used")}
+        rows = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
         return _table("nodes", NODE_COLUMNS, ("name", "group", "closed", "pods"), rows, _OF_NODES, resources)
 
     def explain(self, job: str, *, ways: bool = True) -> Explanation:

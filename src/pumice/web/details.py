@@ -26,16 +26,17 @@ def pods_of_job(summary: CycleSummary, row: int) -> dict[str, Any]:
     return _pods(summary, (summary.pods.job == row).nonzero()[0])
 
 
-def time_of_job(times: JobTimes, name: str) -> dict[str, Any] | None:
-    """Return what happened to a job, and how long it was in each state; None if it is not followed."""
-    found = times.of(name)
+def time_of_job(times: JobTimes, name: str, until: float) -> dict[str, Any] | None:
+    """Return what happened to a job, and how long it was in each state; None if it is not followed. ``until``: when the
+    last cycle ended."""
+    found = times.of(name, until)
     if found is None:
         return None
     return {
         "moments": [(each.at, each.label) for each in found.moments],
         "seconds": found.seconds,
         "is_whole": found.is_whole,
-        "until": times.at,
+        "until": max(times.at, until),
     }
 
 

@@ -99,6 +99,11 @@ class History:
         return sum(each.nbytes for each in arrays)
 
     @property
+    def until(self) -> float:
+        """When the last cycle ended, -inf before the first."""
+        return self.cycles[-1].at if self.cycles else -math.inf
+
+    @property
     def _levels(self) -> tuple[AnyArray, ...]:
         return self._cluster, self._queue, self._waiting
 

@@ -204,8 +204,9 @@ class JobTimes:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def of(self, name: str) -> JobTime | None:
-        """Return a job over time, None for one that is not followed."""
+    def of(self, name: str, until: float = -np.inf) -> JobTime | None:
+        """Return a job over time, None for one that is not followed. ``until``: when the last cycle ended, if nothing
+        has changed since the last look."""
         slot = self._slot.get(name)
         if slot is None:
             return None
@@ -217,7 +218,7 @@ class JobTimes:
         ]
         seconds, now = self._seconds[slot].astype(np.float64), int(self._label[slot])
         if now != _GONE:
-            seconds[now] += self.at - self._since[slot]
+            seconds[now] += max(self.at, until) - self._since[slot]
         order = np.argsort(-seconds, kind="stable").tolist()
         by_label = {LABELS[label]: float(seconds[label]) for label in order if seconds[label] > 0}
         whole = not self._dropped[slot]

@@ -194,7 +194,7 @@ class Pages:
         if not 0 < len(name) <= _NAME_MAX:
             raise web.HTTPBadRequest(text=f"wanted name=NAMESPACE/NAME of at most {_NAME_MAX} characters\n")
         rows = [] if index is None else [row for row, each in enumerate(index.jobs.names) if each == name]
-        time_of = details.time_of_job(self._feed.job_times, name)
+        time_of = details.time_of_job(self._feed.job_times, name, self._feed.history.until)
         is_gone = not rows and time_of is not None and (await self._scope(request)).has(name)
         if index is None or not (rows or is_gone):
             raise web.HTTPNotFound(text="no such job in the newest cycle\n")

@@ -61,9 +61,10 @@ def test_a_tenant_gets_the_pods_of_their_jobs_without_names_of_nodes(shown: Cycl
         details.node(own, "n0")
 
 
-def test_the_time_of_a_job_is_told_up_to_the_last_look() -> None:
+def test_the_time_of_a_job_goes_up_to_the_last_cycle() -> None:
     times = JobTimes()
     times.take(job_states(base().outcome))
-    found = details.time_of_job(times, "ns/large")
-    assert found is not None and found["until"] == 100.0 and found["moments"] == [(100.0, "Shortage")]
-    assert details.time_of_job(times, "ns/none") is None
+    found = details.time_of_job(times, "ns/large", until=130.0)
+    assert found is not None and found["until"] == 130.0 and found["moments"] == [(100.0, "Shortage")]
+    assert found["seconds"] == {"Shortage": 30.0}
+    assert details.time_of_job(times, "ns/none", until=130.0) is None

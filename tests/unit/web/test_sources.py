@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pumice.cli.main import main
+from pumice.cli.pages.recorded import recorded_source
 from pumice.runtime.record.recorder import SUFFIX
+from pumice.web.feed import Feed
 from pumice.web.simulation import results_in
 
 DEMO = str(Path(__file__).parents[3] / "examples/demo")
@@ -64,6 +67,37 @@ def test_a_record_of_which_nothing_is_whole_says_so(tmp_path: Path) -> None:
     (tmp_path / f"000001{SUFFIX}").write_bytes(b"nothing")
     found = shown(str(tmp_path), "--print", "overview")
     assert found["data"] is None and "No cycle of the record could be run again." in found["notes"]
+
+
+def test_after_the_last_cycle_of_a_record_starts_are_expected(recorded: tuple[Path, dict[str, Any]]) -> None:
+    found = shown(str(recorded[0]), "--print", "starts")
+    assert found["jobs"].keys() == {"demo/giant"} and found["samples"] == 8
+
+
+async def test_a_record_is_asked_what_helps_and_whether_expected_starts_came_true(
+    recorded: tuple[Path, dict[str, Any]],
+) -> None:
+    source, feed = recorded_source(recorded[0], ""), Feed()
+    source.ask(feed)
+    assert feed.relief is not None and feed.start_checks is not None
+    waiting = asyncio.create_task(feed.relief.renew())
+    await source.fill(feed)
+    await waiting
+    assert feed.relief.found["proof"]["trials"] >= 1
+    await feed.start_checks.renew()
+    found = feed.start_checks.found
+    assert 2 <= len(found["moments"]) <= 4 and found["expected"] >= found["started"] >= found["within"] >= 0
+    assert feed.job_times.of("demo/bert-elastic") is not None
+
+
+async def test_a_record_of_which_nothing_is_whole_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / f"000001{SUFFIX}").write_bytes(b"nothing")
+    source, feed = recorded_source(tmp_path, ""), Feed()
+    source.ask(feed)
+    assert feed.relief is not None
+    await source.fill(feed)
+    await feed.relief.renew()
+    assert feed.relief.why_not == "no cycle of the record could be run again"
 
 
 def test_a_record_has_its_own_policy_and_time(recorded: tuple[Path, dict[str, Any]]) -> None:

@@ -107,7 +107,8 @@ async def _print(source: Source, document: str, seen: frozenset[str] | None) -> 
 
     if document == "starts":
         if source.starts is None:
-            raise InputError("--print starts: wanted files or a snapshot, of one cycle")
+            raise InputError("--print starts: wanted files, a snapshot or a record")
+        await source.fill(Feed())  # the cycles of a record come first
         try:
             print_json(source.starts())
         except NoResult as error:
