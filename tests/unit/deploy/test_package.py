@@ -31,6 +31,47 @@ def test_what_is_built_installs_in_a_clean_environment_and_runs_the_demo(tmp_pat
     assert int(done(str(scripts / "python"), "-c", code)) > 0
 
 
+#: Library -> what it reads of a table of jobs, without any other library of these.
+READERS = {
+    "polars": "polars.DataFrame(jobs).height",
+    "pyarrow": "pyarrow.table(jobs).num_rows",
+    "pandas": "len(pandas.DataFrame(jobs.to_dict()))",
+    "duckdb": "duckdb.sql('select count(*) from jobs').fetchall()[0][0]",
+}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of a clean environment with the wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    for command in (
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        [sys.executable, "-m", "venv", str(folder / "venv")],
+    ):
+        subprocess.run(command, cwd=repo.ROOT, check=True, capture_output=True)
+    python, (wheel,) = folder / "venv" / "bin" / "python", folder.glob("*.whl")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True, capture_output=True)
+    return python
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("library", READERS)
+def test_each_library_reads_tables_without_the_others(installed: Path, tmp_path: Path, library: str) -> None:
+    install = [installed, "-m", "pip", "install", "--quiet", "--target", tmp_path, library]
+    subprocess.run(install, check=True, capture_output=True)
+    code = f"""
+import sys
+import pumice
+jobs = pumice.load("examples/demo").simulate("default", until="10m").jobs
+assert not {set(READERS)} & set(sys.modules)
+import {library}
+print(len(jobs), {READERS[library]}, *sorted({set(READERS)} & set(sys.modules)))
+"""
+    command, paths = [installed, "-c", code], {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=repo.ROOT, env=paths, check=False, capture_output=True, text=True)
+    assert done.stdout.split() == ["25", "25", library], done.stderr
+
+
 @pytest.mark.slow
 def test_an_sdist_gives_the_wheel_of_the_checkout(tmp_path: Path) -> None:
     def built(folder: Path, target: str, out: Path) -> Path:
