@@ -8,13 +8,14 @@ waits for admission are equal parts of what its PodGroup asks for at least.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
-from pumice.model.pod import ENDED, GROUP_NAME_ANNOTATION, Pod, PodSpec
+from pumice.model.pod import ENDED, GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.estimate import expected_end_s, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroup
@@ -148,8 +149,16 @@ def _to_be_created(group: PodGroup) -> tuple[Pod, ...]:
         annotations={GROUP_NAME_ANNOTATION: group.name},
         owner=("Job", group.name, group.key),
     )
-    names = [f"{group.name}-{i}" for i in range(count)]
-    return tuple(replace(one, name=name, uid=f"{group.namespace}/{name}") for name in names)
+    roles = list(islice((role for role, least in group.min_task_member.items() for _ in range(least)), count))
+    pods = []
+    for i in range(count):
+        # A gang is not valid without the pods of each role that it must have.
+        role = {TASK_SPEC_KEY: roles[i]} if i < len(roles) else {}
+        name = f"{group.name}-{i}"
+        pods.append(
+            replace(one, name=name, uid=f"{group.namespace}/{name}", labels=role, annotations=one.annotations | role)
+        )
+    return tuple(pods)
 
 
 def _lasting(gang: LooseGang, lasts_s: float | None) -> LooseGang:

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 import yaml
 
+from pumice.kube.writers.start_annotations import BETWEEN_80, RECORD, START
 from tests.unit.apiserver.commands import PATIENCE_S, Served, serving_command
 from tests.unit.cli.kit import run
 
@@ -218,11 +219,32 @@ async def test_losing_the_scheduler_does_not_end_the_server(tmp_path: Path) -> N
         assert served.stop() == 0
 
 
+@pytest.mark.slow
+async def test_expected_starts_are_written_on_groups_that_wait(tmp_path: Path) -> None:
+    groups = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+    with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule", "--annotate-starts", "10s") as served:
+        async with user_of(served) as user:
+            runs, waits = job("runs", pods=2), job("waits", pods=2)
+            runs["spec"]["runningEstimate"] = "2h"
+            await user.create(JOBS, runs)
+            await user.sees("/api/v1/pods", "Running", 2)
+            await user.create(JOBS, waits)
+            found = await user.waits_for(groups, lambda group: START in (group["metadata"].get("annotations") or {}))
+            assert found["metadata"]["name"].startswith("waits")
+            written = found["metadata"]["annotations"]
+            assert written[BETWEEN_80].startswith(written[START]) and RECORD not in written
+        assert served.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("args", "reports"),
     [
         pytest.param(("--scheduler-conf", "conf"), "need --schedule", id="conf without scheduler"),
         pytest.param(("--plugins-dir", "."), "need --schedule", id="plugins without scheduler"),
+        pytest.param(("--annotate-starts", "5m"), "need --schedule", id="starts without scheduler"),
+        pytest.param(
+            ("--schedule", "--annotate-starts", "5s"), "found 5 s, wanted at least 10 s", id="starts too often"
+        ),
         pytest.param(("--schedule", "--scheduler-conf", "conf"), "alocate", id="a conf that is wrong"),
         pytest.param(("--schedule", "--scheduler-conf", "none"), "none: cannot be read", id="no conf"),
         pytest.param(("--schedule", "-v", "loud"), "wanted a number such as 4", id="verbosity"),

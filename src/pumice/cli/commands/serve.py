@@ -147,7 +147,7 @@ def serve(**given: Any) -> None:
         wanted.scheduler_conf or wanted.plugins_dir or wanted.pages or wanted.annotate_starts is not None
     ):
         raise InputError(
-            "--scheduler-conf, --plugins-dir, --pages and --annotate-starts need --schedule; `pumice run` has its own"
+            "--scheduler-conf, --plugins-dir, --annotate-starts and --pages need --schedule; `pumice run` has its own"
         )
     check_every(wanted.annotate_starts)
     pages_place(wanted.pages)  # before anything is written

@@ -90,6 +90,13 @@ def test_a_job_that_waits_for_admission_has_the_pods_of_its_minimum() -> None:
     assert found.by_job["ns/b"].middle_s == pytest.approx(2 * HOUR, abs=5)
 
 
+def test_a_job_that_waits_for_admission_has_pods_of_each_role() -> None:
+    asks = {"roles": {"driver": 1, "worker": 2}, "min_resources": resource(2, "2Gi")}
+    waits = podgroup("b", 3, phase="Pending", annotations={ESTIMATE_ANNOTATION: "1h"}, **asks)
+    found = predicted_starts(cluster(job("a", estimate="3h", started=0.0), [waits]), policy(), HOUR, DAY)
+    assert found.by_job["ns/b"].middle_s == pytest.approx(2 * HOUR, abs=5)
+
+
 def test_later_jobs_come_as_they_came_before() -> None:
     """The order is by priority, and what comes later has a higher one: it is drawn, and delays."""
     objects = cluster(job("a", estimate="30h", started=0.0))
