@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.answers.codes import Code
+from pumice.answers.edits import assign
 from pumice.answers.explanation import Explanation, explain
 from pumice.answers.ways import _least, draft_of
-from pumice.answers.world import Trials, World, starts
+from pumice.answers.world import Draft, Trials, World, starts
 from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceRequest, ResourceClaim, ResourceSlice
@@ -133,3 +134,10 @@ def test_a_gang_for_which_many_nodes_are_missing_is_told_how_many() -> None:
     )
     assert "201 more nodes like n0 (8 GPUs, 16 cores, 32 GiB of memory)" in texts(found)
     assert found.trials < 40
+
+
+def test_slots_of_pods_that_are_set_count_in_both_places_where_a_node_has_them() -> None:
+    draft = Draft(world("volcano", queue("default"), node("n0", cpu=4)))
+    assign(draft, "node/n0.allocatable.pods=4")
+    (changed,) = draft.nodes()
+    assert (changed.allocatable.get("pods"), changed.allocatable.max_task_num) == (4.0, 4)

@@ -135,7 +135,7 @@ class EventWriter:
         # Without a loop over fields that have not changed, because this runs for every event of a cluster.
         names, forms, defaults = _written(type(obj))
         old, new = defaults if before is None else astuple(before), astuple(obj)
-        changes = dict[str, Any]()
+        changes: dict[str, Any] = {}
         for place in compress(range(len(names)), map(is_not, new, old)):
             value = new[place]
             if value == old[place]:
