@@ -12,7 +12,7 @@ from pumice.answers.codes import WORDS, Code, code_of
 from pumice.answers.in_queue import Holder, Place, holders_of, place_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
-from pumice.answers.step import main_resource
+from pumice.answers.steps.step import main_resource
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from pumice.answers.step import main_resource, sum_of
+from pumice.answers.steps.step import main_resource, sum_of
 from pumice.answers.world import Trials, World
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray

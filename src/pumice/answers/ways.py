@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason
-from pumice.answers.step import Step
-from pumice.answers.steps import steps_for
+from pumice.answers.steps.choice import steps_for
+from pumice.answers.steps.step import Step
 from pumice.answers.world import Draft, Trial, Trials, World, starts
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup

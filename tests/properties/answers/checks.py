@@ -13,8 +13,8 @@ from pumice.answers.edits import add_nodes, assign, drain, remove
 from pumice.answers.explanation import Verdict, explain
 from pumice.answers.lifts import Lift, lift, relevant
 from pumice.answers.reason import reason_of
-from pumice.answers.step import Step
-from pumice.answers.steps import steps_for
+from pumice.answers.steps.choice import steps_for
+from pumice.answers.steps.step import Step
 from pumice.answers.ways import CountedStep, Way, cost_of, draft_of
 from pumice.answers.world import Draft, Trials, World, starts
 

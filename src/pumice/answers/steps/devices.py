@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
-from pumice.answers.step import Step, whole
-from pumice.answers.steps_of_nodes import may_use
+from pumice.answers.steps.nodes import may_use
+from pumice.answers.steps.step import Step, whole
 from pumice.answers.world import Draft, World
 from pumice.model.devices.claims import Device, DeviceRequest, ResourceClaim, ResourceSlice
 from pumice.model.node import Node

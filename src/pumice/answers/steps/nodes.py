@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pumice.answers.amounts import amount_text, quantity_text
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, with_more
-from pumice.answers.step import GPU, Step, main_resource, nothing, sum_of, whole
+from pumice.answers.steps.step import GPU, Step, main_resource, nothing, sum_of, whole
 from pumice.answers.world import Draft, World, new_name
 from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement

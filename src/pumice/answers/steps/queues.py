@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pumice.answers.amounts import amount_text, quantity_text, unit_of
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, line_of, with_more, with_overcommit
-from pumice.answers.step import GPU, Step, patch_of, sum_of, whole
+from pumice.answers.steps.step import GPU, Step, patch_of, sum_of, whole
 from pumice.answers.world import Draft, World
 from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue, ResourceQuota

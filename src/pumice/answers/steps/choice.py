@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
 from pumice.answers.requests import room_for
-from pumice.answers.step import Step, lower_minimum, whole
-from pumice.answers.steps_of_devices import meet_claims
-from pumice.answers.steps_of_nodes import add_nodes, grow_nodes, remove_jobs, untaint
-from pumice.answers.steps_of_queues import raise_limits, raise_overcommit, raise_quotas, raise_share
+from pumice.answers.steps.devices import meet_claims
+from pumice.answers.steps.nodes import add_nodes, grow_nodes, remove_jobs, untaint
+from pumice.answers.steps.queues import raise_limits, raise_overcommit, raise_quotas, raise_share
+from pumice.answers.steps.step import Step, lower_minimum, whole
 from pumice.answers.world import Trials, World, row_of
 
 #: Codes of obstacles that other nodes, or fewer pods on nodes, may lift.

@@ -1,0 +1,1 @@
+"""Changes of which ways out are made, by what they change."""
