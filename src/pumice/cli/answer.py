@@ -110,7 +110,7 @@ def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
     head = [(escaped(job.key), "bold")]
     if job.group is not None:
         phase = _phase(job, job.group, answer)
-        # What cannot be read counts as the most that there is, which nobody wrote.
+        # What cannot be read counts as the largest number, which is in no file.
         least = "unreadable" if any("minMember" in each for each in job.group.unparsable) else job.group.min_member
         facts = f"queue {job.group.queue}, {counted(len(job.pods), 'pod')}, minMember {least}, {phase}"
         head.append((f"  {escaped(facts)}", "dim"))

@@ -127,7 +127,7 @@ def test_the_preemption_policy_of_a_priority_class_holds_for_its_pods(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_minimum_that_cannot_be_read_is_no_number(tmp_path: Path, language: str) -> None:
-    """It counts as the largest number, which nobody wrote."""
+    """It counts as the largest number, which is in no file."""
     group, *pods = gang("g", {"containers": [container("1")]}, language=language)
     group["spec"]["minMember"] = "banana"
     objects = [node(), *queue(language), group, *pods]

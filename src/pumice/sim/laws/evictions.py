@@ -2,7 +2,7 @@
 
 S5 evictions have a plan: a cycle that evicts for a task reserves a node for it, and the task fits there once the
 victims have left. S6 no eviction leaves a gang below its minimum, unless the whole gang is evicted. S7 no pod is
-evicted that is marked as not preemptable. S18 nobody is evicted for what fits into idle room (``idle_room``). S14
+evicted that is marked as not preemptable. S18 no pod is evicted for what fits into idle room (``idle_room``). S14
 nothing is evicted for pods that had room: a place was decided for each, and the cluster refused the bind.
 """
 

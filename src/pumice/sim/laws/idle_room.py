@@ -1,4 +1,4 @@
-"""S18: nobody is evicted for pods that fit into idle room. For KAI, whose ``allocate`` comes first.
+"""S18: no pod is evicted for pods that fit into idle room. For KAI, whose ``allocate`` comes first.
 
 Checked for pods that only room on nodes keeps from running. A pod that shares GPUs is counted as if it took each of its
 devices alone.

@@ -1,4 +1,4 @@
-"""S18 is broken where somebody is evicted for pods that would have had idle room, and only there."""
+"""S18 is broken where a pod is evicted for pods that would have had idle room, and only there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_there_was_room_beside_the_victim() -> None:
     "case",
     [
         pytest.param({"names": "a"}, id="there is no other node"),
-        pytest.param({"reason": "stalegangeviction"}, id="the victim left for nobody"),
+        pytest.param({"reason": "stalegangeviction"}, id="the victim left for no other"),
         pytest.param(
             {"gang": Gang(topology=TopologyConstraint("t", "rack"))}, id="a topology may have been in the way"
         ),
