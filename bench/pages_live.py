@@ -33,7 +33,7 @@ _CHANGES, _APART_S = 7, 3.0
 _VIEWERS, _CYCLES = 50, 10
 _NICE = 5
 _TURNS, _PODS, _PODS_APART_S = 5, 150, 0.1
-_DOCUMENTS = ("/data/overview", "/data/history?resource=nvidia.com/gpu")
+_DOCUMENTS = ("/data/overview?resource=nvidia.com/gpu",)
 
 
 @asynccontextmanager

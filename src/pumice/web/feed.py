@@ -109,15 +109,26 @@ class Feed:
             return lambda summary: documents.overview(summary, self.history.health())
         return _DOCUMENTS[name]
 
+    def overview(self, resource: str, index: JobsIndex | None = None) -> bytes:
+        """Return the overview with the curves of one resource as JSON: a page that renews itself asks once, not twice.
+        ``index``: see ``document``."""
+
+        def make(summary: CycleSummary) -> dict[str, Any]:
+            return documents.overview(summary, self.history.health()) | {"curves": self.history.curves(resource)}
+
+        if index is not None and index is not self.index:
+            return self.encoded(make, index)
+        return self._of_history(f"overview {resource}", lambda: self.encoded(make))
+
     def curves(self, resource: str) -> bytes:
         """Return the curves of one resource as JSON."""
-        return self._of_history(f"curves {resource}", lambda: self.history.curves(resource))
+        return self._of_history(f"curves {resource}", lambda: self.encoded(lambda _: self.history.curves(resource)))
 
     def times(self) -> bytes:
         """Return where the time of cycles went as JSON."""
-        return self._of_history("times", self.history.times)
+        return self._of_history("times", lambda: self.encoded(lambda _: self.history.times()))
 
-    def _of_history(self, name: str, make: Callable[[], dict[str, Any]]) -> bytes:
+    def _of_history(self, name: str, make: Callable[[], bytes]) -> bytes:
         # A cycle changes curves also if it changes no summary.
         now = (self.number, self.history.taken)
         if self._encoded_at != now:
@@ -125,7 +136,7 @@ class Feed:
             self._encoded_at = now
         found = self._encoded_history.get(name)
         if found is None:
-            found = self._encoded_history[name] = self.encoded(lambda _: make())
+            found = self._encoded_history[name] = make()
         return found
 
     def encoded(self, make: Callable[[CycleSummary], dict[str, Any]], index: JobsIndex | None = None) -> bytes:

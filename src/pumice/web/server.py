@@ -141,13 +141,28 @@ class Pages:
         name, scope = request.path.rpartition("/")[2], await self._scope(request)
         if name == "nodes" and not scope.nodes:
             raise web.HTTPForbidden(text="you may not get nodes\n")
+        resource = request.query.get("resource", "")
+        # A page may name a resource that the newest cycle no longer has, and asks for curves of another one then.
+        if name == "overview" and resource in self._resources:
+            overview = self._feed.overview(resource, await self._index(request))
+            return _answer(request, overview, "application/json")
         return _answer(request, self._feed.document(name, await self._index(request)), "application/json")
 
     async def _curves(self, request: web.Request) -> web.Response:
-        summary, resource = self._feed.summary, request.query.get("resource", "")
-        if summary is not None and resource not in [each.name for each in summary.resources]:
+        return _answer(request, self._feed.curves(self._resource(request)), "application/json")
+
+    def _resource(self, request: web.Request) -> str:
+        """Return the resource that a request is about. Raises: HTTPBadRequest."""
+        resource = request.query.get("resource", "")
+        if self._feed.summary is not None and resource not in self._resources:
             raise web.HTTPBadRequest(text="wanted resource=NAME of a resource that the newest cycle has\n")
-        return _answer(request, self._feed.curves(resource), "application/json")
+        return resource
+
+    @property
+    def _resources(self) -> list[str]:
+        """The resources of the newest cycle, none before the first."""
+        summary = self._feed.summary
+        return [] if summary is None else [each.name for each in summary.resources]
 
     async def _times(self, request: web.Request) -> web.Response:
         await self._of_all_jobs(request)

@@ -152,3 +152,17 @@ async def test_each_script_and_style_is_in_what_is_served() -> None:
     served = asset("pages.js") + asset("pages.css")
     left_out = [file.name for file in folder.iterdir() if file.name != "shell.html" and file.read_text() not in served]
     assert left_out == []
+
+
+async def test_the_overview_comes_with_the_curves_of_a_resource_if_one_is_named() -> None:
+    feed = Feed()
+    feed.publish(summary())
+    feed.history.take(sample())
+    async with serving(feed, Place()) as url, aiohttp.ClientSession() as http:
+        async with http.get(f"{url}/data/overview?resource=cpu") as answer:
+            found = (await answer.json())["data"]
+        async with http.get(f"{url}/data/history?resource=cpu") as answer:
+            assert found["curves"] == (await answer.json())["data"]
+        assert found["jobs"] == 4 and found["health"]["cycles"] == 1
+        async with http.get(f"{url}/data/overview?resource=nope") as answer:
+            assert "curves" not in (await answer.json())["data"]

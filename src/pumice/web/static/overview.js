@@ -1,8 +1,9 @@
 // Overview: what waits by the kind of reason, and how much of the cluster is used.
 
 async function overviewPage() {
-  const { data } = await document_of("/data/overview");
-  const chosen = chosenResource(), curves = await curvesOf(chosen);
+  // The names of resources are known from the second time on: then one request has all.
+  const { data } = await document_of(HEAD ? link("/data/overview", { resource: resourceName(chosenResource()) }) : "/data/overview");
+  const chosen = chosenResource(), curves = data.curves ?? (await curvesOf(chosen));
   showTimeOf(curves);
   const waiting = data.waiting.reduce((total, kind) => total + kind.jobs, 0), closed = data.closed.reduce((total, kind) => total + kind.nodes, 0);
   const asks = HEAD.resources.map((_, i) => data.waiting.reduce((total, kind) => total + kind.asks[i], 0));
@@ -46,12 +47,13 @@ function healthCard({ health, closed }) {
     line(shut, "all nodes take new pods", `${counted(shut, "node")} that ${shut === 1 ? "takes" : "take"} no new pod`, "/nodes"))], false, "health");
 }
 // The change is worked out apart, by cycles on changed copies of the cluster, and takes a while.
-const RELIEF = { found: null, why_not: null, asked: false, number: null };
+const RELIEF = { found: null, why_not: null, asked: false, at: -Infinity };
+const RELIEF_S = 30; // it is not worked out anew before
 function reliefCard() {
-  if (!RELIEF.asked && RELIEF.number !== NUMBER) {
-    Object.assign(RELIEF, { asked: true, number: NUMBER });
+  if (!RELIEF.asked && performance.now() - RELIEF.at > 1000 * RELIEF_S) {
+    Object.assign(RELIEF, { asked: true });
     fetch("/data/relief").then((answer) => (answer.ok ? answer.json() : answer.text().then((text) => ({ data: { found: null, why_not: text.trim() } })))).catch(() => null).then((answer) => {
-      Object.assign(RELIEF, { asked: false }, answer ? answer.data : { why_not: "the server does not answer" });
+      Object.assign(RELIEF, { asked: false, at: performance.now() }, answer ? answer.data : { why_not: "the server does not answer" });
       document.getElementById("relief-place")?.replaceChildren(...reliefParts());
     });
   }
