@@ -33,7 +33,7 @@ def ray_session(address: str, workers: int) -> Iterator[int]:
             logging_level="ERROR",
             **({} if address else own),
         )
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # a node that does not start in time raises Exception itself
         where = f"ray://{address}" if address else "ray"
         raise InputError(f"engine: {where}: no cluster answers: {' '.join(str(error).split())[:200]}") from None
     try:

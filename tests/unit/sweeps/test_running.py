@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from pumice.library.errors import InputError
 from pumice.sweeps.engines import Engine, engine_of, local_engine
 from pumice.sweeps.plan import Plan
 from pumice.sweeps.results import arrow_bytes, rows_of, settings_by, table_of
@@ -130,6 +133,18 @@ def test_the_best_setting_is_compared_within_seeds(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["threads", "dask://", "ray://", "dask"])
 def test_an_engine_that_does_not_exist_is_named(name: str) -> None:
     with pytest.raises(ValueError, match="wanted local, dask://HOST:PORT, ray or ray://HOST:PORT"), engine_of(name, 1):
+        pass
+
+
+def test_a_ray_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_: object) -> None:
+        raise Exception("the node timed out\nduring startup")  # Ray raises no class of its own
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    with (
+        pytest.raises(InputError, match="engine: ray: no cluster answers: the node timed out during startup"),
+        engine_of("ray", 1),
+    ):
         pass
 
 
