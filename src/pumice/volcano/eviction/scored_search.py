@@ -33,8 +33,8 @@ _SETS_MAX = 3
 
 
 class ScoredSearch:
-    """``victims_of``: returns whom plugins allow to be evicted for a task. ``fits``: returns whether a task may be
-    placed on a node as the session is now."""
+    """``victims_of``: returns the tasks that plugins allow to be evicted for a task. ``fits``: returns whether a task
+    may be placed on a node as the session is now."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ScoredSearch:
             placed = self._fits(task, node) and stmt.pipeline([task.row], [node], evicted=bool(victims)) is None
             if placed and self._place(stmt, job, rows[1:]):
                 return True
-            # Not remembered: what was tried task by task is what users are told.
+            # Not remembered: users read the reasons of the search task by task.
             stmt.rollback(mark, remember=False)
         return False
 
