@@ -265,7 +265,8 @@ class Blockers:
             if isinstance(entry.finding, Blocker):
                 yield queues.with_amounts(self._view, job, entry.finding)
         if waits is not None:
-            yield queues.with_amounts(self._view, job, waits.why)
+            why = nodes.for_pods(waits.why, self._view.needed(job)) if isinstance(waits.why, NoNode) else waits.why
+            yield queues.with_amounts(self._view, job, why)
             yield from waits.also
         elif not may_wait(self._tables, job):
             rows, minimum = self._tables.jobs.tasks[job], int(self._tables.jobs.min_available[job])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.dtypes import EPS, Bool
-from pumice.model.blockers import Blocker, Domain, GangPartial, NodeFilter, Shortage, TooManyPods
+from pumice.model.blockers import Blocker, Domain, GangPartial, NodeFilter, NoNode, Shortage, TooManyPods
 from pumice.model.blockers.changes import AttachMore, OfferDevices, OfferVolume
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
@@ -14,6 +16,8 @@ from pumice.reasons import domains, room, selection
 from pumice.reasons.places import Places
 from pumice.reasons.spread import spread
 from pumice.reasons.view import View
+
+Refusing = TypeVar("Refusing", NodeFilter, NoNode)
 
 
 def against(view: View, job: int, row: int) -> Blocker | None:
@@ -90,7 +94,7 @@ def _claims(view: View, job: int, row: int) -> NodeFilter | None:
     return None if found is None else for_pods(found, max(1, wanted))
 
 
-def for_pods(found: NodeFilter, wanted: int) -> NodeFilter:
+def for_pods(found: Refusing, wanted: int) -> Refusing:
     """Return an objection with the changes for so many pods that claim alike."""
     each = tuple(
         replace(change, count=wanted * change.count)

@@ -205,7 +205,7 @@ class Places:
     def _is_near(self, term: PodAffinityTerm) -> Bool:
         """Return the nodes in a place with a pod that the term is about. Shape (N,)."""
         codes = self.view.derived.label(term.topology_key).codes
-        there = distinct(codes[selection.pods_of(self.view, term, self._pod.namespace, self._others.tolist())])
+        there = distinct(codes[selection.pods_of(self.view, term, self._pod.namespace, self._others)])
         return np.asarray(np.isin(codes, there) & (codes >= 0))
 
     @cached_property

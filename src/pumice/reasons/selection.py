@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from pumice.reasons.words import joined, meant
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PLACES = ("zone", "region", "rack")
 _VALUES_MAX = 3
+_NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 def selected(view: View, spec: PodSpec) -> Bool:
@@ -197,22 +198,29 @@ def keeps_apart(view: View, spec: PodSpec, namespace: str, nodes: Bool, others: 
     for term in spec.affinity.anti_required:
         column = view.derived.label(term.topology_key)
         places = {int(column.codes[row]) for row in nodes.nonzero()[0].tolist()} - {-1}
-        taken = {int(column.codes[node]) for node in pods_of(view, term, namespace, others.tolist())}
+        taken = {int(column.codes[node]) for node in pods_of(view, term, namespace, others)}
         if places <= taken:
             return KeptApart(term.topology_key, len(places), selector_text(term.selector))
     return None
 
 
-def pods_of(view: View, term: PodAffinityTerm, namespace: str, rows: Iterable[int] | None = None) -> list[int]:
+def pods_of(view: View, term: PodAffinityTerm, namespace: str, rows: AnyArray | None = None) -> list[int]:
     """Return the nodes of the pods that a term is about, in the namespaces that it names. ``rows``: of these pods only,
     which are on nodes."""
-    tasks = view.tables.tasks
-    rows = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0].tolist() if rows is None else rows
+    tasks, selector = view.tables.tasks, term.selector
+    if selector is None:
+        return []
     inside = None if term.namespace_selector is not None else frozenset(term.namespaces or (namespace,))
-    return [
-        int(tasks.view_node[row])
-        for row in rows
-        if term.selector is not None
-        and (inside is None or tasks.pods[row].namespace in inside)
-        and matches(term.selector, tasks.pods[row].labels)
+    # Both lead to few of all pods in most cases, and hints ask this for each of many jobs.
+    few = [] if inside is None else [[view.by_namespace.get(each, _NO_ROWS) for each in inside]]
+    few += [
+        [view.by_label.get((requirement.key, value), _NO_ROWS) for value in requirement.values]
+        for requirement in selector.requirements
+        if requirement.operator == "In"
     ]
+    found = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0] if rows is None else rows
+    for each in few:
+        which = np.zeros(tasks.capacity, dtype=bool)
+        which[np.concatenate([_NO_ROWS, *each])] = True
+        found = found[which[found]]
+    return [int(tasks.view_node[row]) for row in found.tolist() if matches(selector, tasks.pods[row].labels)]

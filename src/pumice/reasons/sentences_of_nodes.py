@@ -40,8 +40,11 @@ def _shortage(found: b.Shortage) -> str:
 
 
 def _node_filter(found: b.NodeFilter) -> str:
-    refuse = f"{found.nodes} of {counted(found.looked_at, 'node')}: {found.detail}"
-    needs = [_NEEDS[type(change)](change) for change in found.changes]
+    return _with_needs(f"{found.nodes} of {counted(found.looked_at, 'node')}: {found.detail}", found.changes)
+
+
+def _with_needs(refuse: str, changes: tuple[c.Change, ...]) -> str:
+    needs = [_NEEDS[type(change)](change) for change in changes]
     return f"{refuse}; it needs {joined(needs)}" if needs else refuse
 
 
@@ -189,6 +192,6 @@ SENTENCES: Mapping[type[Finding], Callable[[Any], str]] = {
     b.TooManyPods: _too_many,
     b.HeldByOthers: _held_by_others,
     b.NoRoom: lambda _: "no node has room",
-    b.NoNode: lambda _: "no node takes it",
+    b.NoNode: lambda found: _with_needs("no node takes it", found.changes),
     b.Domain: _domain,
 }

@@ -23,7 +23,7 @@ def spread(view: View, job: int, row: int, with_room: Bool, placed: Sequence[int
         rule, column = prepared.constraint, view.derived.label(prepared.constraint.topology_key)
         counts = dict.fromkeys(prepared.domains[:-1].nonzero()[0].tolist(), 0)
         term = PodAffinityTerm(rule.topology_key, rule.selector)
-        there = pods_of(view, term, pod.namespace, view.others(job).tolist())
+        there = pods_of(view, term, pod.namespace, view.others(job))
         for node in [*there, *placed]:
             if int(column.codes[node]) in counts:
                 counts[int(column.codes[node])] += 1

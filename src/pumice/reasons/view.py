@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import HELD
-from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
+from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.views import Job
@@ -20,6 +22,8 @@ from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import Derived
+
+K = TypeVar("K")
 
 
 class View:
@@ -140,6 +144,31 @@ class View:
         reserved = (tasks.job == job) & (tasks.status == TaskStatus.PIPELINED)
         found: AnyArray = (tasks.alive & (tasks.view_node >= 0) & ~reserved).nonzero()[0]
         return found
+
+    @cached_property
+    def by_namespace(self) -> dict[str, I64]:
+        """The tasks on nodes of each namespace."""
+        pods = self.tables.tasks.pods
+        return self._grouped((pods[row].namespace, row) for row in self._on_nodes)
+
+    @cached_property
+    def by_label(self) -> dict[tuple[str, str], I64]:
+        """The tasks on nodes with each label, as (key, value)."""
+        pods = self.tables.tasks.pods
+        return self._grouped((label, row) for row in self._on_nodes for label in pods[row].labels.items())
+
+    @cached_property
+    def _on_nodes(self) -> list[int]:
+        tasks = self.tables.tasks
+        found: list[int] = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0].tolist()
+        return found
+
+    @staticmethod
+    def _grouped(pairs: Iterable[tuple[K, int]]) -> dict[K, I64]:
+        found: dict[K, list[int]] = {}
+        for key, row in pairs:
+            found.setdefault(key, []).append(row)
+        return {key: np.array(rows, dtype=np.int64) for key, rows in found.items()}
 
     def first_failed(self, job: int) -> int | None:
         """Return the first task for which nodes were examined in vain, or None."""

@@ -255,11 +255,11 @@ def _waited(world: World, trial: Trial, job: str, blocker: Blocker) -> list[Obje
 # -- the count
 
 
-def followed(language: str, worlds: int, start: int = 0) -> Iterator[tuple[int, Followed]]:
+def followed(language: str, worlds: int, start: int = 0, *, claims: bool = True) -> Iterator[tuple[int, Followed]]:
     """Yield how each job that waits in the random worlds of a language ends, with the seed of its world. ``start``: the
-    first seed."""
+    first seed. ``claims``: some jobs claim volumes, devices or parts of GPUs."""
     for seed in range(start, start + worlds):
-        world = random_world(random.Random(seed), language)
+        world = random_world(random.Random(seed), language, claims=claims)
         trial = Trials(world, 0).base
         for job in sorted(world.groups):
             waits = any(not pod.node_name for pod in world.pods_of.get(job, ()))
@@ -271,11 +271,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--first", type=int, default=0, help="seed of the first world")
+    parser.add_argument("--without-claims", action="store_true", help="worlds without claims of volumes and devices")
     parser.add_argument("--show", action="store_true", help="print the hints of those that were not placed")
     args = parser.parse_args()
     for language in LANGUAGES:
         count, total = Counter[End](), 0
-        for seed, found in followed(language, args.worlds, args.first):
+        for seed, found in followed(language, args.worlds, args.first, claims=not args.without_claims):
             count[found.end] += 1
             total += 1
             if args.show and found.end is not End.PLACED:

@@ -57,6 +57,13 @@ class FilterResult(Struct, frozen=True):
         """Return a result with one reason against every row where ``fits`` is False."""
         return FilterResult((~fits).astype(np.int32), ((), (unfit,)))
 
+    def changes_of_most(self, rows: Bool) -> tuple[Change, ...]:
+        """Return what would help against the most frequent reason against some rows, empty if that is not known.
+        ``rows`` (rows,)."""
+        codes = self.codes[rows]
+        reasons = self.why[int(np.bincount(codes).argmax())] if len(codes) else ()
+        return next((unfit.changes for unfit in reasons if unfit.changes), ())
+
     def is_about(self, count: int) -> bool:
         """Return True if it is usable as the answer about so many rows: each has the code of one of the reasons."""
         # A plugin may have put anything there, whatever the types of the fields say.

@@ -20,7 +20,7 @@ from pumice.kai.engine.tree_order import TreeOrder
 STEPS_MAX = SEARCH_STEPS_MAX
 #: Default of consolidation, which places each victim again for every set that it tries: some 50 jobs are moved for in
 #: one run.
-CONSOLIDATION_STEPS_MAX = 32_768
+CONSOLIDATION_STEPS_MAX = 40_000
 #: Steps of a query for node subsets, and of a placement within one.
 SUBSET_STEPS = 10
 #: Steps of a search that begins; of a set of victims; of a victim that is offered a place; and of each placed task.

@@ -43,6 +43,7 @@ from pumice.model.blockers import (
     Refused,
     SearchCut,
 )
+from pumice.model.blockers.changes import Change
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import nodes_by_name
@@ -67,6 +68,7 @@ class Placer:
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.why, self.as_promised = ssn, _NOT_TRIED, False
         self.failed: tuple[int, ...] = ()
+        self._lacks: tuple[Change, ...] = ()  # what would help the last task that single hooks refused
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
         self._prefetched = PrefetchedPlacements(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
@@ -288,7 +290,7 @@ class Placer:
         node = self._best(key)
         if not isfinite(key[node]):
             self.feasible.check_scores(Task(self.ssn.tables, rows[0]), key[node])
-            self.why = NoNode()
+            self.why = NoNode(self._lacks)
             return []
         if count == 1 or (self._single and len(rows) == 1):
             return [node]
@@ -346,7 +348,7 @@ class Placer:
             # tried.
             key[node] = -np.inf
         self.feasible.check_scores(Task(self.ssn.tables, row), key[node])
-        self.why = NoNode()
+        self.why = NoNode(self._lacks)
         return False
 
     def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
@@ -394,7 +396,9 @@ class Placer:
         """Return filters and scores of hooks that read single tasks."""
         ssn, task, nodes = self.ssn, Task(self.ssn.tables, row), self.feasible.all_nodes
         for filter_result in ssn.ask(points.task_filters, task, nodes):
-            fits = fits & (filter_result.codes == 0)
+            before, fits = fits, fits & (filter_result.codes == 0)
+            if before.any() and not fits.any():
+                self._lacks = filter_result.changes_of_most(before)
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
         return fits, np.broadcast_to(score, fits.shape)
 

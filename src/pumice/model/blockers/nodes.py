@@ -289,10 +289,15 @@ class NoRoom(Blocker, frozen=True):
 
 
 class NoNode(Blocker, frozen=True):
-    """There are nodes with room, and each of them is refused by a plugin that looks at the single pod."""
+    """There are nodes with room, and each of them is refused by a plugin that looks at the single pod. ``changes``:
+    those after which most of the nodes would not be refused, where the plugin names them."""
 
     code: ClassVar[str] = "NoNode"
-    no_lift: ClassVar[str] = "a plugin refuses single pods, in words of its own"
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return self.changes or (NotKnown("a plugin refuses single pods, in words of its own"),)
 
 
 # About a set of nodes and not about one: each pod finds a node, and together they do not fit within one domain.

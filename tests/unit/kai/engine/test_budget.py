@@ -3,19 +3,26 @@ proof."""
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
-from pumice.kai.engine.budget import Steps, budget_for
+from pumice.cycle import run_cycle
+from pumice.kai.engine.budget import CONSOLIDATION_STEPS_MAX, Steps, budget_for
 from pumice.kai.engine.counters import Tally, tallies
+from pumice.kai.table import DEFAULT_CONF
 from pumice.model.blockers import NoVictims, SearchCut
 from pumice.model.decisions import Evict
-from pumice.model.events import Object
+from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import SubGroup, TopologyConstraint
+from pumice.runtime.loop import ListPlanner
+from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.telemetry.cycle_metrics import report_cycle
 from pumice.runtime.telemetry.metrics import Metrics
+from pumice.sim.workloads.kai import SCHEDULER, build_kai
 from pumice.state.store import Store
 from tests.unit.kai.cluster import GPU, Ran, cycle, job, node, opened, policy, queue, store
 
@@ -137,3 +144,19 @@ def test_a_gang_larger_than_each_domain_is_refuted_before_victims_are_sought() -
         found = store(*racks, Topology("t", ("rack",)), queue("p", 0), queue("q", 64), *full, *near)
         ran = cycle(found, policy(["reclaim"]))
         assert bool(tallies(ran.outcome.trace.counts, Tally.SIMULATED)) == sought
+
+
+@pytest.mark.parametrize(
+    ("nodes", "jobs", "steps"), [(100, 10, 2_000), pytest.param(500, 50, 34_000, marks=pytest.mark.long)]
+)
+def test_consolidation_moves_for_fifty_jobs_with_steps_to_spare(nodes: int, jobs: int, steps: int) -> None:
+    """Its default is more than 34,000."""
+    assert steps <= 0.85 * CONSOLIDATION_STEPS_MAX
+    arguments = f"{{maxConsolidationPreemptees: -1, maxSearchSteps: {steps}}}"
+    conf = f"{DEFAULT_CONF}configurations:\n- name: consolidation\n  arguments: {arguments}\n"
+    filled = Store(scheduler_names=(SCHEDULER,))
+    for each in build_kai("kai-consolidate", nodes, jobs, 1).objects():
+        filled.apply(Seen(each))
+    found = run_cycle(filled.snapshot(), policy_of(conf, builtin_registry()), 0.0, ListPlanner())
+    assert len(found.pipelined) >= jobs
+    assert not any(isinstance(entry.finding, SearchCut) for entry in found.entries)
