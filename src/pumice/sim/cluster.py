@@ -27,7 +27,7 @@ from pumice.model.topology import HyperNode
 from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.engine import Engine, Priority
-from pumice.sim.equal_pods import EqualPods, in_parts, one_of
+from pumice.sim.equal_pods import EqualPods, in_parts, one_by_one, one_of
 from pumice.sim.pod_states import refusal_of_state, says_the_same, with_grant
 from pumice.sim.queued_binds import QueuedBinds
 from pumice.sim.telling import UndeliveredEvents
@@ -298,7 +298,7 @@ class SimCluster:
     def add_pods(self, pods: Mapping[str, Pod]) -> None:
         """Add new pods. Those that are already on nodes are added one by one."""
         for part in in_parts(pods):
-            for equal in _one_by_one(part) if one_of(part).node_name else (part,):
+            for equal in one_by_one(part) if one_of(part).node_name else (part,):
                 self._add_pods(equal)
 
     def _add_pods(self, pods: EqualPods) -> None:
@@ -445,7 +445,3 @@ class SimCluster:
 
     def _tell_pods(self, pods: EqualPods, news: bool = True) -> None:
         self.telling.tell_all(Pod, pods, news)
-
-
-def _one_by_one(pods: EqualPods) -> Iterator[EqualPods]:
-    return ({key: pod} for key, pod in pods.items())

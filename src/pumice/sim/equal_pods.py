@@ -19,6 +19,11 @@ def one_of(pods: EqualPods) -> Pod:
     return next(iter(pods.values()))
 
 
+def one_by_one(pods: EqualPods) -> Iterator[EqualPods]:
+    """Yield each pod alone, in order."""
+    return ({key: pod} for key, pod in pods.items())
+
+
 def in_parts(pods: Mapping[str, Pod]) -> Iterator[EqualPods]:
     """Yield groups of equal neighbours, in order.
 

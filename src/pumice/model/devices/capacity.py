@@ -47,6 +47,7 @@ def shares_without_request(device: Device) -> int:
     if each is None:
         return 0 if device.multiple else 1
     totals = dict(device.capacity)
+    # A capacity of which nothing is consumed limits nothing, and a device may have no other.
     return int(min([SHARES_MAX, *(totals[name] // amount for name, amount in each if amount)]))
 
 
@@ -65,6 +66,7 @@ def _rounded(asked: float | None, total: float, policy: CapacityPolicy) -> float
     else:
         # The first value that is enough; a larger request than all of them is refused below.
         amount = next((each for each in policy.values if each >= asked), asked)
+    # The default needs no check: the API server has refused policies that their own default breaks.
     if amount == policy.default:
         return amount
     if policy.maximum is not None and amount > policy.maximum:

@@ -60,6 +60,7 @@ def extended_requests(spec: PodSpec, classes: Iterable[tuple[str, str]]) -> Exte
     containers = _containers(spec)
     requests: list[DeviceRequest] = []
     mappings: list[RequestMapping] = []
+    # Sorted, so that the claim is the same whatever the order in which nodes and classes were heard of.
     for resource, device_class in sorted(classes):
         own = _OneResource(resource, device_class, containers)
         requests += own.requests
