@@ -177,8 +177,9 @@ def check_moves(world: World) -> int:
     return moves
 
 
-def kept_on_trace(trace: str, policy: str) -> dict[str, Any]:
-    """Simulate a trace once, and count starts that were said, by job, and those that were kept."""
+def kept_on_trace(trace: str, policy: str, days: float) -> dict[str, Any]:
+    """Simulate the jobs of the first days of a trace, and count starts that were said, by job, and those that were
+    kept."""
     said: dict[str, list[float]] = {}
 
     def began(number: int, now: float, snapshot: Snapshot) -> None:
@@ -188,6 +189,7 @@ def kept_on_trace(trace: str, policy: str) -> dict[str, Any]:
                 starts.append(each.start)
 
     scene = pumice.load(f"swf:{TRACES / trace}.swf").inputs.scene
+    scene = replace(scene, works=tuple(work for work in scene.works if work.arrival_s < 24 * HOUR * days))
     found = simulate(scene, policy_of(POLICIES[policy]).policy, observers=Observers(began=began))
     started = {job.key: job.started for job in found.history.jobs}
     # A cycle is run each second, and binds what fits a second later.
@@ -210,10 +212,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--worlds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first world; the next ones count up")
     parser.add_argument("--trace", default="", metavar="TRACE", help="a year of Theta, in place of random worlds")
-    parser.add_argument("--policy", choices=("easy", "reserved", "aged"), default="aged")
+    parser.add_argument("--policy", choices=("easy", "easy-grace", "reserved", "aged"), default="aged")
+    parser.add_argument(
+        "--days", type=float, default=366.0, help="only jobs that arrive in the first days of the trace"
+    )
     given = parser.parse_args(arguments)
     if given.trace:
-        print(json.dumps(kept_on_trace(given.trace, given.policy)))
+        print(json.dumps(kept_on_trace(given.trace, given.policy, given.days)))
         return 0
     said = moved = 0
     for seed in range(given.seed, given.seed + given.worlds):
