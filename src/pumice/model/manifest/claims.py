@@ -112,6 +112,7 @@ def read_device_class(obj: Obj) -> DeviceClass:
 def _extended_resource(spec: Obj) -> str:
     """Return the extended resource that a class names, or ""."""
     found = text(spec, "extendedResourceName", "spec")
+    # Another resource would be counted by the node as well, and a pod given it twice.
     if found and not is_extended(found):
         raise wrong(spec, "extendedResourceName", "spec", "the name of an extended resource, as example.com/gpu")
     return found
