@@ -12,7 +12,6 @@ from itertools import islice, product
 
 from msgspec import Struct
 
-from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason
 from pumice.answers.steps.choice import steps_for
 from pumice.answers.steps.step import Step
@@ -63,10 +62,20 @@ class _Effect(Struct, frozen=True):
 
 
 class _Found(Struct, frozen=True):
-    """Steps that place the job, and what the trial did."""
+    """Steps that place the job, and what the trial did. ``steps``: that were tried together, also those of which none
+    is needed."""
 
     chosen: tuple[CountedStep, ...]
     effect: _Effect
+    steps: tuple[Step, ...]
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        return tuple(each.step.text(each.count) for each in self.chosen)
+
+    def part(self, place: int) -> float:
+        """Return what the step at one place costs."""
+        return cost_of(each for each in self.chosen if each.step is self.steps[place]).rank[0]
 
 
 class Way(Struct, frozen=True):
@@ -87,8 +96,9 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     """Return ways out of a reason that were run and place the job, the cheapest first."""
     finder = _Finder(trials, job)
     found: dict[tuple[str, ...], _Found] = {}
-    general, combined = _combinations(trials, job, reason.lifts)
-    for number, steps in enumerate((*general, *islice(combined, _COMBINATIONS_MAX))):
+    general, by_lift = steps_for(trials, job, reason.lifts) if reason.lifts else ([], [])
+    combined = islice(_together(by_lift), _COMBINATIONS_MAX) if by_lift else ()
+    for number, steps in enumerate((*((step,) for step in general), *combined)):
         # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
         rare = number >= len(general) + _ALWAYS_TRIED or any(step.is_last_resort for step in steps)
         if trials.is_cut:
@@ -97,7 +107,10 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
             continue
         smallest = finder.smallest(steps)
         if smallest is not None:
-            found.setdefault(tuple(each.step.text(each.count) for each in smallest.chosen), smallest)
+            found.setdefault(smallest.text, smallest)
+    if len(by_lift) > 1:
+        for better in _improved(finder, by_lift, found.values()):
+            found.setdefault(better.text, better)
     ways: list[Way] = []
     for text in sorted(found, key=lambda text: (*cost_of(found[text].chosen).rank, text)):
         way = finder.confirmed(found[text])
@@ -108,14 +121,19 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     return ways
 
 
-def _combinations(
-    trials: Trials, job: str, lifts: tuple[Lift, ...]
-) -> tuple[list[tuple[Step, ...]], Iterator[tuple[Step, ...]]]:
-    """Return steps of which each may do for all obstacles, and steps that may do together, one for each obstacle."""
-    if not lifts:
-        return [], iter(())
-    general, by_lift = steps_for(trials, job, lifts)
-    return [(step,) for step in general], _together(by_lift)
+def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found]) -> Iterator[_Found]:
+    """Yield ways that are cheaper than the cheapest of those with a step for each obstacle: of one obstacle after the
+    other, steps that cost less are put in place of its own. Not all combinations are tried before."""
+    ways = [each for each in found if len(each.steps) == len(by_lift)]
+    best = min(ways, key=lambda each: cost_of(each.chosen).rank, default=None)
+    for place, steps in enumerate(by_lift):
+        for step in steps:
+            if best is None or cost_of([CountedStep(step, 1)]).rank[0] >= best.part(place):
+                continue
+            other = finder.smallest((*best.steps[:place], step, *best.steps[place + 1 :]))
+            if other is not None and cost_of(other.chosen).rank < cost_of(best.chosen).rank:
+                best = other
+                yield other
 
 
 def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
@@ -166,7 +184,7 @@ class _Finder:
         for place in range(len(chosen)):
             chosen = self._with_least(chosen, place)
         effect = self.effect(chosen)
-        return None if effect is None else _Found(tuple(each for each in chosen if each.count), effect)
+        return None if effect is None else _Found(tuple(each for each in chosen if each.count), effect, steps)
 
     def _enough(self, steps: tuple[Step, ...]) -> tuple[CountedStep, ...] | None:
         """Return counts with which these steps place the job: those that are likely, or the largest."""

@@ -9,7 +9,7 @@ import pytest
 from pumice.answers.explanation import Verdict, explain
 from pumice.answers.world import Trials, starts
 from tests.properties.answers.answer_worlds import LANGUAGES, random_world
-from tests.properties.answers.checks import smaller_sets, wrong_reasons, wrong_ways
+from tests.properties.answers.checks import cheaper_way, smaller_sets, wrong_reasons, wrong_ways
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
@@ -18,6 +18,12 @@ each_language = pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_way_out_starts_the_job_and_half_of_it_does_not(language: str, seed: int) -> None:
     assert wrong_ways(random_world(random.Random(seed), language)) == []
+
+
+@pytest.mark.parametrize(("language", "seed", "job"), [("kai", 50022, "ns/j1"), ("volcano", 50023, "ns/j3")])
+def test_no_cheaper_steps_for_each_of_several_obstacles_start_the_job(language: str, seed: int, job: str) -> None:
+    world = random_world(random.Random(seed), language)
+    assert cheaper_way(world, job, explain(world, job).ways[0]) == ""
 
 
 @pytest.mark.long
