@@ -31,9 +31,10 @@ _BAND_MIN = 60
 def simulated_quantiles(waits_s: F64) -> F64:
     """Return quantiles of a wait, given that of each simulation, in seconds. Shapes (samples,) -> (LEVELS,)."""
     # Logarithms, because waits are skewed: twice as long is as likely as half as long.
-    found: F64 = np.exp(next_quantiles(np.log(waits_s + _BASE_S), LEVELS)) - _BASE_S
+    quantiles = np.exp(next_quantiles(np.log(waits_s + _BASE_S), LEVELS)) - _BASE_S
     # To a thousandth, so that equal waits have that wait as quantiles.
-    return np.maximum(found, 0.0).round(3)
+    found: F64 = np.maximum(quantiles, 0.0).round(3)
+    return found
 
 
 class PastPrediction(Struct):

@@ -155,8 +155,11 @@ def _to_be_created(group: PodGroup) -> tuple[Pod, ...]:
         # A gang is not valid without the pods of each role that it must have.
         role = {TASK_SPEC_KEY: roles[i]} if i < len(roles) else {}
         name = f"{group.name}-{i}"
-        said = {**one.annotations, **role}
-        pods.append(replace(one, name=name, uid=f"{group.namespace}/{name}", labels=role, annotations=said))
+        pods.append(
+            replace(
+                one, name=name, uid=f"{group.namespace}/{name}", labels=role, annotations={**one.annotations, **role}
+            )
+        )
     return tuple(pods)
 
 
