@@ -95,7 +95,7 @@ def _claims(view: View, job: int, row: int) -> NodeFilter | None:
 
 
 def for_pods(found: Refusing, wanted: int) -> Refusing:
-    """Return an objection with the changes for so many pods with equal claims."""
+    """Return an objection with the changes that so many equal pods need."""
     each = tuple(
         replace(change, count=wanted * change.count)
         if isinstance(change, OfferDevices | OfferVolume | AttachMore)

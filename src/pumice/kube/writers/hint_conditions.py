@@ -70,7 +70,7 @@ class HintConditions:
         ]
 
     def _count(self, now: float) -> int:
-        """Return how many groups may be examined: at least one, so that each of them is at some time."""
+        """Return how many groups may be examined, at least one."""
         most = SHARE * (now - self._last)
         return max(1, int(most / self._cost)) if self._cost * GROUPS_MAX > most else GROUPS_MAX
 
