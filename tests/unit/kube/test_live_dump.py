@@ -23,6 +23,7 @@ from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.policy.conf import policy_of
 from pumice.sim.scenes.inputs import read_inputs
+from pumice.state.group_trees import with_trees
 from pumice.state.store import Store
 from pumice.testing.build import node, pod, podgroup, pods, queue
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
@@ -108,12 +109,19 @@ TERM = "{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpression
             " containerStatuses: [{name: a, state: {terminated: {finishedAt: '2026-01-02T04:04:06Z'}}}]}",
             id="ended",
         ),
+        pytest.param(
+            "spec: {containers: [{name: a}], schedulingGroup: {podGroupName: g},"
+            " resourceClaims: [{name: own, resourceClaimName: c}, {name: shared, resourceClaimTemplateName: t}]}\n"
+            "status: {phase: Pending, resourceClaimStatuses: [{name: own, resourceClaimName: c}]}",
+            id="of a native podgroup",
+        ),
     ],
 )
 def test_pods_read_back_are_the_same(text: str) -> None:
     same_when_read_back(yaml.safe_load(POD + text))
 
 
+NATIVE_API = "scheduling.k8s.io"
 GROUP_API, TOPOLOGY_API = "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/v1alpha1"
 
 
@@ -155,6 +163,28 @@ GROUP_API, TOPOLOGY_API = "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/
             "{type: Node, selector: {exactMatch: {name: n}}}, {type: Node, selector: {regexMatch: {pattern: '^n'}}},"
             " {type: HyperNode, selector: {labelMatch: {matchLabels: {a: b}}}}]}",
             id="hypernode",
+        ),
+        pytest.param(
+            f"apiVersion: {NATIVE_API}/v1beta1\nkind: PodGroup\n{META}\n"
+            "spec: {schedulingPolicy: {gang: {minCount: 4}},"
+            " parentCompositePodGroupName: c, priorityClassName: p, preemptionPolicy: Never, disruptionMode: {all: {}},"
+            " schedulingConstraints: {topology: [{key: rack}]},"
+            " resourceClaims: [{name: a, resourceClaimName: own}, {name: b, resourceClaimTemplateName: t}]}\n"
+            "status: {resourceClaimStatuses: [{name: b, resourceClaimName: made}], conditions: ["
+            "{type: PodGroupInitiallyScheduled, status: 'True', reason: r, message: m, observedGeneration: 3,"
+            " lastTransitionTime: '2026-01-02T03:04:05Z'}]}",
+            id="native podgroup",
+        ),
+        pytest.param(
+            f"apiVersion: {NATIVE_API}/v1alpha2\nkind: PodGroup\n{META}\nspec: {{schedulingPolicy: {{basic: {{}}}},"
+            " disruptionMode: PodGroup, schedulingConstraints: {topologyConstraints: [{topologyKey: rack}]}}",
+            id="native podgroup of the first version",
+        ),
+        pytest.param(
+            f"apiVersion: {NATIVE_API}/v1alpha3\nkind: CompositePodGroup\n{META}\nspec: {{schedulingPolicy: {{gang:"
+            " {minGroupCount: 2}}, parentCompositePodGroupName: c, priorityClassName: p, preemptionPolicy: Never,"
+            " disruptionMode: {all: {}}, schedulingConstraints: {topology: [{key: rack}]}}",
+            id="composite podgroup",
         ),
     ],
 )
@@ -254,6 +284,39 @@ def test_a_dump_of_a_scheduler_with_names_of_its_own(tmp_path: Path) -> None:
     digest = replayed(store, DEFAULT_CONF, tmp_path, *(f"--scheduler-name={name}" for name in names))
     taken, expected = decided(store, DEFAULT_CONF, NOW)
     assert [decision.pod for decision in taken] == ["ns/g-0", "ns/g-1"]
+    assert digest == expected
+
+
+TREE = """
+{apiVersion: scheduling.k8s.io/v1alpha3, kind: CompositePodGroup, metadata: {name: r, namespace: ns},
+ spec: {schedulingPolicy: {gang: {minGroupCount: 2}}}}
+"""
+GROUP_OF_TREE = """
+{{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: {{name: {0}, namespace: ns}},
+ spec: {{schedulingPolicy: {{gang: {{minCount: 2}}}}, parentCompositePodGroupName: r}}}}
+"""
+POD_OF_TREE = """
+{{apiVersion: v1, kind: Pod, metadata: {{name: {0}-{1}, namespace: ns, uid: {0}-{1}}}, status: {{phase: Pending}},
+ spec: {{schedulerName: volcano, schedulingGroup: {{podGroupName: {0}}},
+ containers: [{{name: a, resources: {{requests: {{cpu: 1}}}}}}]}}}}
+"""
+
+
+@pytest.mark.parametrize(("cores", "bound"), [(4, 4), (3, 0)])
+def test_a_dump_has_the_groups_of_a_tree_as_they_are_in_the_api(tmp_path: Path, cores: int, bound: int) -> None:
+    store = Store()
+    texts = [TREE, *(GROUP_OF_TREE.format(name) for name in "ab")]
+    texts += [POD_OF_TREE.format(name, number) for name in "ab" for number in range(2)]
+    for obj in with_trees([node("n", cpu=cores), queue(), *(Decoder().decode(yaml.safe_load(text)) for text in texts)]):
+        store.apply(Seen(obj))
+    digest = replayed(store, DEFAULT_CONF, tmp_path)
+    (written,) = tmp_path.glob("*/podgroups.yaml")
+    assert [each["kind"] for each in yaml.safe_load_all(written.read_text())] == [
+        "CompositePodGroup",
+        *2 * ["PodGroup"],
+    ]
+    taken, expected = decided(store, DEFAULT_CONF, NOW)
+    assert len(taken) == bound
     assert digest == expected
 
 

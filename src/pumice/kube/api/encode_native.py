@@ -1,22 +1,117 @@
-"""Write Kubernetes' CompositePodGroups as in the API."""
+"""Write PodGroups and CompositePodGroups of Kubernetes, and what pods say of them, as in the API."""
 
 from __future__ import annotations
 
+from pumice.model.instants import stamp
+from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
+from pumice.model.manifest.native import QUEUE_LABEL
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, Pod
 from pumice.model.workloads.composite import CompositePodGroup
+from pumice.model.workloads.gang import TopologyConstraint
+from pumice.model.workloads.native_group import GroupClaim, NativeGroup
+from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition
 
 
 def composite_pod_group_object(group: CompositePodGroup, metadata: Obj) -> Obj:
     """Return the object to write, without its status."""
     spec: Obj = {"schedulingPolicy": {"gang": {"minGroupCount": group.min_groups}}}
-    if group.parent:
-        spec["parentCompositePodGroupName"] = group.parent
-    if group.priority_class_name:
-        spec["priorityClassName"] = group.priority_class_name
+    spec |= _common(group.parent, group.priority_class_name, group.never_preempts)
     if group.topology is not None:
         spec["schedulingConstraints"] = {"topology": [{"key": group.topology.required}]}
     if group.leaves_whole:
         spec["disruptionMode"] = {"all": {}}
-    if group.never_preempts:
-        spec["preemptionPolicy"] = "Never"
+    _name_queue(metadata, group.queue)
     return {"apiVersion": group.api_version, "kind": "CompositePodGroup", "metadata": metadata, "spec": spec}
+
+
+def native_pod_group_object(group: PodGroup, native: NativeGroup, metadata: Obj) -> Obj:
+    """Return the object to write, in the version in which it was read."""
+    policy: Obj = {"gang": {"minCount": group.min_member}} if native.is_gang else {"basic": {}}
+    spec: Obj = {"schedulingPolicy": policy} | _common(native.parent, group.priority_class_name, native.never_preempts)
+    is_first_version = native.api_version.endswith("/v1alpha2")
+    topology = group.gang.topology if group.gang is not None else None
+    if topology is not None:
+        spec["schedulingConstraints"] = _constraints(topology, is_first_version)
+    if native.leaves_whole:
+        spec["disruptionMode"] = "PodGroup" if is_first_version else {"all": {}}
+    if native.claims:
+        spec["resourceClaims"] = [_claim(each) for each in native.claims]
+    _name_queue(metadata, group.queue)
+    if native.generation:
+        metadata["generation"] = native.generation
+    made = [{"name": each.entry, "resourceClaimName": each.made} for each in native.claims if each.made]
+    conditions = [_condition(each) for each in group.status.conditions]
+    status = {name: found for name, found in (("conditions", conditions), ("resourceClaimStatuses", made)) if found}
+    return {
+        "apiVersion": native.api_version,
+        "kind": "PodGroup",
+        "metadata": metadata,
+        "spec": spec,
+        **({"status": status} if status else {}),
+    }
+
+
+def as_member(obj: Obj, pod: Pod) -> Obj:
+    """Return the object of a pod with the field that names its PodGroup, and its annotations as they were before."""
+    if NATIVE_GROUP_MARK not in pod.annotations:
+        return obj
+    metadata, spec, status = obj["metadata"], obj["spec"], obj["status"]
+    annotations = dict(metadata.get("annotations", {}))
+    other = annotations.pop(NATIVE_GROUP_MARK, "")
+    name = annotations.pop(GROUP_NAME_ANNOTATION)
+    # What an annotation named beside the field, which did not count.
+    if other:
+        annotations[GROUP_NAME_ANNOTATION] = other
+    named = dict(zip((each["name"] for each in spec.get("resourceClaims", ())), pod.claim_entries, strict=True))
+    # The group's claims are found by the names that the pod has for them.
+    for each in (*spec.get("resourceClaims", ()), *status.get("resourceClaimStatuses", ())):
+        each["name"] = named[each["name"]]
+    return obj | {
+        "metadata": metadata | {"annotations": annotations},
+        "spec": spec | {"schedulingGroup": {"podGroupName": name}},
+    }
+
+
+def _common(parent: str, priority_class: str, never_preempts: bool) -> Obj:
+    found: Obj = {}
+    if parent:
+        found["parentCompositePodGroupName"] = parent
+    if priority_class:
+        found["priorityClassName"] = priority_class
+    if never_preempts:
+        found["preemptionPolicy"] = "Never"
+    return found
+
+
+def _constraints(topology: TopologyConstraint, is_first_version: bool) -> Obj:
+    if is_first_version:
+        return {"topologyConstraints": [{"topologyKey": topology.required}]}
+    return {"topology": [{"key": topology.required}]}
+
+
+def _condition(condition: PodGroupCondition) -> Obj:
+    found: Obj = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+    if condition.last_transition:
+        found["lastTransitionTime"] = stamp(condition.last_transition)
+    if condition.observed_generation:
+        found["observedGeneration"] = condition.observed_generation
+    return found
+
+
+def _claim(claim: GroupClaim) -> Obj:
+    template = claim.source.removeprefix("template/")
+    field = "resourceClaimName" if template == claim.source else "resourceClaimTemplateName"
+    return {"name": claim.entry, field: template}
+
+
+def _name_queue(metadata: Obj, queue: str) -> None:
+    """Name the queue in the metadata, unless they do. It may have been that of the namespace, which is not written."""
+    annotations, labels = metadata.get("annotations", {}), metadata.get("labels", {})
+    if not annotations.get(GROUP_QUEUE_ANNOTATION) and not labels.get(QUEUE_LABEL) and queue != "default":
+        metadata["annotations"] = annotations | {GROUP_QUEUE_ANNOTATION: queue}

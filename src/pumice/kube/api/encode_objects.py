@@ -12,7 +12,7 @@ from typing import Any
 
 from pumice.kube.api.encode_claims import claim_object, device_class_object, resource_slice_object
 from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
-from pumice.kube.api.encode_native import composite_pod_group_object
+from pumice.kube.api.encode_native import as_member, composite_pod_group_object, native_pod_group_object
 from pumice.kube.api.encode_numa import divided_containers, node_resource_topology_object, numa_topology_object
 from pumice.kube.api.encode_volumes import (
     csi_node_object,
@@ -58,9 +58,11 @@ def object_of(value: Object) -> Obj:
     """Return the object to write."""
     match value:
         case Pod():
-            return _pod(value)
+            return as_member(_pod(value), value)
         case Node():
             return _node(value)
+        case PodGroup(native=native) if native is not None:
+            return native_pod_group_object(value, native, _metadata(value))
         case PodGroup():
             return _pod_group(value) if value.gang is None else kai_pod_group(value, value.gang, _metadata(value))
         case CompositePodGroup():

@@ -20,6 +20,7 @@ from pumice.kube.api.encode_objects import object_of
 from pumice.model.events import Object
 from pumice.runtime.files.known_objects import groups_in, pods_in
 from pumice.runtime.files.snapshot_file import Cycle, write_cycle
+from pumice.state.group_trees import apart
 from pumice.state.store import Store
 
 _encode = msgspec.json.Encoder().encode
@@ -37,10 +38,16 @@ def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[O
         "hypernodes": list(store.hypernodes.values()),
         "priorityclasses": list(store.priority_classes.values()) if store.use_priority_classes else [],
         "queues": list(store.queues.values()),
-        "podgroups": list(groups_in(snapshot.tables)),
-        "pods": list(pods_in(snapshot.tables, now)),
+        "podgroups": list(_as_heard(groups_in(snapshot.tables))),
+        "pods": list(_as_heard(pods_in(snapshot.tables, now))),
         **{name: values for name, values in store.beside().items() if values},
     }
+
+
+def _as_heard(objects: Iterable[Object]) -> Iterator[Object]:
+    """Yield objects of the API: of a tree of groups, which is one PodGroup in a store, those that it was made of."""
+    for each in objects:
+        yield from tuple(apart((each,))) or (each,)
 
 
 def write_dump(
