@@ -17,7 +17,7 @@ from pumice.sim.fuzz.shrink import shrunk
 
 REGISTRY = builtin_registry()
 KEPT = sorted((Path(__file__).parents[1] / "cases" / "fuzz").glob("*.json"))
-SEEDS = range(8)
+SEEDS = range(20)
 
 
 def test_no_world_breaks_a_law_and_in_most_there_is_something_to_break() -> None:

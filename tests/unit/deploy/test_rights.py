@@ -84,7 +84,10 @@ SCHEDULER = (
     | rights(POD_GROUPS, "patch", below="status")
     | rights(QUEUES, "patch", below="status")
     | rights(NODE_SHARDS, "patch", below="status")  # kube/scheduler/node_shards
+    | rights(NATIVE_POD_GROUPS, "get")  # kube/binding/claims: names of claims that a group shares
+    | rights(NATIVE_POD_GROUPS, "patch")  # kube/scheduler/predicting
     | rights(NATIVE_POD_GROUPS, "patch", below="status")
+    | rights(COMPOSITE_POD_GROUPS, "patch")
     | rights(COMPOSITE_POD_GROUPS, "patch", below="status")
     | CLAIMED
     | REVIEWED
@@ -118,7 +121,8 @@ KAI_SCHEDULER = (
     | rights(KAI_POD_GROUPS, "patch")  # kube/writers/statuses: annotations
     | rights(KAI_POD_GROUPS, "patch", below="status")
     | rights(KAI_QUEUES, "patch", below="status")
-    | rights(NATIVE_POD_GROUPS, "patch")
+    | rights(NATIVE_POD_GROUPS, "get")  # kube/binding/claims: names of claims that a group shares
+    | rights(NATIVE_POD_GROUPS, "patch")  # kube/scheduler/predicting
     | rights(NATIVE_POD_GROUPS, "patch", below="status")
     | rights(COMPOSITE_POD_GROUPS, "patch")
     | rights(COMPOSITE_POD_GROUPS, "patch", below="status")

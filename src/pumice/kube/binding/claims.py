@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -112,11 +113,23 @@ class ClaimBinding:
 
     async def _key_of_group(self, namespace: str, group: str, entry: str) -> str:
         """Return the key of a claim that is made for a PodGroup, which its status names."""
-        found = await self._client.get(NATIVE_POD_GROUPS.path(f"{namespace}/{group}"))
+        found = await self._group(f"{namespace}/{group}")
         for each in (found.get("status") or {}).get("resourceClaimStatuses") or []:
             if each.get("name") == entry and each.get("resourceClaimName"):
                 return f"{namespace}/{each['resourceClaimName']}"
         raise ClaimProblem(f"the claim {entry!r} of PodGroup {namespace}/{group} does not exist yet")
+
+    async def _group(self, key: str) -> dict[str, Any]:
+        """Return a PodGroup in the newest version that the server has."""
+        for kind in NATIVE_POD_GROUPS.versions:
+            try:
+                found: dict[str, Any] = await self._client.get(kind.path(key))
+                return found
+            except ApiError as error:
+                # A version that is not served is not found, and so is a PodGroup that is gone.
+                if error.status != HTTPStatus.NOT_FOUND:
+                    raise
+        raise ClaimProblem(f"PodGroup {key} does not exist")
 
     async def _write(self, key: str, change: Callable[[Claim], Claim | None]) -> None:
         """Read a claim, change it, and write it if it has not been written meanwhile; otherwise try again."""

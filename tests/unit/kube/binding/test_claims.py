@@ -11,12 +11,12 @@ import pytest
 from pumice.kube.api.client import Client
 from pumice.kube.api.encode_kai import kai_bind_request
 from pumice.kube.api.errors import ApiError
-from pumice.kube.api.kinds import NATIVE_POD_GROUPS
 from pumice.kube.binding.claims import FINALIZER, ClaimBinding, ClaimProblem, claims_to_be_given, extended_to_be_given
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 from pumice.model.devices.claims import AllocatedDevice, Allocation, DeviceOption, DeviceRequest
 from pumice.model.devices.extended import ExtendedRequests, RequestMapping
+from pumice.model.workloads.native_group import NATIVE_VERSIONS
 
 GIVEN = Allocation((AllocatedDevice("r", "gpu.com", "n1", "0"),))
 OTHER = Allocation((AllocatedDevice("r", "gpu.com", "n1", "1"),))
@@ -275,11 +275,11 @@ async def test_a_bind_request_says_what_claim_is_to_be_made_for_extended_resourc
     assert said["deviceRequests"][0]["name"] == said["containerMappings"][0]["requestName"]
 
 
-async def test_a_claim_of_a_group_is_reserved_for_the_group_and_stays_so() -> None:
-    group = "/apis/scheduling.k8s.io/v1beta1/namespaces/ns/podgroups/g"
+@pytest.mark.parametrize("version", NATIVE_VERSIONS)
+async def test_a_claim_of_a_group_is_reserved_for_the_group_and_stays_so(version: str) -> None:
+    group = f"/apis/scheduling.k8s.io/{version}/namespaces/ns/podgroups/g"
     server = Server(c=claim(), a=pod())
     server.objects[group] = {"status": {"resourceClaimStatuses": [{"name": "gpus", "resourceClaimName": "c"}]}}
-    server.objects = {key.replace("v1beta1", NATIVE_POD_GROUPS.version): value for key, value in server.objects.items()}
     shared = ClaimGrant("ns/podgroup/g/gpus", GIVEN, group=("g", "u-g"))
     await server.binding().prepare(bind(shared))
     await server.binding().prepare(bind(shared, pod="b"))
