@@ -30,7 +30,7 @@ _PATIENCE_S = 120.0
 async def times(nodes: int, pods: int, rate: float, clients: int) -> tuple[list[float], Counter[int]]:
     """Return the seconds from creation to binding of each pod, and the answers of questions by status."""
     answers = Counter[int]()
-    async with scheduler(nodes) as (api, _), aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+    async with scheduler(nodes) as (api, _, _), aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         await _create(http, api, "waits", "1000")  # what is asked about
         sent: dict[str, float] = {}
         bound: dict[str, float] = {}

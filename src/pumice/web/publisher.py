@@ -17,7 +17,9 @@ from pumice.web.summary import summarize
 _log = logging.getLogger("pumice.run")
 #: How long a summary is made for after the last request of a page.
 _OPEN_S = 30.0
-#: Changes that follow each other within seconds are shown one by one, on 5,000 nodes up to three.
+#: A cluster that changes all the time is shown once in so many seconds, since each viewer asks anew each time.
+_APART_S = 1.0
+#: The first three of some changes within seconds are shown one by one.
 _AHEAD_S = 2.0
 #: As ``SHARE``, for sums, which are made while no page is open too.
 _SAMPLE_SHARE = 100.0
@@ -41,7 +43,8 @@ class Publisher:
     ) -> None:
         self._feed, self._loop, self._clock = feed, loop, clock
         self._always, self._failed_until = always, 0.0
-        self._summaries = TimeShare(clock, share, ahead_s=0.0 if always else _AHEAD_S)
+        apart_s, ahead_s = (0.0, 0.0) if always else (_APART_S, _AHEAD_S)
+        self._summaries = TimeShare(clock, share, apart_s, ahead_s)
         self._samples = TimeShare(clock, _SAMPLE_SHARE)
         self._shown: object = None
         self._amounts: Amounts | None = None
