@@ -21,6 +21,7 @@ from msgspec import Struct
 #: Makes the load while it is open.
 Load = Callable[[], AbstractAsyncContextManager[None]]
 _LATE_S = 60.0
+_PODS = "/api/v1/namespaces/default/pods"
 
 
 class Turn(Struct, frozen=True):
@@ -74,18 +75,23 @@ async def in_turns(api: str, pid: int, load: Load, *, turns: int, pods: int, apa
     return found
 
 
+async def create(http: aiohttp.ClientSession, api: str, name: str, cpu: str) -> None:
+    """Create a pod of the scheduler that asks for so much CPU."""
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"schedulerName": "volcano", "containers": [container]}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+    async with http.post(api + _PODS, json=body) as answer:
+        answer.raise_for_status()
+
+
 async def _turn(http: aiohttp.ClientSession, api: str, pid: int, name: str, pods: int, apart_s: float) -> Turn:
-    space, made, seen = f"{api}/api/v1/namespaces/default/pods", dict[str, float](), dict[str, float]()
+    space, made, seen = api + _PODS, dict[str, float](), dict[str, float]()
     began, cpu = time.monotonic(), _cpu_s(pid)
     watching = asyncio.create_task(_watch(http, space, seen))
     try:
         for number in range(pods):
             pod = f"{name}-{number}"
-            container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-            spec = {"schedulerName": "volcano", "containers": [container]}
-            body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod}, "spec": spec}
-            async with http.post(space, json=body) as answer:
-                answer.raise_for_status()
+            await create(http, api, pod, "1")
             made[pod] = time.monotonic()
             await asyncio.sleep(apart_s)
         async with asyncio.timeout(_LATE_S):

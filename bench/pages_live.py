@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 import aiohttp
 from msgspec.structs import replace
 
-from bench.bound_latency import Compared, in_turns
+from bench.bound_latency import Compared, create, in_turns
 from bench.pages import cycle, show, with_history
 from pumice.runtime.serving.listening import Place
 from pumice.web.server import serving
@@ -72,11 +72,7 @@ async def delays(nodes: int) -> list[float]:
         viewer = asyncio.create_task(_follow(http, pages, seen))
         await asyncio.sleep(_APART_S)
         for number in range(_CHANGES):
-            container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
-            spec = {"schedulerName": "volcano", "containers": [container]}
-            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}, "spec": spec}
-            async with http.post(f"{api}/api/v1/namespaces/default/pods", json=pod) as answer:
-                answer.raise_for_status()
+            await create(http, api, f"p{number}", "1")
             made.append(time.monotonic())
             await asyncio.sleep(_APART_S)
         viewer.cancel()
