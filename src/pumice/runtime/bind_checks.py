@@ -1,4 +1,5 @@
-"""Checks of a bind right before it is sent: what it was decided on may no longer hold.
+"""Checks of decisions before they are carried out, and of a bind again right before it is sent: what it was decided on
+may no longer hold.
 
 Thousands of binds may wait for seconds. Meanwhile nodes are deleted, cordoned or tainted, and pods are deleted. A bind
 to such a node is not sent, and neither is the rest of its gang if the gang would be left below its minimum.
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
-from pumice.model.decisions import Bind
+from pumice.model.decisions import Bind, Decision
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
 from pumice.model.pod import ENDED, Pod, Toleration
@@ -38,6 +39,17 @@ class LatestObjects(Protocol):
         """Return the keys of the pods of a PodGroup that count for its minimum: they are on nodes and stay, or have
         succeeded."""
         ...
+
+
+def refusal_of_state(pod: Pod | None, decision: Decision) -> str | None:
+    """Return why a decision is not about the present pod, or None."""
+    if pod is None:
+        return f"pod {decision.pod} does not exist"
+    if pod.uid != decision.uid:
+        return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
+    if pod.deletion is not None:
+        return f"pod {decision.pod} is being deleted"
+    return None
 
 
 class _Finding(NamedTuple):

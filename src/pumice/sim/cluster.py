@@ -26,9 +26,10 @@ from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.gang import gang_at
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.runtime.bind_checks import refusal_of_state
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.equal_pods import EqualPods, in_parts, one_by_one, one_of
-from pumice.sim.pod_states import refusal_of_state, says_the_same, with_grant
+from pumice.sim.pod_states import says_the_same, with_grant
 from pumice.sim.queued_binds import QueuedBinds
 from pumice.sim.telling import UndeliveredEvents
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of

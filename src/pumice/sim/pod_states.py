@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.model.decisions import Bind, Decision, device_grant
+from pumice.model.decisions import Bind, device_grant
 from pumice.model.devices.pod_devices import with_devices
 from pumice.model.pod import Pod, PodCondition
-
-
-def refusal_of_state(pod: Pod | None, decision: Decision) -> str | None:
-    """Return why a decision is not about the present pod, or None."""
-    if pod is None:
-        return f"pod {decision.pod} does not exist"
-    if pod.uid != decision.uid:
-        return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
-    if pod.deletion is not None:
-        return f"pod {decision.pod} is being deleted"
-    return None
 
 
 def says_the_same(conditions: tuple[PodCondition, ...], said: PodCondition) -> bool:

@@ -47,7 +47,7 @@ from pumice.model.resources import Resource
 from pumice.model.workloads.composite import CompositePodGroup, tree_key
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.outside_sessions import notices_outside, unreadable_groups
-from pumice.runtime.bind_checks import BindChecks
+from pumice.runtime.bind_checks import BindChecks, refusal_of_state
 from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
 from pumice.volcano.status import rejections
 
@@ -312,12 +312,9 @@ class KubeCluster:
         """Return why a decision is not about the present pod, is too late, or too soon after one that failed."""
         if self._stopping:
             return "the scheduler is stopping"
-        if pod is None:
-            return f"pod {decision.pod} does not exist"
-        if pod.uid != decision.uid:
-            return f"pod {decision.pod} was replaced: uid {pod.uid}, not {decision.uid}"
-        if pod.deletion is not None:
-            return f"pod {decision.pod} is being deleted"
+        why = refusal_of_state(pod, decision)
+        if why is not None or pod is None:
+            return why
         if pod.phase in ENDED:
             return f"pod {decision.pod} has {pod.phase.lower()}"
         left_s = self._failures.left_s(decision.pod)
