@@ -244,6 +244,8 @@ async def choose_a_time(page: Page) -> None:
 
 async def test_a_part_of_the_time_of_jobs_is_chosen(served: Served, page: Page) -> None:
     await page.open(f"{served.url}/gantt")
+    # The expected starts come later and draw the page again: until they are there the picture may be between two.
+    await wait_for(page, "document.querySelectorAll('#gantt .expected').length === 1")
     before = await page.js("document.querySelector('#gantt svg').innerHTML")
     await choose_a_time(page)
     assert before != await page.js("document.querySelector('#gantt svg').innerHTML")
