@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.ours.fragments import F64, WHOLE, Ask, Ints, Room, Shape
 
 #: Units of one device: parts of a device are counted in hundredths.
@@ -214,7 +215,7 @@ def _core_prices(cores: F64, worths: F64) -> F64:
     if not pays.any():
         return np.zeros(1)
     # The best price lies where some kind of pod is just worth its cores. Quantiles of these ratios cover them evenly.
-    found = np.quantile(np.unique(worths[pays] / cores[pays]), np.linspace(0.0, 1.0, _CORE_PRICES))
+    found = np.quantile(distinct(worths[pays] / cores[pays]), np.linspace(0.0, 1.0, _CORE_PRICES))
     return np.concatenate(([0.0], found))
 
 

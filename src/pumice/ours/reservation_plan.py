@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import IDLE, RELEASING
@@ -133,7 +134,7 @@ class Plan:
         """Count how many places of the reserved job one pod of each class takes at most."""
         tables = self.ssn.tables
         asked = demands if len(demands) == 1 else [Demand(1, d.each, d.nodes) for d in demands]
-        for cls in np.unique(tables.tasks.cls[self._waiting()]).tolist():
+        for cls in distinct(tables.tasks.cls[self._waiting()]).tolist():
             mine = self._nodes_of(cls)
             shared = [demand for demand in asked if (demand.nodes & mine).any()]
             self.lost[cls] = max((places_lost(tables.classes.req[cls], demand) for demand in shared), default=0)
@@ -206,7 +207,7 @@ class Plan:
         """Return jobs that hold nodes which the demands may use, and are expected to end after a moment."""
         tasks, usable = self.ssn.tables.tasks, np.logical_or.reduce([demand.nodes for demand in demands])
         rows = self._holding[usable[tasks.node[self._holding]]]
-        found = np.unique(tasks.job[rows][tasks.job[rows] >= 0])
+        found = distinct(tasks.job[rows][tasks.job[rows] >= 0])
         return [int(job) for job in found if np.isfinite(self._ends[job]) and self._ends[job] > moment]
 
     def _cause(self, job: int, said: SaidStart) -> MovedBy | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 
 #: Places on one node that are counted at most.
@@ -44,7 +45,7 @@ class RoomOverTime:
         """Return when all demands fit together, ``inf`` for never. Logarithmic in the number of ends."""
         if fits(self.at(now), demands) is not None:
             return now
-        moments = np.unique(self._end[np.isfinite(self._end) & (self._end > now)])
+        moments = distinct(self._end[np.isfinite(self._end) & (self._end > now)])
         if not len(moments) or fits(self.at(float(moments[-1])), demands) is None:
             return float("inf")
         # Room only grows, since pods end and none starts: so the moments can be halved.

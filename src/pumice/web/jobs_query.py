@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.runtime.serving.viewers import namespaces_of
 from pumice.web.summary import CODES, STATES, CycleSummary, JobColumns
@@ -186,7 +187,7 @@ class JobsIndex:
         }
         keys, names = of_groups[group]
         found = []
-        for key in np.unique(keys[rows]).tolist():
+        for key in distinct(keys[rows]).tolist():
             members = rows[keys[rows] == key]
             asks = jobs.asks[members].sum(axis=0).tolist()
             waiting = int((jobs.code[members] >= 0).sum())

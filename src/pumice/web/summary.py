@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from pumice.algorithms.groups import distinct
 from pumice.answers.codes import Code, code_of
 from pumice.answers.requests import waiting_amounts
 from pumice.columns.counting import HELD, PENDING, PIPELINED
@@ -202,7 +203,7 @@ def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
 def kinds_of(jobs: JobColumns) -> tuple[WaitingKind, ...]:
     """Return the jobs that wait, by the kind of reason."""
     found = []
-    for number in np.unique(jobs.code[jobs.code >= 0]).tolist():
+    for number in distinct(jobs.code[jobs.code >= 0]).tolist():
         rows = (jobs.code == number).nonzero()[0]
         first = int(rows[0])
         asks = jobs.asks[rows].sum(axis=0)

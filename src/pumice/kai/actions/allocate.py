@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
@@ -32,7 +33,7 @@ def allocate(ssn: Session, *, promisedFirst: bool = True, maxSearchSteps: int = 
     grouped = list(filter(placer(ssn).is_grouped, rows.tolist()))
     budget = budget_for(ssn, np.array(grouped, dtype=np.int64), maxSearchSteps)
     if promisedFirst:
-        promised = np.intersect1d(rows, ssn.tables.tasks.nominated_jobs())
+        promised = distinct(rows[np.isin(rows, ssn.tables.tasks.nominated_jobs())])
         failed = _place_nominated(ssn, promised, budget) if len(promised) else []
         # Allocation only takes resources, so a job that failed once fails again in this cycle.
         rows = rows[~np.isin(rows, failed)] if failed else rows

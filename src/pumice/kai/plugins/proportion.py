@@ -74,7 +74,7 @@ class Proportion:
         # Pods without a job belong to no queue and are never evicted, so what they hold is not there to be shared.
         others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
         # The GPU of a reservation pod is held by the pods that share the device, so it must not be deducted as well.
-        others = np.setdiff1d(others, reservations(tables, self.ssn.ledger.devices))
+        others = others[~np.isin(others, reservations(tables, self.ssn.ledger.devices))]
         found = shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
         found[2] += offered_gpus(tables)
         return found

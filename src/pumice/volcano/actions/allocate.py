@@ -167,7 +167,7 @@ class _Allocation:
     def _promised_first(self, rows: AnyArray) -> AnyArray:
         """Place jobs that have nominated tasks, and return the jobs that are left for the regular order."""
         ssn = self.ssn
-        promised = np.intersect1d(_kept_nominations(ssn), rows)
+        promised = distinct(rows[np.isin(rows, _kept_nominations(ssn))])
         if not len(promised):
             return rows
         # An overused queue may not take more, even if nodes were vacated for it.

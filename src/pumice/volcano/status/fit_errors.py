@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import ALLOCATED, PENDING, PIPELINED, ready_in
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
@@ -160,7 +161,7 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
     kept, undone = tasks.evicted_for.nonzero()[0], outcome.trace.undone_promises()
     if not len(kept) and not len(undone):
         return
-    promised = np.union1d(kept[tasks.status[kept] == PIPELINED], undone)
+    promised = distinct(np.concatenate([kept[tasks.status[kept] == PIPELINED], undone]))
     promised = promised[np.isin(tasks.status[promised], _WAITING) & (tasks.job[promised] >= 0)]
     texts, live = FitTexts(tables, outcome.trace), np.zeros(tables.jobs.capacity, dtype=bool)
     live[outcome.live_jobs] = True
