@@ -142,7 +142,7 @@ SWITCHES: dict[str, Switch] = {
     "gpu-groups": Switch(
         "nodes with shared GPUs for a request",
         ("moving, shares, KAI", "full, shares, KAI"),
-        _of("kai.engine.place_part"),
+        _of("kai.engine.placement.shared_gpus"),
     ),
     "tree-order": Switch("the tree of queues", ("kai-alloc", "kai-alloc, small"), _of("kai.engine.tree_order")),
     "proportion-kai": Switch("keys of queues, KAI", ("moving, KAI", "full, KAI"), _of("kai.plugins.proportion")),

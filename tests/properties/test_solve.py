@@ -19,7 +19,7 @@ from pumice.kai.engine import single_task as following
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Chunk, Part, Scenario
-from pumice.kai.engine.place_part import Placer
+from pumice.kai.engine.placement.best_nodes import BestNodes
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.single_task import Following
@@ -220,7 +220,7 @@ def moving() -> Policy:
 def be_obvious(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "solve", slow_solve)
     monkeypatch.setattr(Following, "_is_led", lambda *_: False)
-    monkeypatch.setattr(Placer, "_sole", lambda *_: -1)
+    monkeypatch.setattr(BestNodes, "_sole", lambda *_: -1)
     monkeypatch.setattr(Replacement, "_pass_over_equal", lambda *_: None)
     monkeypatch.setattr(EqualJobs, "failed", lambda *_: False)
 

@@ -25,7 +25,8 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 * ``volcano.queues.amounts``, ``volcano.queues.gates``: what jobs of each queue hold, request and were promised; jobs
   with gated pods.
 * ``volcano.status.closing``, ``kai.status``: jobs and queues whose status needs no write.
-* ``kai.engine.place_part``, ``kai.engine.tree_order``: nodes with shared GPUs for a request; the tree of queues.
+* ``kai.engine.placement.shared_gpus``, ``kai.engine.tree_order``: nodes with shared GPUs for a request; the tree of
+  queues.
 * ``ours.free_gpus``: free GPUs of nodes.
 * plugins, each what it computes from columns: ``volcano.plugins.capacity``, ``volcano.plugins.cdp``,
   ``volcano.plugins.drf``, ``volcano.plugins.gang``, ``volcano.plugins.numa_aware``, ``volcano.plugins.overcommit``,

@@ -14,10 +14,10 @@ from pumice.kai.engine.budget import STEPS_MAX, budget_for, in_turn
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import EqualJobs
-from pumice.kai.engine.other_groups import place_other_groups
 from pumice.kai.engine.parts import Part
-from pumice.kai.engine.place_part import placer
-from pumice.kai.engine.small_gang import place_small_gang, place_small_tree
+from pumice.kai.engine.placement.other_groups import place_other_groups
+from pumice.kai.engine.placement.place_part import placer
+from pumice.kai.engine.placement.small_gang import place_small_gang, place_small_tree
 from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
 from pumice.placing.small_gangs import SmallGangs
 

@@ -18,7 +18,7 @@ from pumice.kai.engine.budget import OFFER_STEPS, steps_of, steps_to_place
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.job_order import Entry, SortedJobs
 from pumice.kai.engine.parts import Part, active_count, needs_gpus
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.points import QueueRequest
 from pumice.kai.engine.tree_order import best_leaf
 

@@ -19,7 +19,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.points import QueueRequest, solution_start
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, solve

@@ -26,7 +26,7 @@ from pumice.kai.engine.budget import SEARCH_STEPS, steps_of
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.points import solution_start
 from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_been_passed_over

@@ -10,7 +10,7 @@ import pytest
 
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.groups import Group, Subset, groups_of
-from pumice.kai.engine.place_part import Placer
+from pumice.kai.engine.placement.place_part import Placer
 from pumice.kai.engine.refutation import is_too_large, lacks_domain, lacks_room
 from pumice.kai.engine.replacement import Replacement
 from pumice.kai.engine.single_task import Following

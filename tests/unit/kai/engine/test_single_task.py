@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pumice.framework.plugin.policy_file import Policy
-from pumice.kai.engine.place_part import Placer
+from pumice.kai.engine.placement.best_nodes import BestNodes
 from pumice.kai.engine.single_task import Following
 from pumice.model.events import Object
 from pumice.state.store import Store
@@ -29,7 +29,7 @@ def searched_for(
     """A cycle in which nobody follows, and the only node with room is weighed like any other."""
     with monkeypatch.context() as patch:
         patch.setattr(Following, "_is_led", lambda self, part: False)
-        patch.setattr(Placer, "_sole", lambda self, cls, within: -1)
+        patch.setattr(BestNodes, "_sole", lambda self, cls, within: -1)
         return cycle(found, under, refuses)
 
 

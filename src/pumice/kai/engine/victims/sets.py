@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Chunk, Part
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.points import MULTI_NODE, NODE_LOCAL, victim_sets
 from pumice.kai.engine.victims.bounds import Bound
 from pumice.kai.engine.victims.candidates import Candidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.nodes import FUTURE, IDLE, RELEASING
-from pumice.kai.engine.place_again import place_again
+from pumice.kai.engine.placement.place_again import place_again
 from pumice.model.status import TaskStatus
 from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store
 

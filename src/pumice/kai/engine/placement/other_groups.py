@@ -11,7 +11,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.chunks import chunk_of
 from pumice.kai.engine.members import is_tree
 from pumice.kai.engine.parts import Part
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.placement.place_part import placer
 
 
 def place_other_groups(ssn: Session, stmt: Statement, part: Part) -> bool:

@@ -10,7 +10,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.chunks import tasks_in_order
 from pumice.kai.engine.members import is_tree, members
 from pumice.kai.engine.parts import Part, active_of
-from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.placement.place_part import placer
 from pumice.placing.small_gangs import Searched, SmallGangs
 
 
