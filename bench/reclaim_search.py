@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import time
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from msgspec import Struct
 
+from bench.small_cases import solved
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
@@ -154,21 +154,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
-    dice, policies = random.Random(given.seed), {on: policy_of(scored=on) for on in (False, True)}
-    count, placed, took = 0, dict.fromkeys(policies, 0), dict.fromkeys(policies, 0.0)
-    for _ in range(given.cases):
-        case = case_of(dice)
-        possible = solvable(case)
-        count += possible
-        for on, policy in policies.items():
-            began = time.process_time()
-            found = makes_room(case, policy)
-            took[on] += time.process_time() - began
-            assert possible or not found, f"found room that no search finds: {case}"
-            placed[on] += found
-    result = {"cases": given.cases, "solvable": count, "reclaim": placed[False], "scored_search": placed[True]}
-    print(json.dumps(result | {"cpu_ratio": round(took[True] / took[False], 2)}))
-    return 0 if placed[True] >= placed[False] else 1
+    found = solved(given.cases, given.seed, case_of, solvable, lambda on: policy_of(scored=on), makes_room)
+    counts = {"solvable": found.possible, "reclaim": found.off, "scored_search": found.on}
+    print(json.dumps({"cases": given.cases, **counts, "cpu_ratio": found.cpu_ratio}))
+    return 0 if found.on >= found.off else 1
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
-import time
 from collections.abc import Sequence
 
 from bench.native_groups import Case, case_of, exists
+from bench.small_cases import solved
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
@@ -43,29 +42,23 @@ def policy_of(*, second_tries: bool) -> Policy:
     return read_policy({"dialect": "pumice", "configurations": [switch]}, builtin_registry())
 
 
+def places(case: Case, policy: Policy) -> bool:
+    """Return True if one cycle places the whole gang. Raises: AssertionError if it places a part."""
+    count = len(run(cluster_of(case), policy).binds)
+    assert count in (0, len(case.pods)), f"{count} of {len(case.pods)} pods are bound"
+    return bool(count)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
-    dice, policies = random.Random(given.seed), {on: policy_of(second_tries=on) for on in (False, True)}
-    placeable, placed, took = 0, dict.fromkeys(policies, 0), dict.fromkeys(policies, 0.0)
-    for _ in range(given.cases):
-        case = case_of(dice)
-        possible = exists(case)
-        placeable += possible
-        for on, policy in policies.items():
-            store = cluster_of(case)
-            began = time.process_time()
-            binds = run(store, policy).binds
-            took[on] += time.process_time() - began
-            assert len(binds) in ((0, len(case.pods)) if possible else (0,)), f"{len(binds)} pods are bound"
-            placed[on] += bool(binds)
-    share = {on: count / placeable for on, count in placed.items()}
-    found = {"cases": given.cases, "placeable": placeable, "first_try": round(100 * share[False], 1)}
-    found |= {"second_tries": round(100 * share[True], 1), "cycle_ratio": round(took[True] / took[False], 2)}
-    print(json.dumps(found))
-    return 0 if share[True] >= LEAST else 1
+    found = solved(given.cases, given.seed, case_of, exists, lambda on: policy_of(second_tries=on), places)
+    share = {name: count / found.possible for name, count in (("first_try", found.off), ("second_tries", found.on))}
+    percent = {name: round(100 * each, 1) for name, each in share.items()}
+    print(json.dumps({"cases": given.cases, "placeable": found.possible, **percent, "cycle_ratio": found.cpu_ratio}))
+    return 0 if share["second_tries"] >= LEAST else 1
 
 
 if __name__ == "__main__":
