@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from contextlib import suppress
 
+from pumice.apiserver.actors.loop import work_through
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
@@ -43,11 +44,7 @@ class Collector:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        while True:
-            self._work.clear()
-            while self.step():
-                await asyncio.sleep(0)  # requests go first
-            await self._work.wait()
+        await work_through(self.step, self._work)
 
     def step(self) -> bool:
         """Examine one thing. Return True if there was one."""

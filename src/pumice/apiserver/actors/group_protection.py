@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from pumice.apiserver.actors.loop import work_through
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.kinds.workloads import GROUP_FINALIZER
 from pumice.apiserver.objects import Objects
@@ -43,11 +44,7 @@ class GroupProtection:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        while True:
-            self._work.clear()
-            while self.step():
-                await asyncio.sleep(0)  # requests go first
-            await self._work.wait()
+        await work_through(self.step, self._work)
 
     def step(self) -> bool:
         """Examine one PodGroup. Return True if there was one."""

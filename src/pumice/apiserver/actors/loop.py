@@ -1,4 +1,4 @@
-"""The loop of a part that acts on objects: do what is due, and wait for the next thing."""
+"""The loops of parts that act on objects: do what there is to do, then wait for the next thing."""
 
 from __future__ import annotations
 
@@ -20,3 +20,14 @@ async def work_for_ever(
         wake.clear()
         with suppress(TimeoutError):
             await asyncio.wait_for(wake.wait(), None if due is None else max(due - clock(), 0.0))
+
+
+async def work_through(step: Callable[[], bool], wake: asyncio.Event) -> None:
+    """Run until cancelled. ``step``: does one thing and returns False if there was none. ``wake``: set when there is
+    one."""
+    while True:
+        # Before the steps: what is added during the last one is not waited for.
+        wake.clear()
+        while step():
+            await asyncio.sleep(0)  # requests go first
+        await wake.wait()
