@@ -24,41 +24,50 @@ class GangPlace(NamedTuple):
 
 
 class GangPlaces:
-    """The places of one search. ``promised_kept``: those that contain all nodes to which tasks are nominated come first
-    (decision 0016)."""
+    """The places of one job and of its sub-jobs."""
 
-    def __init__(self, ssn: Session, *, promised_kept: bool) -> None:
-        self._ssn, self._promised_kept = ssn, promised_kept
-        self._hypernodes: dict[int, GangPlace] = {}
+    def __init__(self, ssn: Session, job: int) -> None:
+        self._ssn, self.job = ssn, job
+        self._hypernodes: dict[int, GangPlace] = ssn.shared(GangPlace, dict)
+        self._before_trials: dict[tuple[int, str], list[GangPlace]] = {}  # by sub-job and place
 
-    def of_job(self, job: int, waiting: list[int]) -> list[GangPlace]:
-        """Return the places to try for a job with these waiting tasks, in order."""
-        tables = self._ssn.tables
+    def of_job(self, waiting: list[int], *, promised_kept: bool) -> list[GangPlace]:
+        """Return the places to try for the job, of which these tasks wait, in order. ``promised_kept``: places that
+        contain all nodes to which tasks are nominated come first (decision 0016)."""
+        tables, job = self._ssn.tables, self.job
         if label := common_label(tables, job):
             found = [
                 GangPlace(name, NodeRows(tables, within.nonzero()[0]), -1)
                 for name, within in domains_to_vacate(self._ssn, label, tables.jobs.tasks[job], waiting)
             ]
         else:
-            found = self._of_tree(job)
+            found = self._of_tree()
         promised = tables.tasks.nominated[waiting]
         promised = promised[promised >= 0]
-        if self._promised_kept and len(promised):
+        if promised_kept and len(promised):
             # Stable, so that the plugins' order holds among the places with and among those without the nominated
             # nodes.
             found.sort(key=lambda place: not np.isin(promised, place.nodes.rows).all())
         return found
 
-    def of_sub_job(self, job: int, sub: int, place: GangPlace) -> list[GangPlace]:
+    def of_sub_job(self, sub: int, place: GangPlace) -> list[GangPlace]:
         """Return the places inside one of the job in which a sub-job is tried, in order."""
-        if not has_hard(self._ssn.tables, job):
+        if not has_hard(self._ssn.tables, self.job):
             return [place]
         gradients = gradients_for_sub_job(self._ssn, sub, place.hypernode, EVICT)
         return [self._at(each) for gradient in gradients for each in gradient]
 
-    def _of_tree(self, job: int) -> list[GangPlace]:
-        """Return the hypernodes to try for a job."""
-        tables = self._ssn.tables
+    def before_trials(self, sub: int, place: GangPlace) -> list[GangPlace]:
+        """Return the places of a sub-job while nothing of the job is placed and nothing is evicted for it."""
+        # Sums ask for each number of victims, and nothing that a plugin reads moves in between.
+        found = self._before_trials.get((sub, place.name))
+        if found is None:
+            found = self._before_trials[sub, place.name] = self.of_sub_job(sub, place)
+        return found
+
+    def _of_tree(self) -> list[GangPlace]:
+        """Return the hypernodes to try for the job."""
+        tables, job = self._ssn.tables, self.job
         flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
         # Without a hard topology the tree is no restriction, and the whole cluster is the only domain.
         if not flat and not has_hard(tables, job):

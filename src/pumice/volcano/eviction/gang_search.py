@@ -5,37 +5,29 @@ gangpreempt and gangreclaim actions.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
-from pumice.columns.nodes import FUTURE, IDLE, RELEASING
-from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Job, Queue, Task
+from pumice.columns.dtypes import F64
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Queue
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Operation
 from pumice.model.blockers import RECLAIM, Blocker, NeverPreempts, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
-from pumice.placing.batch import placing_of
 from pumice.volcano import points
-from pumice.volcano.eviction.candidates import Supply, evictable
-from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gang_plans import (
-    GangPlan,
-    VictimPrefixes,
-    WaitingTasks,
-    joined,
-    last_of_each,
-    waiting_tasks_of,
-)
+from pumice.volcano.eviction.gang_plans import GangPlan, VictimPrefixes, WaitingTasks, last_of_each, waiting_tasks_of
 from pumice.volcano.eviction.gang_room import GangRoom
-from pumice.volcano.eviction.gang_victims import amount_of, victim_sets_of
+from pumice.volcano.eviction.gang_trials import GangTrials
+from pumice.volcano.eviction.gang_victims import amount_of
 from pumice.volcano.eviction.node_search import CLASS_STEPS, JOB_STEPS, NodeSearch
-from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
+from pumice.volcano.eviction.victims_by_place import VictimsByPlace
+from pumice.volcano.gangs.readiness import job_ready
 
 
 class Limits(NamedTuple):
@@ -55,9 +47,6 @@ class Limits(NamedTuple):
 
 #: Pods that are looked at in one step.
 PODS_A_STEP = 4
-#: Steps for each pod that a trial evicts. It is counted out of its node, its queue and what plugins keep, and back in
-#: at the end of the trial, which costs about four times as much as a question about one task and one node.
-STEPS_AN_EVICTION = 4
 #: Steps of a domain for which it is found out, by sums, whether the gang would fit if all victims left.
 DOMAIN_STEPS = 3
 #: How many times the steps of a plan a trial takes that is made for what it leaves. It decides nothing, so that it may
@@ -74,11 +63,9 @@ class GangSearch:
         self._budget = budget
         self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
         self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
-        self._places = GangPlaces(ssn, promised_kept=limits.promised_kept)
         self.findings: list[Blocker] = []
         #: What the last search reports rests on nothing else than its job and the cluster.
         self.is_whole = True
-        self._tried: dict[tuple[int, str], list[GangPlace]] = {}  # by sub-job and place, outside of trials
 
     def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
         """Evict and pipeline in the statement so that the job is complete, or do nothing.
@@ -86,7 +73,7 @@ class GangSearch:
         Return the hypernode of each sub-job that was placed. ``findings`` are the reasons for a failure. ``is_whole``
         is False if no steps were left to find all that the trials of Volcano leave.
         """
-        self.findings, self.is_whole, self._tried = [], True, {}
+        self.findings, self.is_whole = [], True
         if self._ssn.tables.jobs.groups[job].never_preempts:
             self.findings.append(NeverPreempts())
             return {}
@@ -102,27 +89,34 @@ class GangSearch:
         classes = sum(len(each.wanted) for each in sub_queues)
         if not self._budget.spend(JOB_STEPS + CLASS_STEPS // 2 * (classes - 1)):
             return {}
-        need = amount_of(self._ssn, waiting)
-        domains = self._places.of_job(job, waiting)[: self._limits.domains]
+        places, limits = GangPlaces(self._ssn, job), self._limits
+        domains = places.of_job(waiting, promised_kept=limits.promised_kept)[: limits.domains]
+        trials = GangTrials(self._ssn, places, sub_queues, self._nodes, self._reason)
         # A plan without victims succeeds if the gang fits as it is.
-        if self._limits.only_in_need and any(
-            self._plan(stmt, job, sub_queues, each, []) is not None for each in domains
-        ):
+        if limits.only_in_need and any(self._plan(stmt, trials, each, []) is not None for each in domains):
             self.findings.append(RoomIsFree())
             return {}
-        emptied, sets = self._room(self._supply(job).freed()), dict[str, VictimPrefixes]()
-        have_victims = self._have_victims(job)
+        return self._among(stmt, job, domains, trials, amount_of(self._ssn, waiting))
+
+    def _among(
+        self, stmt: Statement, job: int, domains: Sequence[GangPlace], trials: GangTrials, need: F64
+    ) -> dict[int, int]:
+        """Make room in the first domain that has enough victims. ``need`` (R,): what the waiting tasks request."""
+        victims = VictimsByPlace(
+            self._ssn, self._kind, job, whole=self._limits.whole, agreed=self._limits.all_must_agree
+        )
+        emptied, tried = trials.room(victims.freed), dict[str, VictimPrefixes]()
         for place in domains:
             # A domain that sums refute takes about as long as a few pods that are looked at.
             if self._budget.is_cut() or not self._budget.spend(DOMAIN_STEPS):
                 return {}
             # Victims are sought only where the gang would fit if all of them left: listing them costs most.
-            if (refuted := self._refuted(job, sub_queues, place, emptied, have_victims)) is not None:
+            if (refuted := _refuted(trials, victims, place, emptied)) is not None:
                 self.findings.append(refuted)
                 continue
-            victim_sets = sets[place.name] = self._victims(job, place, need, self._budget.spend)
-            for victims in self._that_may_do(job, sub_queues, place, victim_sets):
-                found = self._plan(stmt, job, sub_queues, place, victims)
+            prefixes = tried[place.name] = self._prefixes(victims, place, need, self._budget.spend)
+            for each in _that_may_do(trials, place, prefixes):
+                found = self._plan(stmt, trials, place, each)
                 if self._budget.is_cut():
                     return {}
                 if found is None:
@@ -133,23 +127,23 @@ class GangSearch:
                 if stmt.recover(found.plan) is None:
                     return found.hypernodes
                 stmt.rollback(mark)
-            if victim_sets.finding is not None:
-                self.findings.append(victim_sets.finding)
+            if prefixes.finding is not None:
+                self.findings.append(prefixes.finding)
         if not self._budget.is_cut():
             # Where nothing can be evicted Volcano makes no trial.
-            promising = [each for each in domains if have_victims[each.nodes.rows].any()]
-            stmt.undone += self._left_by_trials(stmt, job, sub_queues, promising, need, emptied, sets)
+            promising = [each for each in domains if victims.any_in(each)]
+            stmt.undone += self._left_by_trials(stmt, promising, trials, victims, need, emptied, tried)
         return {}
 
     def _left_by_trials(
         self,
         stmt: Statement,
-        job: int,
-        sub_queues: Sequence[WaitingTasks],
-        domains: list[GangPlace],
+        domains: Sequence[GangPlace],
+        trials: GangTrials,
+        victims: VictimsByPlace,
         need: F64,
         emptied: GangRoom,
-        sets: dict[str, VictimPrefixes],
+        tried: dict[str, VictimPrefixes],
     ) -> list[Operation]:
         """Return the last placement of each task in the trials that Volcano makes, after all have failed.
 
@@ -159,26 +153,24 @@ class GangSearch:
         known, found = set[int](), list[Operation]()
         # From the last trial on, because the last placement of a task counts. The more leave, the more are placed.
         for place in reversed(domains):
-            if not self.is_whole or self._most_placed(job, sub_queues, place, emptied) <= known:
+            if not self.is_whole or trials.most_placed(place, emptied) <= known:
                 continue
-            if place.name not in sets:
-                sets[place.name] = self._victims(job, place, need, self._budget.spend_besides)
-            for victims in reversed(sets[place.name]):
-                if self._most_placed(job, sub_queues, place, self._room_without(victims, place)) <= known:
+            if place.name not in tried:
+                tried[place.name] = self._prefixes(victims, place, need, self._budget.spend_besides)
+            for each in reversed(tried[place.name]):
+                if trials.most_placed(place, trials.room_without(each, place)) <= known:
                     break
-                self.is_whole &= self._budget.spend_besides(TIMES_TO_REPORT * _cost(sub_queues, victims))
+                self.is_whole &= self._budget.spend_besides(TIMES_TO_REPORT * trials.steps(each))
                 if not self.is_whole:
                     break
                 before = len(stmt.undone)
-                self._try(stmt, job, sub_queues, place, victims, count=False)
+                trials.plan(stmt, place, each, by_sums=False)
                 new = list(last_of_each(stmt.undone[before:], known))
                 del stmt.undone[before:]
                 if not new:
                     break
                 found += new
         return found
-
-    # -- what is asked for, and where ---------------------------------------------------------------------------------
 
     def _waiting(self, job: int, sub_queues: Sequence[WaitingTasks]) -> list[int]:
         """Return the tasks to place: all tasks, or those of the next sub-job if the job is ready."""
@@ -192,212 +184,35 @@ class GangSearch:
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return self._ssn.ask(points.preemptive, queue, TaskRows(tables, np.array(rows)))
 
-    def _victims(self, job: int, place: GangPlace, need: F64, spend: Callable[[int], bool]) -> VictimPrefixes:
-        """Return victims in a domain: more and more victim sets, from the first number that may free enough."""
-        ssn, nodes = self._ssn, place.nodes.rows
-        outside = placing_of(ssn).feasible.outside
-        # An eviction on a node of another shard frees nothing for this scheduler.
-        if outside is not None:
-            nodes = nodes[~outside[nodes]]
-        if not len(nodes):
-            return VictimPrefixes()
-        candidates = self._candidates(job, nodes)
+    def _prefixes(
+        self, victims: VictimsByPlace, place: GangPlace, need: F64, spend: Callable[[int], bool]
+    ) -> VictimPrefixes:
+        """Return the victims to try in a place; none if no step is left to look for them."""
+        candidates = victims.candidates(place)
         if not spend(1 + len(candidates) // PODS_A_STEP):
             self.is_whole = False
             return VictimPrefixes()
-        context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=place.hypernode)
-        whole, agreed = self._limits.whole, self._limits.all_must_agree
-        victim_sets = victim_sets_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
-        if not victim_sets:
-            return VictimPrefixes(finding=TooFewVictims(place.name, len(candidates)))
-        books = ssn.tables.nodes.books[nodes]
-        # One running sum tests all prefixes of the victim sets. A sum over the domain ignores fragmentation, so a
-        # prefix that passes is still tried out.
-        room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in victim_sets)], axis=0)
-        enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
-        chosen = [row for each in victim_sets for row in each.rows]
-        ends = np.cumsum([len(each.rows) for each in victim_sets]).tolist()
-        found = TooFewVictims(place.name, len(candidates), len(chosen), len(victim_sets), enough=bool(enough))
-        return VictimPrefixes(chosen, [ends[last] for last in enough], found)
+        return victims.prefixes(place, candidates, need)
 
-    def _that_may_do(
-        self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, victims: VictimPrefixes
-    ) -> Iterator[list[int]]:
-        """Yield the prefixes that sums do not refute."""
-        # The more leave, the more can be placed, so the first number that may do is found by bisection.
-        first = bisect_left(
-            victims,
-            True,
-            key=lambda each: self._could_place(job, sub_queues, place, self._room_without(each, place)),
-        )
-        for i in range(first, len(victims)):
-            yield victims[i]
-
-    def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
-        """Return the tasks on these nodes that the kind of eviction may touch."""
-        tables = self._ssn.tables
-        jobs, supply = tables.jobs, self._supply(job)
-        if self._kind is EvictionKind.GANG_RECLAIM:
-            return supply.on(nodes)
-        # Strictly lower priority, by job and not by task.
-        rows = supply.on(nodes, but_job=job).rows
-        return TaskRows(tables, rows[jobs.priority[tables.tasks.job[rows]] < jobs.priority[job]])
-
-    def _supply(self, job: int) -> Supply:
-        """Return the tasks, on all nodes, among which the kind of eviction looks for victims."""
-        queue, running = int(self._ssn.tables.jobs.queue[job]), evictable(self._ssn)
-        reclaims = self._kind is EvictionKind.GANG_RECLAIM
-        return running.of_other_queues(queue, gangs=True) if reclaims else running.of_queue(queue, gangs=True)
-
-    def _refuted(
-        self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, emptied: GangRoom, have_victims: Bool
-    ) -> Blocker | None:
-        """Return why no evictions in a place make room for the job, None if some may."""
-        if not have_victims[place.nodes.rows].any():
-            return TooFewVictims(place.name, 0)
-        return None if self._could_place(job, sub_queues, place, emptied) else TooSmall(place.name)
-
-    def _have_victims(self, job: int) -> Bool:
-        """Return the nodes with tasks among which victims may be found. Shape (N,)."""
-        outside, found = placing_of(self._ssn).feasible.outside, self._supply(job).has_any()
-        # An eviction on a node of another shard frees nothing for this scheduler.
-        return found if outside is None else found & ~outside
-
-    # -- plans --------------------------------------------------------------------------------------------------------
-    def _plan(
-        self, stmt: Statement, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, victims: list[int]
-    ) -> GangPlan | None:
-        """Evict the victims and place the job in the domain, in a trial. Return the plan, or None if the job does not
-        become complete."""
+    def _plan(self, stmt: Statement, trials: GangTrials, place: GangPlace, victims: list[int]) -> GangPlan | None:
+        """Return a plan by which the job becomes complete in a place once the victims are gone, or None."""
         # A trial costs one question per task and node. This bound rules out most domains with sums alone.
-        if not self._could_place(job, sub_queues, place, self._room_without(victims, place)):
+        if not trials.could_place(place, trials.room_without(victims, place)):
             return None
-        if not self._budget.spend(_cost(sub_queues, victims)):
-            return None
-        return self._try(stmt, job, sub_queues, place, victims)
-
-    def _try(
-        self,
-        stmt: Statement,
-        job: int,
-        sub_queues: Sequence[WaitingTasks],
-        place: GangPlace,
-        victims: list[int],
-        *,
-        count: bool = True,
-    ) -> GangPlan | None:
-        """Make a plan in a trial. ``count`` False: try also the hypernodes that sums refute."""
-        ssn, found = self._ssn, None
-        with stmt.trial():
-            mark, was_ready, hypernodes, placed = stmt.mark(), job_ready(ssn, job), {}, False
-            if victims:
-                stmt.evict(victims, self._reason)
-            for sub_queue in sub_queues:
-                took = self._place_sub_job(stmt, job, sub_queue, place, evicts=bool(victims), count=count)
-                if took is None:
-                    return None
-                placed = True
-                if took.hypernode >= 0:
-                    hypernodes[sub_queue.sub] = took.hypernode
-                # A job that is ready gets one more sub-job at a time, and one that is not stops once it would be
-                # ready.
-                if was_ready or job_pipelined(ssn, job):
-                    break
-            if placed and job_pipelined(ssn, job):
-                found = GangPlan(joined(ssn, stmt.save(mark)), hypernodes)
-        return found
-
-    def _place_sub_job(
-        self, stmt: Statement, job: int, sub_queue: WaitingTasks, place: GangPlace, *, evicts: bool, count: bool
-    ) -> GangPlace | None:
-        """Place a sub-job in the first place that takes all of it. Return that place, or None."""
-        ssn = self._ssn
-        for each in self._places.of_sub_job(job, sub_queue.sub, place):
-            nodes = each.nodes.rows
-            if count and not self._room(ssn.tables.nodes.books[:, FUTURE], nodes).holds(sub_queue, nodes):
-                continue
-            with stmt.trial() as trial:
-                if self._place_all(stmt, sub_queue.sub, sub_queue.rows, each.nodes, evicts=evicts):
-                    trial.keep()
-                    return each
-        return None
-
-    def _tries(self, job: int, sub: int, place: GangPlace) -> list[GangPlace]:
-        """Return the places of a sub-job, to be asked while nothing of the search is placed or evicted."""
-        found = self._tried.get((sub, place.name))
-        if found is None:
-            found = self._tried[sub, place.name] = self._places.of_sub_job(job, sub, place)
-        return found
-
-    def _room(self, future: F64, nodes: AnyArray | None = None) -> GangRoom:
-        """Return the room on some nodes, or on all."""
-        return GangRoom(placing_of(self._ssn).feasible, future, nodes)
-
-    def _room_without(self, victims: Iterable[int], place: GangPlace) -> GangRoom:
-        """Return the room in a place with the victims gone as well."""
-        tables, rows = self._ssn.tables, list(victims)
-        future: F64 = tables.nodes.books[:, FUTURE].copy()
-        # ``add.at`` and not ``+=``, which would count only one of several victims on a node.
-        np.add.at(future, tables.tasks.node[rows], tables.classes.req[tables.tasks.cls[rows]])
-        return self._room(future, place.nodes.rows)
-
-    def _could_place(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, room: GangRoom) -> bool:
-        """Return True unless some sub-job that is needed has no place with room for it alone."""
-        # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
-        needed = sub_queues if not self._ssn.tables.jobs.has_policy[job] else sub_queues[:1]
-        return all(
-            any(room.holds(sub_queue, each.nodes.rows) for each in self._tries(job, sub_queue.sub, place))
-            for sub_queue in needed
-        )
-
-    def _most_placed(self, job: int, sub_queues: Sequence[WaitingTasks], place: GangPlace, room: GangRoom) -> set[int]:
-        """Return the tasks that a trial may place before it fails, by sums: each sub-job alone."""
-        found = set[int]()
-        for sub_queue in sub_queues:
-            places = self._tries(job, sub_queue.sub, place)
-            most = max((room.first_refused(sub_queue, each.nodes.rows) for each in places), default=0)
-            found.update(sub_queue.rows[:most])
-            if most < len(sub_queue.rows):
-                break
-        return found
-
-    def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
-        """Pipeline all tasks of a sub-job within these nodes. Return False if one fails."""
-        ssn = self._ssn
-        for row in rows:
-            task = Task(ssn.tables, row)
-            queue, alone = task.queue, TaskRows(ssn.tables, np.array([row]))
-            if not ssn.ask(points.tasks_allowed, queue, alone).tasks or ssn.ask(points.task_refused, task):
-                return False
-            node = self._best_node(task, nodes)
-            if node < 0 or stmt.pipeline([row], [node], evicted=evicts) is not None:
-                return False
-        return bool(rows) and (sub_missing(ssn, sub) == 0 or sub_pipelined(ssn, sub))
-
-    def _best_node(self, task: Task, nodes: NodeRows) -> int:
-        """Return the best node for a task, with no further evictions, or -1."""
-        placing, rows = placing_of(self._ssn), nodes.rows
-        reachable = self._nodes.reachable(task)
-        fit = placing.feasible.of(task.cls.row)
-        candidates = rows[reachable[rows] & fit.future_fits[rows]]
-        if not len(candidates):
-            return -1
-        idle, own = placing.feasible.idle_for(task, fit, candidates), placing.feasible.shard_mask
-        parts = [candidates[idle], candidates[~idle]]
-        # In Volcano's order of groups: idle nodes before nodes that wait for releases, and own shard first in each.
-        if own is not None:
-            parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]
-        for part in parts:
-            found = placing.best(task, fit, part) if len(part) else -1
-            # Filters are asked for the best node first; the others only if it fails.
-            if found >= 0 and not self._nodes.passes(task, found):
-                part = part[self._nodes.passing(task, part)]
-                found = placing.best(task, fit, part) if len(part) else -1
-            if found >= 0:
-                return found
-        return -1
+        return trials.plan(stmt, place, victims) if self._budget.spend(trials.steps(victims)) else None
 
 
-def _cost(sub_queues: Sequence[WaitingTasks], victims: list[int]) -> int:
-    """Return the steps of a trial."""
-    return sum(len(each.rows) for each in sub_queues) + STEPS_AN_EVICTION * len(victims)
+def _refuted(trials: GangTrials, victims: VictimsByPlace, place: GangPlace, emptied: GangRoom) -> Blocker | None:
+    """Return why no evictions in a place make room for the job, None if some may. ``emptied``: the room if all victims
+    left."""
+    if not victims.any_in(place):
+        return TooFewVictims(place.name, 0)
+    return None if trials.could_place(place, emptied) else TooSmall(place.name)
+
+
+def _that_may_do(trials: GangTrials, place: GangPlace, victims: VictimPrefixes) -> Iterator[list[int]]:
+    """Yield the prefixes that sums do not refute."""
+    # The more leave, the more can be placed, so the first number that may do is found by bisection.
+    first = bisect_left(victims, True, key=lambda each: trials.could_place(place, trials.room_without(each, place)))
+    for i in range(first, len(victims)):
+        yield victims[i]

@@ -29,7 +29,7 @@ def places(*objects: Any, promised_kept: bool = True) -> list[GangPlace]:
     jobs = ssn.tables.jobs
     job = list(jobs.uids).index("ns/g")
     waiting = [row for row in jobs.tasks[job].tolist() if ssn.tables.tasks.node[row] < 0]
-    return GangPlaces(ssn, promised_kept=promised_kept).of_job(job, waiting)
+    return GangPlaces(ssn, job).of_job(waiting, promised_kept=promised_kept)
 
 
 def nominated(objects: list[Object], node_name: str) -> list[Object]:
